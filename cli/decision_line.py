@@ -6,6 +6,7 @@ from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
+    EntityDecision,
     HighWatermark,
     LeaderAndIsr,
     ProducerIds,
@@ -13,6 +14,7 @@ from state.decisions import (
     StopReplica,
     TopicDecision,
 )
+from state.entity import named, shown_values
 
 
 def line_of(decision: AnyDecision) -> str:
@@ -42,11 +44,10 @@ def text_of(decision: AnyDecision) -> str:
             what = f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
         case HighWatermark():
             what = f"{decision.topic}-{decision.partition} high watermark {decision.high_watermark}"
-        case ConfigDecision():
-            values = ",".join(f"{key}={value}" for key, value in decision.config.items()) or "none"
-            what = f"{decision.entity}{f' {decision.name}' if decision.name else ''} settings {values}"
         case AclsDecision():
             what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
+        case ConfigDecision() | EntityDecision():
+            what = _settings(decision)
         case Answer(error="NONE"):
             what = f"{decision.request} done"
         case Answer():
@@ -54,3 +55,12 @@ def text_of(decision: AnyDecision) -> str:
         case _:
             what = str(decision.__struct_config__.tag)
     return what
+
+
+def _settings(decision: ConfigDecision | EntityDecision) -> str:
+    if isinstance(decision, ConfigDecision):
+        values = ",".join(f"{key}={value}" for key, value in decision.config.items()) or "none"
+        return f"{decision.entity}{f' {decision.name}' if decision.name else ''} settings {values}"
+    shown = shown_values(decision.entity_type, decision.values)
+    values = ",".join(f"{key}={value}" for key, value in shown.items()) or "none"
+    return f"{decision.entity_type} of {named(decision.names)}: {values}"

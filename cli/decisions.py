@@ -19,6 +19,7 @@ from history import log
 from history.reach import oldest_seq
 from state.decisions import KIND_RANK, decode
 from state.reason import Reason
+from state.secrets import without_secrets
 
 DECISIONS_PER_READ = 5_000
 POLL_INTERVAL_S = 0.1
@@ -162,6 +163,7 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
 
 
 def _show(bodies: Sequence[bytes], form: str) -> None:
-    lines = bodies if form == "json" else (line_of(decode(body)).encode() for body in bodies)
+    shown = map(without_secrets, bodies)
+    lines = shown if form == "json" else (line_of(decode(body)).encode() for body in shown)
     sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
     sys.stdout.buffer.flush()

@@ -16,9 +16,10 @@ asks a rule about one of many partitions that are alike, and commits the same fo
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``watermark``, ``report``,
-             ``producer_ids``
+             ``producer_ids``, ``log_directories``
   admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``,
-             ``acls``
+             ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``, ``scram_checks``,
+             ``feature_checks``)
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
@@ -28,7 +29,8 @@ What goes through all partitions of a broker:
   far it is with what it was asked to do
 What stands before a rule:
   ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings
-  that are too large; ``broker_settings`` announces the settings that brokers act on
+  that are too large; ``raw_text`` shows a refused event's text; ``broker_settings`` announces the settings that
+  brokers act on
 
 What comes after a rule:
   ``principal`` names in each decision the admin whose request caused it

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_acls
 from state.acl import CLUSTER_NAME, Acl, acl_id_of, selected
 from state.acl_events import CreateAcls, DeleteAcls
 from state.metadata_format import ACL_FORMAT
-from state.reason import Reason
 from state.rules import ACL_RULES
 
 # They are stored as a whole with each batch.
@@ -21,7 +21,7 @@ OPEN_FILTERS_MAX = 100
 
 def create_acls(batch: Batch, event: CreateAcls) -> None:
     """Add ACLs, all or none."""
-    if _cannot_be_kept(batch, event):
+    if fencing.cannot_be_kept(batch, event, ACL_RULES, ACL_FORMAT):
         return
     if any(acl.resource_type == "CLUSTER" and acl.resource_name != CLUSTER_NAME for acl in event.acls):
         batch.recorder.answer("INVALID_REQUEST", f"the only resource of type CLUSTER is {CLUSTER_NAME}")
@@ -40,7 +40,7 @@ def create_acls(batch: Batch, event: CreateAcls) -> None:
 
 def delete_acls(batch: Batch, event: DeleteAcls) -> None:
     """Remove ACLs. The answer names them."""
-    if _cannot_be_kept(batch, event):
+    if fencing.cannot_be_kept(batch, event, ACL_RULES, ACL_FORMAT):
         return
     open_filters = sum(not one.is_exact for one in event.filters)
     if open_filters > OPEN_FILTERS_MAX:
@@ -55,21 +55,6 @@ def delete_acls(batch: Batch, event: DeleteAcls) -> None:
     if deleted:
         commit_acls(batch, {acl_id: acl for acl_id, acl in held.items() if acl_id not in gone}, deleted=deleted)
     batch.recorder.answer(acls=tuple(deleted.values()))
-
-
-def _cannot_be_kept(batch: Batch, event: CreateAcls | DeleteAcls) -> bool:
-    """Refuse the event if its decision could not become records, and say whether it could not."""
-    if batch.state.rules_version < ACL_RULES:
-        kind = str(event.__struct_config__.tag)
-        message = f"version {batch.state.rules_version} of the rules has no {kind}"
-        batch.recorder.reject("kind", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
-        return True
-    if batch.state.quorum.metadata_format < ACL_FORMAT:
-        message = f"no gateway leads, or one of them cannot write metadata format {ACL_FORMAT}: upgrade all gateways"
-        batch.recorder.answer("UNSUPPORTED_VERSION", message)
-        return True
-    return False
 
 
 def _complaint_about_size(after: Mapping[str, Acl]) -> str | None:

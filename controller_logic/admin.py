@@ -1,7 +1,5 @@
 """Create topics and partitions (``ZkAdminManager``, ``AdminZkClient``; KIP-4, 195, 464)."""
 
-import re
-
 from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
@@ -19,13 +17,12 @@ from state.ids import NO_LEADER, topic_id_of
 from state.partition import Topic, TopicState
 from state.reason import Reason
 from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
+from state.topic_name import complaint_about_topic_name
 
-NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
 # The answer to a creation names every replica.
 REPLICAS_MAX = 1_000_000
 _DEFAULT = -1
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 Replicas = list[tuple[int, ...]]
 
@@ -37,11 +34,7 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
     """
     topic_id = topic_id_of(event.topic, batch.state.seq)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
-    assignment = (
-        _complaint_about_name(batch, event.topic)
-        or _complaint_about_config(batch, config)
-        or _assignment(batch, event, topic_id)
-    )
+    assignment = complaint_about_creation(batch, event.topic, config) or _assignment(batch, event, topic_id)
     if isinstance(assignment, Refusal):
         batch.recorder.answer(*assignment, topic=event.topic)
         return
@@ -91,22 +84,19 @@ def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...],
         commit_partition(batch, topic, partition, led_by(elected), reason)
 
 
+def complaint_about_creation(batch: Batch, name: str, config: dict[str, str]) -> Refusal | None:
+    """Say why there cannot be a new topic of this name with these settings; None if there can."""
+    return _complaint_about_name(batch, name) or _complaint_about_config(batch, config)
+
+
 def _complaint_about_name(batch: Batch, name: str) -> Refusal | None:
     topic = batch.state.topic(name)
     if topic is not None:
         exists = f"topic {name} exists" if batch.state.rules_version < STRAYS_RULES else _how_it_stands(topic)
         return Refusal("TOPIC_ALREADY_EXISTS", exists)
-    message = None
-    if name in ("", ".", ".."):
-        message = f"{name!r} is not a name"
-    elif len(name) > NAME_LENGTH_MAX:
-        message = f"a name has at most {NAME_LENGTH_MAX} characters"
-    elif not _LEGAL_NAME.fullmatch(name):
-        message = "a name has ASCII letters and digits, '.', '_' and '-' only"
-    else:
-        twin = batch.state.twin_of(name)
-        if twin is not None:
-            message = f"{name} differs from topic {twin} in '.' and '_' only"
+    message, twin = complaint_about_topic_name(name), batch.state.twin_of(name)
+    if message is None and twin is not None:
+        message = f"{name} differs from topic {twin} in '.' and '_' only"
     return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
 
 

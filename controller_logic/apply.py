@@ -5,6 +5,7 @@ raised epochs itself, a rule that forgot would let two leaders share one.
 
     partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
     leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)
+    partition_epoch  + 1   replicas are in other log directories; the leader epoch stays (KIP-858)
     neither                only replica states differ, or the partition has had no leader yet
 """
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaLag
+from state.placed_partition import NO_DIRECTORY, directories_of, placed
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
@@ -44,7 +46,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
-    return Partition(
+    after = Partition(
         before.partition,
         before.state if change.state is None else change.state,
         replicas,
@@ -70,6 +72,18 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
         before.unassigned_replicas if change.unassigned_replicas is None else change.unassigned_replicas,
     )
+    return after if change.directories is None and type(held) is Partition else _placed(before, after, held, change)
+
+
+def _placed(before: Partition, after: Partition, held: Partition, change: PartitionChange) -> Partition:
+    """Return ``after`` with its replicas in their log directories."""
+    if change.directories is None:
+        return placed(after, directories_of(held))
+    moved = placed(after, change.directories)
+    is_all = after.partition_epoch == before.partition_epoch != NO_EPOCH
+    if is_all and directories_of(moved) != directories_of(before):
+        return replace(moved, partition_epoch=before.partition_epoch + 1)
+    return moved
 
 
 def with_requested_epochs(
@@ -92,7 +106,7 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
         held = dict(zip(before.replicas, values, strict=True))
         return tuple([held.get(replica, missing) for replica in replicas])
 
-    return replace(
+    after = replace(
         before,
         log_end_offsets=ordered(before.log_end_offsets, UNKNOWN_OFFSET),
         offset_epochs=ordered(before.offset_epochs, NO_EPOCH),
@@ -101,3 +115,5 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
         received_epochs=ordered(before.received_epochs, NO_EPOCH),
         lags=ordered(before.lags, _NO_LAG),
     )
+    directories = directories_of(before)
+    return placed(after, ordered(directories, NO_DIRECTORY)) if directories else after

@@ -15,6 +15,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica
+from state.placed_partition import is_readable
 from state.reason import Reason
 
 
@@ -55,10 +56,11 @@ def _fail(
         # A replica that was out of sync before and is down now no longer holds the reassignment up.
         recheck_reassignment(batch, topic, partition, to=addressed)
         return
-    commit_partition(batch, topic, partition, change, _failure_reason(change), to=addressed)
+    commit_partition(batch, topic, partition, change, failure_reason(change), to=addressed)
 
 
-def _failure_reason(change: PartitionChange) -> Reason:
+def failure_reason(change: PartitionChange) -> Reason:
+    """Return the reason for taking failed replicas out of leadership and ISR."""
     if change.unclean:
         return Reason.UNCLEAN_ELECTION
     return Reason.REPLICA_FENCED if change.leader is None else Reason.LEADER_FENCED
@@ -73,7 +75,8 @@ def broker_started(batch: Batch, broker: int) -> None:
             continue
         for partition in topic.on({broker}):
             if broker in partition.replicas:
-                alike.commit(topic, partition)
+                if is_readable(partition, batch.state.brokers[broker]):
+                    alike.commit(topic, partition)
             elif partition.removed:
                 removal.broker_started(batch, topic, partition, broker)
 
@@ -119,10 +122,15 @@ def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
         return
     for partition in topic.partitions:
         if partition.leader == NO_LEADER:
-            online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-            change = partition_machine.elected_online(partition, online, unclean_allowed=topic.unclean_allowed)
-            if change is not None:
-                commit_partition(batch, topic, partition, change, election_reason(partition, change))
+            elect_leader(batch, topic, partition)
+
+
+def elect_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
+    """Elect in a partition that has no leader, if a replica may lead it."""
+    online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
+    change = partition_machine.elected_online(partition, online, unclean_allowed=topic.unclean_allowed)
+    if change is not None:
+        commit_partition(batch, topic, partition, change, election_reason(partition, change))
 
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:

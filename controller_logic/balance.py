@@ -20,6 +20,7 @@ from controller_logic.commit_cluster import NO_CHECK, commit_balance, commit_imb
 from controller_logic.election import elect_preferred
 from controller_logic.partition_machine import led_by
 from controller_logic.replica_machine import online_replicas
+from controller_logic.working_partitions import Leadership
 from controller_logic.working_topic import WorkingTopic
 from state.decisions import Imbalance
 from state.events import LeaderImbalance
@@ -46,10 +47,10 @@ def check_balance(batch: Batch) -> None:
     if state.now_ms < state.balance_due_ms or not state.policy.auto_leader_rebalance_enable:
         return
     counts: dict[int, tuple[int, int]] = {}
-    for _, partition in _balanced_partitions(batch):
-        preferred = partition.replicas[0]
-        not_led, all_of_it = counts.get(preferred, (0, 0))
-        counts[preferred] = (not_led + (partition.leader != preferred), all_of_it + 1)
+    for topic in _balanced_topics(batch):
+        for _, preferred, leader in topic.leaderships():
+            not_led, all_of_it = counts.get(preferred, (0, 0))
+            counts[preferred] = (not_led + (leader != preferred), all_of_it + 1)
     commit_imbalance(batch, next_ms, counts)
 
 
@@ -81,32 +82,33 @@ def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:
     }
     if not due:
         return
-    for topic, partition in _balanced_partitions(batch):
-        if partition.leader != partition.replicas[0] and _is_drawn(due, event.checked_seq, topic, partition):
-            online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-            elected = elect_preferred(partition.replicas, partition.isr, online)
-            if elected is not None:
-                commit_partition(batch, topic, partition, led_by(elected), Reason.LEADER_BALANCE)
+    for topic in _balanced_topics(batch):
+        for led in topic.leaderships():
+            if led.leader != led.preferred and _is_drawn(due, event.checked_seq, topic, led):
+                _elect_preferred_leader(batch, topic, topic.partitions[led.partition])
 
 
-def _balanced_partitions(batch: Batch) -> Iterator[tuple[WorkingTopic, Partition]]:
-    for topic in batch.state.topics():
-        if not topic.is_queued_for_deletion:
-            for partition in topic.partitions:
-                if not partition.is_reassigning:
-                    yield topic, partition
+def _elect_preferred_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
+    online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
+    elected = elect_preferred(partition.replicas, partition.isr, online)
+    if elected is not None:
+        commit_partition(batch, topic, partition, led_by(elected), Reason.LEADER_BALANCE)
 
 
-def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, partition: Partition) -> bool:
+def _balanced_topics(batch: Batch) -> Iterator[WorkingTopic]:
+    return (topic for topic in batch.state.topics() if not topic.is_queued_for_deletion)
+
+
+def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, led: Leadership) -> bool:
     """Say whether a partition is moved in this round.
 
     A broker may have more leaderships to get back than one round moves. Then each partition draws a lot, which depends
     only on its name and the round. So every shard chooses alike, and needs no other partition for it.
     """
-    not_led = due.get(partition.replicas[0])
+    not_led = due.get(led.preferred)
     if not_led is None or not_led <= MOVES_PER_BROKER:
         return not_led is not None
-    name = f"{round_seq}:{topic.topic}:{partition.partition}".encode()
+    name = f"{round_seq}:{topic.topic}:{led.partition}".encode()
     lot = int.from_bytes(hashlib.blake2b(name, digest_size=4).digest())
     return lot * not_led < MOVES_PER_BROKER << 32
 

@@ -39,6 +39,7 @@ from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules, broken_watermark
 from state.partition import Partition, ReplicaState
+from state.placed_partition import changed_directories, moved_to, placed, with_new_replicas
 from state.reason import Reason
 from state.rules import EXPLAINED_RULES, ONLINE_RULES
 
@@ -93,6 +94,8 @@ def _commit_settled(
 ) -> Partition:
     state = batch.state
     # Apply
+    if state.dirs_left and change.replicas is not None and change.directories is None:
+        change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
     if to is None and change.leader is not None and before.leader == NO_LEADER and state.rules_version >= ONLINE_RULES:
         to = _online_after(state, before, change)
     after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
@@ -118,7 +121,14 @@ def _commit_settled(
         if is_election and state.rules_version >= EXPLAINED_RULES:
             over = passed_over(before, after, state.brokers, unclean=change.unclean)
         batch.recorder.say_leader_and_isr(
-            topic, after, reason, to=addressed, is_new=is_new, unclean=change.unclean, passed_over=over
+            topic,
+            after,
+            reason,
+            to=addressed,
+            is_new=is_new,
+            unclean=change.unclean,
+            passed_over=over,
+            directories=None if change.directories is None else changed_directories(before, after),
         )
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
@@ -140,6 +150,13 @@ def _tell_removed(batch: Batch, topic: WorkingTopic, before: Partition, after: P
     if to:
         reason, epoch = Reason.REASSIGNMENT, after.leader_epoch
         batch.recorder.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
+
+
+def commit_known_directory(topic: WorkingTopic, before: Partition, broker: int, directory: str) -> Partition:
+    """Commit the directory of a replica, which brokers know already. No decision is recorded."""
+    after = placed(before, moved_to(before, broker, directory))
+    topic.put(after)
+    return after
 
 
 def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_watermark: int) -> None:

@@ -130,7 +130,7 @@ class Alike:
 
 
 def _is_plain(partition: Partition) -> bool:
-    return not (
+    return type(partition) is Partition and not (
         partition.adding_replicas
         or partition.removing_replicas
         or partition.removed
@@ -225,7 +225,7 @@ class AlikeNew:
         self.rule(topic, replicas)
         after = topic.partitions[-1]
         patterns = _patterns(after, recorder.said[count:])
-        if patterns is not None:
+        if patterns is not None and type(after) is Partition:
             difference = Difference.between(None, after, topic.min_isr)
             made = self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
             remembered = self._batch.new_partitions

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from controller_logic.batch import Batch
 from state.acl import Acl
 from state.broker import Broker
+from state.entity import Entity, entity_id_of
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 
@@ -90,6 +91,14 @@ def commit_acls(
     """Commit all ACLs as they are from now on, and record those that were created or deleted."""
     batch.state.acls = acls
     batch.recorder.say_acls(created, deleted)
+
+
+def commit_entity(batch: Batch, entity: Entity) -> None:
+    """Commit a metadata entity as it is from now on. Without values it is gone."""
+    entity_id = entity_id_of(entity.entity_type, entity.names)
+    others = {held_id: held for held_id, held in batch.state.entities.items() if held_id != entity_id}
+    batch.state.entities = dict(sorted((others | ({entity_id: entity} if entity.values else {})).items()))
+    batch.recorder.say_entity(entity)
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str]) -> None:

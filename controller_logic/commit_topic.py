@@ -4,13 +4,14 @@ from controller_logic.batch import Batch
 from controller_logic.replica_machine import ReplicaStates
 from controller_logic.working_topic import WorkingTopic
 from state.partition import Partition, PartitionState, Topic, TopicState
+from state.placed_partition import placed, with_new_replicas
 from state.reason import Reason
 
 
-def commit_new_topic(batch: Batch, topic: Topic) -> WorkingTopic:
+def commit_new_topic(batch: Batch, topic: Topic, reason: Reason = Reason.TOPIC_CREATED) -> WorkingTopic:
     """Commit a topic that has no partitions yet."""
     added = batch.state.add_topic(topic)
-    batch.recorder.say_topic(added, Reason.TOPIC_CREATED)
+    batch.recorder.say_topic(added, reason)
     return added
 
 
@@ -19,9 +20,17 @@ def commit_new_partition(
 ) -> Partition:
     """Commit a new partition. No decision is recorded, because its first election is one."""
     partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
+    if batch.state.dirs_left:
+        partition = placed(partition, with_new_replicas(None, replicas, batch.state.dirs_left))
     topic.append(partition)
     batch.state.totals.add_partition(topic, partition)
     return partition
+
+
+def put_found_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
+    """Put a partition in as another controller left it. The caller records a decision about it."""
+    topic.append(partition)
+    batch.state.totals.add_partition(topic, partition)
 
 
 def commit_topic_config(batch: Batch, topic: WorkingTopic, config: dict[str, str]) -> None:

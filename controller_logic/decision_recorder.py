@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from controller_logic.raw_text import shown
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
@@ -27,6 +28,7 @@ from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
+    EntityDecision,
     HighWatermark,
     Imbalance,
     NoOp,
@@ -38,6 +40,7 @@ from state.decisions import (
     broker_decision_of,
     leader_and_isr_of,
 )
+from state.entity import Entity
 from state.events import AnyEvent, Logged, Malformed, Progress
 from state.metadata_format import FIRST_FORMAT
 from state.metadata_quorum import Quorum
@@ -45,14 +48,6 @@ from state.partition import Partition
 from state.reason import Reason
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
-# In JSON a character takes up to six bytes, and a bus bounds the size of a decision.
-RAW_CHARS_MAX = 64 * 1024
-
-
-def shown(raw: bytes) -> str:
-    """Return an event's text for a ``rejected`` decision. Of a long text, return the beginning and the length."""
-    text = raw.decode(errors="backslashreplace")
-    return text if len(text) <= RAW_CHARS_MAX else f"{text[:RAW_CHARS_MAX]}... ({len(raw)} bytes)"
 
 
 class DecisionRecorder:
@@ -120,23 +115,21 @@ class DecisionRecorder:
         is_new: bool = False,
         unclean: bool = False,
         passed_over: dict[int, str] | None = None,
+        directories: dict[int, str] | None = None,
     ) -> None:
         """Record who leads. The brokers in ``to`` must act on it; all others take it as metadata."""
-        self.said.append(
-            leader_and_isr_of(
-                topic.topic,
-                topic.topic_id,
-                partition,
-                seq=self._state.seq,
-                controller_epoch=self._state.controller_epoch,
-                time_ms=self._state.now_ms,
-                reason=reason,
-                to=to,
-                is_new=is_new,
-                unclean=unclean,
-                passed_over=passed_over or UNSET,
-            )
+        decision = leader_and_isr_of(
+            topic.topic,
+            topic.topic_id,
+            partition,
+            **self._common(reason),
+            to=to,
+            is_new=is_new,
+            unclean=unclean,
+            passed_over=passed_over or UNSET,
+            directories=directories or UNSET,
         )
+        self.said.append(decision)
 
     def say_stop_replica(
         self,
@@ -230,6 +223,11 @@ class DecisionRecorder:
         """Record the ACLs that were created or deleted."""
         added, removed = (tuple(starmap(with_id, some.items())) for some in (created, deleted))
         self._say(AclsDecision, Reason.ACLS_CHANGED, created=added, deleted=removed)
+
+    def say_entity(self, entity: Entity) -> None:
+        """Record a metadata entity as it now stands. Without values it is gone."""
+        told = {"entity_type": entity.entity_type, "names": entity.names, "values": entity.values}
+        self._say(EntityDecision, Reason.ENTITY_CHANGED, **told)
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
         """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""

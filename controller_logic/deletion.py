@@ -37,7 +37,7 @@ from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.rules import STRAYS_RULES
+from state.rules import DIRECTORY_RULES, STRAYS_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -96,6 +96,10 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     held |= {entry.broker: entry.state for entry in partition.removed}
     assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
+    if batch.state.rules_version >= DIRECTORY_RULES:
+        # A broker of Kafka 4 removes what is left in a lost directory when it can read it again, without being told.
+        others = batch.state.active - batch.state.reporting
+        assigned = tuple([replica for replica in partition.replicas if replica in assigned or replica in others])
     online = {*assigned, *(entry.broker for entry in partition.removed if entry.broker in batch.state.active)}
     states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
     change = PartitionChange(

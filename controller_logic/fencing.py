@@ -5,6 +5,7 @@ from typing import NamedTuple
 from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
+from state.event import Event
 from state.events import AlterIsr, OfReplica
 from state.partition import Partition
 from state.reason import Reason
@@ -16,6 +17,27 @@ class Refusal(NamedTuple):
     # Kafka's name of the error.
     error: str
     message: str
+
+
+def of_later_rules(batch: Batch, event: Event, rules_version: int) -> bool:
+    """Say whether only a later version of the rules knows this kind of event. Then it is rejected and answered."""
+    if batch.state.rules_version >= rules_version:
+        return False
+    message = f"version {batch.state.rules_version} of the rules has no {event.__struct_config__.tag}"
+    batch.recorder.reject("kind", message, Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    return True
+
+
+def cannot_be_kept(batch: Batch, event: Event, rules_version: int, metadata_format: int) -> bool:
+    """Say whether the event's decision could not become records. Then the event is refused."""
+    if of_later_rules(batch, event, rules_version):
+        return True
+    if batch.state.quorum.metadata_format >= metadata_format:
+        return False
+    message = f"no gateway leads, or one of them cannot write metadata format {metadata_format}: upgrade all gateways"
+    batch.recorder.answer("UNSUPPORTED_VERSION", message)
+    return True
 
 
 def registered_broker(batch: Batch, broker: int) -> Broker | None:

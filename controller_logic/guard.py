@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from controller_logic.decision_recorder import shown
+from controller_logic.raw_text import shown
 from controller_logic.step import step
 from state.alike import Said, decisions_of
 from state.canonical import Part, part_of, parts_clash

@@ -14,7 +14,7 @@ Registering again in the same incarnation amends the registration and changes no
 
 from msgspec.structs import replace
 
-from controller_logic import fencing, gateways
+from controller_logic import fencing, gateways, log_directories
 from controller_logic.availability import broker_started, broker_unregistered, brokers_failed
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_gateway
@@ -32,6 +32,7 @@ from state.events import (
 )
 from state.ids import NO_TIME
 from state.reason import Reason
+from state.rules import DIRECTORY_RULES
 
 
 def register(batch: Batch, event: BrokerRegister) -> None:
@@ -58,6 +59,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         log_dirs=event.log_dirs,
         # Behind a gateway the first heartbeat begins the session, as in Kafka.
         last_contact_ms=NO_TIME if event.behind_gateway else batch.state.now_ms,
+        offline_log_dirs=_offline_dirs(batch, event, former),
         features=event.features,
         behind_gateway=event.behind_gateway,
     )
@@ -66,6 +68,13 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     if former is not None and former.is_live:
         brokers_failed(batch, frozenset({event.broker}))
     forget_log_ends(batch, event.broker)
+    log_directories.registered(batch, former, broker)
+
+
+def _offline_dirs(batch: Batch, event: BrokerRegister, former: Broker | None) -> tuple[str, ...]:
+    if batch.state.rules_version < DIRECTORY_RULES or not event.behind_gateway:
+        return ()
+    return log_directories.offline_dirs(former, event.log_dirs)
 
 
 def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
@@ -74,12 +83,15 @@ def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
         rack=event.rack,
         listeners=event.listeners,
         log_dirs=event.log_dirs,
+        offline_log_dirs=_offline_dirs(batch, event, former),
         features=event.features,
         behind_gateway=event.behind_gateway,
     )
     if broker != former:
         commit_broker(batch, broker, Reason.BROKER_REGISTERED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    if broker.log_dirs != former.log_dirs:
+        log_directories.registered(batch, former, broker)
 
 
 def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
@@ -89,6 +101,8 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
         return
     broker = with_contact(broker, batch.state.now_ms)
     commit_broker(batch, broker)
+    if event.offline_log_dirs:
+        broker = log_directories.directories_failed(batch, broker, event.offline_log_dirs)
     if event.want_shutdown:
         ask_shutdown(batch, broker)
         return

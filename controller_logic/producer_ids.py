@@ -15,7 +15,7 @@ def allocate(batch: Batch, event: AllocateProducerIds) -> None:
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    start = batch.state.next_producer_id
+    start = max(batch.state.next_producer_id, event.first_id_min)
     if start > _MAX_ID - BLOCK_SIZE:
         batch.recorder.answer("UNKNOWN_SERVER_ERROR", "there are no producer ids left", broker=event.broker)
         return

@@ -14,7 +14,8 @@ from controller_logic.fencing import Refusal
 from state.broker import Broker
 from state.events import BrokerRegister
 from state.ids import NO_TIME
-from state.rules import OWN_ID_RULES
+from state.metadata_format import DIRECTORY_FORMAT
+from state.rules import DIRECTORY_RULES, OWN_ID_RULES
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
@@ -27,12 +28,20 @@ def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
     if former is not None and former.incarnation != event.incarnation and _has_its_id(batch, event, former):
         message = f"another process is registered as broker {event.broker}, and its session is valid"
         return Refusal("DUPLICATE_BROKER_REGISTRATION", message)
-    return _used_directory(batch, event)
+    return _used_directory(batch, event) or _too_many_directories(batch, event)
 
 
 def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
-    is_known_dead = former.connection_lost_ms != NO_TIME and set(former.log_dirs) == set(event.log_dirs)
+    is_known_dead = former.connection_lost_ms != NO_TIME and _is_successor(batch, event, former)
     return gateways.has_session(batch, former) and not is_known_dead
+
+
+def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
+    """Say whether a process has the former one's log directories, some of which may have failed since."""
+    before, now = set(former.log_dirs), set(event.log_dirs)
+    if batch.state.rules_version < DIRECTORY_RULES:
+        return before == now
+    return before == now or not before.isdisjoint(now)
 
 
 def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
@@ -43,4 +52,15 @@ def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
             if shared:
                 message = f"broker {other.broker} is registered with log directory {shared[0]}"
                 return Refusal("INVALID_REGISTRATION", message)
+    return None
+
+
+def _too_many_directories(batch: Batch, event: BrokerRegister) -> Refusal | None:
+    """Refuse a broker with several directories until all gateways can write where its replicas are."""
+    several = event.behind_gateway and len(event.log_dirs) > 1
+    if not several or batch.state.rules_version < DIRECTORY_RULES:
+        return None
+    if batch.state.quorum.metadata_format < DIRECTORY_FORMAT:
+        message = f"it has {len(event.log_dirs)} log directories, and a gateway is too old for more than one"
+        return Refusal("INVALID_REGISTRATION", message)
     return None

@@ -1,7 +1,6 @@
 """Run the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
 from controller_logic import partition_machine
-from controller_logic.admin import NAME_LENGTH_MAX
 from controller_logic.availability import election_reason
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
@@ -17,6 +16,7 @@ from state.ids import NO_LEADER
 from state.partition import Partition
 from state.reason import Reason
 from state.rules import BOUNDED_RULES
+from state.topic_name import NAME_LENGTH_MAX
 
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 

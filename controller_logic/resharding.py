@@ -35,7 +35,7 @@ def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int)
     held: list[dict[str, Topic]] = [{} for _ in range(shards)]
     for topic in topics:
         held[shard_of(topic.topic, shards)][topic.topic] = topic
-    others = replace(shared, acls={})
+    others = replace(shared, acls={}, entities={})
     return [
         _counted(replace(others if shard else shared, shard=shard), MappedTopics(of), due)
         for shard, of in enumerate(held)

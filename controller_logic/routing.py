@@ -1,7 +1,10 @@
 """Which shard takes in an event."""
 
 from state.acl_events import ACL_EVENTS
+from state.directory_events import AssignReplicasToDirs
+from state.entity_events import ENTITY_EVENTS
 from state.events import (
+    AdoptTopic,
     AlterIsr,
     AlterReassignment,
     AnyEvent,
@@ -26,6 +29,8 @@ TOPIC_EVENTS = (
     DeleteTopic,
     CreatePartitions,
     AlterReassignment,
+    AdoptTopic,
+    AssignReplicasToDirs,
 )
 
 
@@ -33,11 +38,12 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
     """Name the shard that takes in ``event``; None if every shard does.
 
     A topic's events go to the shard to which the topic belongs, whether it exists or not. Malformed events go to
-    shard 0, which writes what all shards would decide alike, and so do those about ACLs, which it alone keeps.
+    shard 0, which writes what all shards would decide alike, and so do those about ACLs and metadata entities, which it
+    alone keeps.
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
-    return 0 if isinstance(event, (Malformed, *ACL_EVENTS)) else None
+    return 0 if isinstance(event, (Malformed, *ACL_EVENTS, *ENTITY_EVENTS)) else None
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:

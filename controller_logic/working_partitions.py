@@ -1,10 +1,20 @@
 """A topic's partitions while a batch of events is applied to them."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import overload
+from heapq import merge
+from typing import NamedTuple, overload
 
 from state.partition import Partition
 from state.stored_partitions import StoredPartitions
+
+
+class Leadership(NamedTuple):
+    """Who should lead a partition, and who does."""
+
+    partition: int
+    # The first replica.
+    preferred: int
+    leader: int
 
 
 class WorkingPartitions(Sequence[Partition]):
@@ -71,6 +81,20 @@ class WorkingPartitions(Sequence[Partition]):
         """Go in order through the partitions with replicas to add or to remove, and maybe others."""
         return self._with_changed(self.stored.moving()) if isinstance(self.stored, StoredPartitions) else self
 
+    def leaderships(self) -> Iterable[Leadership]:
+        """Go in order through the partitions that are not being reassigned.
+
+        A rule may change the one that it has come to.
+        """
+        if not isinstance(self.stored, StoredPartitions):
+            return _leaderships_of(self)
+        # These alone are read: the partitions that may be under reassignment, and those that have changed.
+        read = list(self.moving())
+        apart = {partition.partition for partition in read}
+        pairs = enumerate(self.stored.leaderships())
+        others = (Leadership(number, *pair) for number, pair in pairs if number not in apart)
+        return merge(others, _leaderships_of(read)) if read else others
+
     def _with_changed(self, found: list[Partition]) -> Iterable[Partition]:
         if not self.changed:
             return found
@@ -85,3 +109,9 @@ class WorkingPartitions(Sequence[Partition]):
         for number, partition in sorted(self.changed.items()):
             made[number : number + 1] = [partition]
         return tuple(made)
+
+
+def _leaderships_of(partitions: Iterable[Partition]) -> Iterator[Leadership]:
+    for one in partitions:
+        if not one.is_reassigning:
+            yield Leadership(one.partition, one.replicas[0], one.leader)

@@ -57,6 +57,7 @@ class WorkingState:
         self.imbalance_seq = cluster.imbalance_seq
         self.next_producer_id = cluster.next_producer_id
         self.acls = cluster.acls
+        self.entities = cluster.entities
         # Partitions whose high watermark is derived at the next tick.
         self._watermarks_due = set(cluster.watermarks_due)
         # Topics whose deletion waited for a reassignment, which has ended.
@@ -193,7 +194,7 @@ class WorkingState:
             del self._brokers[broker.broker]
         else:
             self._brokers[broker.broker] = broker
-        if former is None or (former.state, former.behind_gateway) != (broker.state, broker.behind_gateway):
+        if former is None or _read_of(former) != _read_of(broker):
             self._read_brokers()
 
     def _read_brokers(self) -> None:
@@ -209,6 +210,9 @@ class WorkingState:
         # removes stray logs when it starts, because it knows topics by their ids.
         away = frozenset(b.broker for b in brokers.values() if b.behind_gateway and not b.is_active)
         self.awaited = brokers.keys() - (away if self.rules_version >= STRAYS_RULES else frozenset())
+        # The log directory of each new replica, where only one of several is left.
+        several = [broker for broker in brokers.values() if broker.has_several_dirs]
+        self.dirs_left = {broker.broker: broker.log_dirs[0] for broker in several if len(broker.log_dirs) == 1}
 
     def put_gateway(self, gateway: Gateway) -> None:
         """Put in a gateway as it is from now on."""
@@ -278,7 +282,13 @@ class WorkingState:
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
             acls=self.acls,
+            entities=self.entities,
             backlog=self.totals.backlog(),
             totals=self.totals.totals(),
         )
         return State(cluster, self._stored.changed(changes)), changes
+
+
+def _read_of(broker: Broker) -> tuple[object, ...]:
+    """Return what the sets of brokers depend on."""
+    return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Set
 
-from controller_logic.working_partitions import WorkingPartitions
+from controller_logic.working_partitions import Leadership, WorkingPartitions
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import Policy, for_topic
 
@@ -94,6 +94,10 @@ class WorkingTopic:
     def moving(self) -> Iterable[Partition]:
         """Go in order through the partitions that ``state.packed.is_moving`` tells of, and maybe others."""
         return self.partitions.moving()
+
+    def leaderships(self) -> Iterable[Leadership]:
+        """Go in order through the partitions that are not being reassigned. Few of them are read from their bytes."""
+        return self.partitions.leaderships()
 
     def put(self, partition: Partition) -> None:
         """Put a partition in the place of the one with its number."""

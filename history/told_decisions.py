@@ -13,6 +13,7 @@ from state.rules import EXPLAINED_RULES
 
 _R = Reason
 RULES: dict[Reason, str] = {
+    _R.TOPIC_ADOPTED: "another controller led the partition so before",
     _R.TOPIC_CREATED: "a new partition is led by its first replica that is online",
     _R.PARTITIONS_CREATED: "a new partition is led by its first replica that is online",
     _R.LEADER_FENCED: "when the leader is gone, the first assigned replica that is in sync and online leads",
@@ -29,6 +30,7 @@ RULES: dict[Reason, str] = {
     _R.ISR_EXPANDED: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.ISR_ALTERED: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.TOPIC_DELETED: "nobody leads a partition that is deleted, and each replica is told to remove its log",
+    _R.LOG_DIR_ASSIGNED: "a broker says in which of its log directories a replica is",
     _R.LEADER_RECOVERED: "a leader that was elected uncleanly says when it has recovered",
 }
 OBSTACLES: dict[str, str] = {
@@ -55,6 +57,7 @@ _BROKERS: dict[Reason, str] = {
     _R.BROKER_SESSION_EXPIRED: "was fenced because its session expired",
     _R.BROKER_CONNECTION_LOST: "was fenced because its connection was lost for too long",
     _R.BROKER_ASKED_FENCE: "was fenced because it asked for it",
+    _R.LOG_DIR_FAILED: "lost a log directory, and serves the others",
     _R.BROKER_UNREGISTERED: "was unregistered",
     _R.CONTROLLED_SHUTDOWN: "shuts down",
 }
@@ -147,6 +150,8 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:
         old, new = getattr(before, field), getattr(after, field)
         if old != new:
             yield f"{word} {listed(old)} -> {listed(new)}"
+    for broker, directory in (after.directories or {}).items():
+        yield f"replica {broker} is in log directory {directory}"
     pairs = (("recovery", "leader_recovery_state"), ("leader epoch", "leader_epoch"))
     for word, field in (*pairs, ("partition epoch", "partition_epoch")):
         old, new = getattr(before, field), getattr(after, field)

@@ -1,10 +1,13 @@
 """Tell an event in one sentence."""
 
 from state import events as e
+from state.entity import named
 from state.event_text import decode
 from state.ids import NO_LEADER
 
 Told = e.AnyEvent | e.Malformed
+# How many partitions of a longer list are named.
+NAMED_MAX = 10
 
 
 def told_event(raw: bytes | None) -> str:
@@ -23,6 +26,9 @@ def _of_broker(event: Told) -> str | None:
             return f"Broker {event.broker} registered."
         case e.BrokerHeartbeat(want_shutdown=True) | e.ControlledShutdown():
             return f"Broker {event.broker} asked to shut down."
+        case e.BrokerHeartbeat(want_fence=False) if event.offline_log_dirs:
+            failed = ", ".join(event.offline_log_dirs)
+            return f"Broker {event.broker} said with a heartbeat that log directories failed: {failed}."
         case e.BrokerHeartbeat():
             wish = "asked to be fenced" if event.want_fence else "sent a heartbeat, ready to serve"
             return f"Broker {event.broker} {wish}."
@@ -31,6 +37,10 @@ def _of_broker(event: Told) -> str | None:
         case e.AlterIsr():
             epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
             return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
+        case e.AssignReplicasToDirs():
+            replicas = ", ".join(f"{event.topic}-{number}" for number in event.partitions[:NAMED_MAX])
+            more = f" and {len(event.partitions) - NAMED_MAX} more" if len(event.partitions) > NAMED_MAX else ""
+            return f"Broker {event.broker} said that its replicas of {replicas}{more} are in {event.directory}."
         case e.ReplicaReport():
             error = f" ({event.error})" if event.error else ""
             epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
@@ -43,6 +53,8 @@ def _of_admin(event: Told) -> str | None:
     match event:
         case e.CreateTopic():
             return f"{who} asked for the topic {event.topic}."
+        case e.AdoptTopic():
+            return f"{who} found the topic {event.topic}, which another controller led."
         case e.CreatePartitions():
             return f"{who} asked for {event.total} partitions of {event.topic}."
         case e.DeleteTopic():
@@ -61,6 +73,8 @@ def _of_admin(event: Told) -> str | None:
             return f"{who} asked for {len(event.acls)} ACLs."
         case e.DeleteAcls():
             return f"{who} asked to delete ACLs."
+        case e.AlterEntity():
+            return f"{who} asked to change the {event.entity_type} of {named(event.names)}."
         case e.BrokerUnregister():
             return f"{who} unregistered broker {event.broker}."
     return None

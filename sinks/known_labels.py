@@ -5,15 +5,17 @@ from state.reason import Reason as R
 
 _BY_KIND: dict[str, tuple[R, ...]] = {
     "leader_and_isr": (
-        *(R.TOPIC_CREATED, R.PARTITIONS_CREATED, R.LEADER_FENCED, R.LEADER_RETURNED, R.REPLICA_FENCED),
+        *(R.TOPIC_CREATED, R.TOPIC_ADOPTED, R.PARTITIONS_CREATED, R.LEADER_FENCED, R.LEADER_RETURNED, R.REPLICA_FENCED),
         *(R.UNCLEAN_ELECTION, R.PREFERRED_ELECTION, R.LEADER_BALANCE, R.LEADER_RECOVERED, R.CONTROLLED_SHUTDOWN),
         *(R.REPLICA_ONLINE, R.ISR_SHRUNK, R.ISR_EXPANDED, R.ISR_ALTERED, R.REASSIGNMENT, R.TOPIC_DELETED),
+        R.LOG_DIR_ASSIGNED,
     ),
     "stop_replica": (R.CONTROLLED_SHUTDOWN, R.REASSIGNMENT, R.TOPIC_DELETED),
-    "topic": (R.TOPIC_CREATED, R.TOPIC_DELETED),
+    "topic": (R.TOPIC_CREATED, R.TOPIC_ADOPTED, R.TOPIC_DELETED),
     "broker": (
         *(R.BROKER_REGISTERED, R.BROKER_RESTARTED, R.BROKER_UNFENCED, R.BROKER_SESSION_EXPIRED),
         *(R.BROKER_CONNECTION_LOST, R.BROKER_ASKED_FENCE, R.BROKER_UNREGISTERED, R.CONTROLLED_SHUTDOWN),
+        R.LOG_DIR_FAILED,
     ),
     "high_watermark": (R.REPLICATED,),
     "answer": (R.REQUEST_DONE, R.REQUEST_REFUSED),
@@ -27,6 +29,7 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
     "producer_ids": (R.PRODUCER_IDS_ALLOCATED,),
     "no_op": (R.MAX_IDLE_INTERVAL,),
     "acls": (R.ACLS_CHANGED,),
+    "entity": (R.ENTITY_CHANGED,),
 }
 KIND_REASONS: tuple[KindReason, ...] = tuple(
     (kind, reason.value) for kind, reasons in _BY_KIND.items() for reason in reasons

@@ -37,16 +37,22 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     state: BrokerState
     rack: str | None
     listeners: tuple[Listener, ...]
+    # Those that it can read. Behind a gateway, their ids.
     log_dirs: tuple[str, ...]
     # By the engine's clock. Behind a gateway, NO_TIME before the first heartbeat and after a controlled shutdown.
     last_contact_ms: int
-    # Unused; it keeps the places of the fields after it.
+    # Behind a gateway: those that it had in this or an earlier registration, and cannot read now.
     offline_log_dirs: tuple[str, ...] = ()
     features: tuple[Feature, ...] = ()
     # Whether it is a broker of Kafka 4, which speaks through a gateway.
     behind_gateway: bool = False
     # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
+
+    @property
+    def has_several_dirs(self) -> bool:
+        """Say whether it has or had several log directories, so that it says where each replica is."""
+        return self.behind_gateway and len(self.log_dirs) + len(self.offline_log_dirs) > 1
 
     @property
     def is_active(self) -> bool:

@@ -23,6 +23,8 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     removed: tuple[RemovedReplica, ...] | None = None
     offline_dir_replicas: tuple[int, ...] | None = None
     unassigned_replicas: tuple[int, ...] | None = None
+    # In the order of ``replicas`` after the change, each an id or ``placed_partition.NO_DIRECTORY``.
+    directories: tuple[str, ...] | None = None
     # Set by the election itself: whether committed records may be lost.
     unclean: bool = False
     # The leader asked for it, so its leader epoch stays (KIP-497).

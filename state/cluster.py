@@ -9,6 +9,7 @@ from state.acl import Acl
 from state.alike import Said, decisions_of
 from state.broker import Broker
 from state.decisions import AnyDecision
+from state.entity import Entity
 from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
@@ -112,6 +113,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     in_force: dict[str, str] = {}
     # By id, in its order. Only shard 0 has them.
     acls: dict[str, Acl] = {}
+    # By ``entity_id_of``, in its order. Only shard 0 has them.
+    entities: dict[str, Entity] = {}
 
     @property
     def policy(self) -> Policy:

@@ -8,7 +8,7 @@ import msgspec
 from state.cluster import STATE_VERSION, Cluster
 from state.partition import Topic
 from state.rules import NEWEST_RULES
-from state.slices import Slice, StoredPage, StoredSlice, read, stored, whole
+from state.slices import Slice, StoredPage, StoredSlice, has_directories, read, stored, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
@@ -44,7 +44,9 @@ def decode_cluster(body: bytes) -> Cluster:
 
 
 def encode_topics(topics: list[Topic]) -> bytes:
-    """Write one page of topics, which the caller keeps in order of name."""
+    """Write one page of topics, which the caller keeps in order of name. Directories need the newest version."""
+    if any(map(has_directories, topics)):
+        return encode_stored([stored(Slice(topic, len(topic.partitions))) for topic in topics])
     return _VERSION_BYTE + _encoder.encode(topics)
 
 
@@ -63,6 +65,8 @@ def encode_slices(slices: list[Slice]) -> bytes:
     """Write one page of slices. If every topic in it is whole, the bytes are those of ``encode_topics``."""
     if all(one.is_whole for one in slices):
         return encode_topics([one.topic for one in slices])
+    if any(has_directories(one.topic) for one in slices):
+        return encode_stored(list(map(stored, slices)))
     return _SLICES_BYTE + _encoder.encode(slices)
 
 

@@ -48,6 +48,8 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc
     to: tuple[int, ...]
     # If this is an election: why each replica before the leader, in order of assignment, was not elected.
     passed_over: dict[int, str] | UnsetType = UNSET
+    # The log directories of the replicas whose brokers have just said where they are.
+    directories: dict[int, str] | UnsetType = UNSET
 
 
 _RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
@@ -66,6 +68,7 @@ def leader_and_isr_of(
     is_new: bool = False,
     unclean: bool = False,
     passed_over: dict[int, str] | UnsetType = UNSET,
+    directories: dict[int, str] | UnsetType = UNSET,
 ) -> LeaderAndIsr:
     """Make the decision that shows a partition as it stands."""
     return LeaderAndIsr(
@@ -88,6 +91,7 @@ def leader_and_isr_of(
         unclean=unclean,
         to=to,
         passed_over=passed_over,
+        directories=directories,
     )
 
 
@@ -125,6 +129,8 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     features: tuple[Feature, ...] | UnsetType = UNSET
     # How many partitions a broker in controlled shutdown still leads.
     remaining: int | UnsetType = UNSET
+    # Those that it had and cannot read. Set if there are any.
+    offline_log_dirs: tuple[str, ...] | UnsetType = UNSET
 
 
 def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecision:
@@ -139,6 +145,7 @@ def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecis
         listeners=broker.listeners,
         log_dirs=broker.log_dirs or UNSET,
         features=broker.features or UNSET,
+        offline_log_dirs=broker.offline_log_dirs or UNSET,
     )
 
 
@@ -257,6 +264,15 @@ class AclsDecision(Decision, frozen=True, kw_only=True, tag="acls"):
     deleted: tuple[AclWithId, ...] = ()
 
 
+class EntityDecision(Decision, frozen=True, kw_only=True, tag="entity"):
+    """A metadata entity as it now stands."""
+
+    entity_type: str
+    names: dict[str, str | None]
+    # All of them. If there is none, the entity is gone.
+    values: dict[str, str]
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -271,6 +287,7 @@ AnyDecision = (
     | ProducerIds
     | NoOp
     | AclsDecision
+    | EntityDecision
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

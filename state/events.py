@@ -10,6 +10,9 @@ from msgspec import Meta
 
 from state.acl_events import CreateAcls as CreateAcls
 from state.acl_events import DeleteAcls as DeleteAcls
+from state.adoption_events import AdoptTopic as AdoptTopic
+from state.directory_events import AssignReplicasToDirs as AssignReplicasToDirs
+from state.entity_events import AlterEntity as AlterEntity
 from state.event import AdminEvent as AdminEvent
 from state.event import EngineEvent
 from state.event import Event as Event
@@ -215,6 +218,8 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 
     broker: Id
     broker_epoch: BrokerEpoch
+    # All ids below were handed out elsewhere: by the controller that led before the engine did.
+    first_id_min: Offset = 0
 
 
 class SessionsExtended(EngineEvent, frozen=True, kw_only=True, tag="sessions_extended"):
@@ -251,6 +256,9 @@ AnyEvent = (
     | Tick
     | CreateAcls
     | DeleteAcls
+    | AdoptTopic
+    | AlterEntity
+    | AssignReplicasToDirs
 )
 
 

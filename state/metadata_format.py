@@ -8,13 +8,19 @@ newest one that all live gateways can write.
 2: the cluster's settings that brokers act on are those in force, including the engine's own.
 3: a ``no_op`` becomes a record.
 4: ACLs become records.
+5: metadata entities become records.
+6: replicas are in log directories, of which a broker may have several.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 4
+NEWEST_FORMAT = 6
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
 NO_OP_FORMAT = 3
 # From this format on, there are ACLs.
 ACL_FORMAT = 4
+# From this format on, there are metadata entities.
+ENTITY_FORMAT = 5
+# From this format on, replicas are in log directories.
+DIRECTORY_FORMAT = 6

@@ -1,16 +1,18 @@
 """Partitions as the bytes that are stored, each read when it is asked for.
 
 The problem: an event needs few partitions of a page. A lost broker needs those that have a replica on it, and an ISR
-change needs one. To read, free and write a partition costs as much as to decide about it.
+change needs one. To read, free and write a partition costs as much as to decide about it. A balance check looks at all
+of them, but only at their leaders.
 
 The insight: a partition that nobody asks for can stay the bytes that it is. Columns beside these bytes say how long
-each partition is, and which brokers have its replicas. So a partition is found without reading the others, and one
-that nobody changed is copied.
+each partition is, which brokers have its replicas, and who leads it. So a partition is found without reading the
+others, leaders are counted without reading any, and a partition that nobody changed is copied.
 
     body       |p0......|p1.....|p2.......|   MessagePack, one partition after another
     lengths     8        7       9
     replicas    1 2 3    2 3 1   3 1 2        as many for each partition
     moving                  1                 places of those with replicas to add or to remove
+    leaders     2        3       4            leader + 1, so 0 is none
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -19,11 +21,16 @@ from itertools import accumulate, chain
 import msgspec
 
 from state.columns import column_of, numbers_in
+from state.ids import NO_LEADER
 from state.partition import Partition
+from state.placed_partition import PlacedPartition
 
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
+_placed = msgspec.msgpack.Decoder(PlacedPartition).decode
+# The first bytes of a partition with directories: an array, and its number of fields.
+_PLACED_HEAD = b"\xdc" + len(msgspec.structs.fields(PlacedPartition)).to_bytes(2)
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -36,6 +43,12 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     replicas_each: int
     replicas: bytes
     moving: tuple[int, ...]
+    # Empty in a page that was written before there was this column.
+    leaders: bytes = b""
+
+
+# What stands beside the lengths in ``Packed``.
+_Columns = tuple[int, bytes, tuple[int, ...], bytes]
 
 
 def is_moving(partition: Partition) -> bool:
@@ -50,7 +63,7 @@ def pack(partitions: Iterable[Partition]) -> Packed:
     return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
 
 
-def _columns(partitions: Sequence[Partition]) -> tuple[int, bytes, tuple[int, ...]]:
+def _columns(partitions: Sequence[Partition]) -> _Columns:
     lists: list[tuple[int, ...]] = [partition.replicas for partition in partitions]
     each = max(map(len, lists), default=0)
     if each and min(map(len, lists)) < each:
@@ -58,17 +71,25 @@ def _columns(partitions: Sequence[Partition]) -> tuple[int, bytes, tuple[int, ..
     # As ``is_moving``, without a call for each partition.
     still = [not (one.adding_replicas or one.removing_replicas or one.removed) for one in partitions]
     moving = () if all(still) else tuple([place for place, stays in enumerate(still) if not stays])
-    return each, column_of(list(chain.from_iterable(lists))), moving
+    leaders = column_of([one.leader - NO_LEADER for one in partitions])
+    return each, column_of(list(chain.from_iterable(lists))), moving, leaders
+
+
+def _either(body: memoryview) -> Partition:
+    return _placed(body) if body[:3] == _PLACED_HEAD else _one(body)
 
 
 class Unpacked:
     """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
 
-    __slots__ = ("_ends", "_read", "_view", "packed")
+    __slots__ = ("_decode", "_ends", "_has_placed", "_read", "_view", "packed")
 
     def __init__(self, packed: Packed) -> None:
         self.packed = packed
         self._view = memoryview(packed.body)
+        # These bytes may also be part of a name, so each partition is looked at.
+        self._has_placed = _PLACED_HEAD in packed.body
+        self._decode = _either if self._has_placed else _one
         self._ends: list[int] | None = None
         self._read: dict[int, Partition] = {}
 
@@ -87,23 +108,25 @@ class Unpacked:
         found = self._read.get(place)
         if found is None:
             bounds = self._bounds
-            found = self._read[place] = _one(self._view[bounds[place] : bounds[place + 1]])
+            found = self._read[place] = self._decode(self._view[bounds[place] : bounds[place + 1]])
         return found
 
     def some(self, places: Sequence[int]) -> list[Partition]:
         """Return the partitions at these places."""
-        read, view, bounds = self._read, self._view, self._bounds
+        read, view, bounds, decode = self._read, self._view, self._bounds, self._decode
         found = []
         for place in places:
             partition = read.get(place)
             if partition is None:
-                partition = read[place] = _one(view[bounds[place] : bounds[place + 1]])
+                partition = read[place] = decode(view[bounds[place] : bounds[place + 1]])
             found.append(partition)
         return found
 
     def all(self) -> Sequence[Partition]:
         """Return all partitions."""
         count, read = self.packed.count, self._read
+        if self._has_placed:
+            return self.some(range(count))
         if len(read) < count:
             everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
             self._read = dict(enumerate(everyone)) | read
@@ -116,6 +139,15 @@ class Unpacked:
         found = [nth // each for nth, broker in enumerate(ids) if broker in brokers]
         return sorted({*found, *moving}) if moving else list(dict.fromkeys(found))
 
+    def leaderships(self) -> Iterable[tuple[int, int]]:
+        """Give for each partition the replica that should lead it, the first one, and its leader."""
+        packed = self.packed
+        if not packed.leaders:
+            return [(partition.replicas[0], partition.leader) for partition in self.all()]
+        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each]
+        leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
+        return zip(preferred, leaders, strict=True)
+
     def with_changes(self, changed: Mapping[int, Partition]) -> Packed:
         """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
         if max(changed, default=0) >= self.packed.count:
@@ -124,7 +156,8 @@ class Unpacked:
         packed, view, bounds = self.packed, self._view, self._bounds
         lengths = list(numbers_in(packed.lengths, packed.count))
         pieces: list[bytes | memoryview] = []
-        copied, same_columns = 0, True
+        copied, same_columns = 0, bool(packed.leaders)
+        leaders: dict[int, int] = {}
         for place in sorted(changed):
             partition, before = changed[place], self.at(place)
             if bounds[place] > copied:
@@ -133,8 +166,20 @@ class Unpacked:
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
             same_columns &= partition.replicas == before.replicas and is_moving(partition) == is_moving(before)
+            if partition.leader != before.leader:
+                leaders[place] = partition.leader
         pieces.append(view[copied:])
-        columns = packed.replicas_each, packed.replicas, packed.moving
+        columns: _Columns = packed.replicas_each, packed.replicas, packed.moving, self._leaders_with(leaders)
         if not same_columns:
             columns = _columns([changed.get(place, partition) for place, partition in enumerate(self.all())])
         return Packed(packed.count, b"".join(pieces), column_of(lengths), *columns)
+
+    def _leaders_with(self, changed: Mapping[int, int]) -> bytes:
+        """Return the column of leaders with those at some places changed."""
+        packed = self.packed
+        if not changed or not packed.leaders:
+            return packed.leaders
+        numbers = list(numbers_in(packed.leaders, packed.count))
+        for place, leader in changed.items():
+            numbers[place] = leader - NO_LEADER
+        return column_of(numbers)

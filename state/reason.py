@@ -20,12 +20,18 @@ class Reason(StrEnum):
     BROKER_CONNECTION_LOST = "BROKER_CONNECTION_LOST"
     # A broker asked to be fenced, for example at the end of its shutdown.
     BROKER_ASKED_FENCE = "BROKER_ASKED_FENCE"
+    # One of a broker's log directories failed. The broker serves the others.
+    LOG_DIR_FAILED = "LOG_DIR_FAILED"
+    # A broker said in which of its log directories a replica is.
+    LOG_DIR_ASSIGNED = "LOG_DIR_ASSIGNED"
     # An operator unregistered a broker.
     BROKER_UNREGISTERED = "BROKER_UNREGISTERED"
     # A broker asked to shut down, so it hands over what it leads and leaves ISRs.
     CONTROLLED_SHUTDOWN = "CONTROLLED_SHUTDOWN"
     # A topic was created, or one of its new partitions got its first leader.
     TOPIC_CREATED = "TOPIC_CREATED"
+    # A gateway took over a topic that another controller led, as it was.
+    TOPIC_ADOPTED = "TOPIC_ADOPTED"
     # A topic is being deleted.
     TOPIC_DELETED = "TOPIC_DELETED"
     # An admin added partitions to a topic.
@@ -68,6 +74,8 @@ class Reason(StrEnum):
     CONFIG_CHANGED = "CONFIG_CHANGED"
     # An admin created or deleted ACLs.
     ACLS_CHANGED = "ACLS_CHANGED"
+    # An admin changed a metadata entity.
+    ENTITY_CHANGED = "ENTITY_CHANGED"
     # The high watermark moved, because replicas reported their log ends.
     REPLICATED = "REPLICATED"
     # A request was carried out.

@@ -21,10 +21,13 @@ differently on events that are already on some bus, because a replay must repeat
    rules is refused, and so are values that cannot work together.
    An election names the replicas that it passed over, and why.
 5: a decision names the principal of the admin whose request caused it. Requests about ACLs are carried out.
+6: metadata entities are kept: client quotas, settings of groups, subscriptions to clients' metrics, SCRAM
+   credentials, levels of features.
+7: a broker behind a gateway may have several log directories. Where one fails, only the replicas in it go offline.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 5
+NEWEST_RULES = 7
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -56,3 +59,7 @@ EXPLAINED_RULES = 4
 NAMED_RULES = 5
 # ACLs are kept
 ACL_RULES = 5
+# metadata entities are kept
+ENTITY_RULES = 6
+# replicas are in log directories
+DIRECTORY_RULES = 7

@@ -6,6 +6,7 @@ import msgspec
 
 from state.packed import Packed, Unpacked, pack
 from state.partition import Topic, TopicState
+from state.placed_partition import PlacedPartition
 
 # This decides on which page a partition is stored, so no version may change it.
 SLICE_PARTITIONS = 1_000
@@ -65,8 +66,13 @@ class StoredPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def is_plain(topic: Topic) -> bool:
-    """Say whether a topic is so small that it is stored as it is."""
-    return len(topic.partitions) <= PLAIN_PARTITIONS_MAX
+    """Say whether a topic is so small that it is stored as it is. Directories are stored only in packed partitions."""
+    return len(topic.partitions) <= PLAIN_PARTITIONS_MAX and not has_directories(topic)
+
+
+def has_directories(topic: Topic) -> bool:
+    """Say whether any partition knows in which log directories its replicas are."""
+    return any(isinstance(partition, PlacedPartition) for partition in topic.partitions)
 
 
 def stored(one: Slice) -> StoredSlice | Topic:

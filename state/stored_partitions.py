@@ -1,6 +1,7 @@
 """The partitions of a stored topic, in slices that are loaded when they are needed."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import chain
 from typing import overload
 
 from state.packed import Unpacked
@@ -79,6 +80,10 @@ class StoredPartitions(Sequence[Partition]):
     def moving(self) -> list[Partition]:
         """List, in order, the partitions that have replicas to add or to remove, or to be removed by their brokers."""
         return [one for nth in range(self.slices) for one in self._some(nth, self.unpacked(nth).packed.moving)]
+
+    def leaderships(self) -> Iterator[tuple[int, int]]:
+        """Give for each partition, in order, the replica that should lead it and its leader, and read none."""
+        return chain.from_iterable(self.unpacked(nth).leaderships() for nth in range(self.slices))
 
     def _some(self, nth: int, places: Sequence[int]) -> list[Partition]:
         return self.unpacked(nth).some(places) if places else []

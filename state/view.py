@@ -8,8 +8,10 @@ from msgspec.structs import asdict
 
 from state.broker import Broker
 from state.cluster import Cluster
+from state.entity import shown_values
 from state.ids import NO_EPOCH
 from state.partition import Partition, Topic, TopicState
+from state.placed_partition import directories_of
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
@@ -17,22 +19,32 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
     ordered = sorted(topics, key=lambda topic: topic.topic)
     served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
     backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
-    return _with_acls(cluster) | {
-        "controller_epoch": cluster.controller_epoch,
-        "seq": cluster.seq,
-        "time_ms": cluster.clock_ms,
-        "rules_version": cluster.rules_version,
-        "clock_skew_ms": cluster.clock_skew_ms,
-        "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
-        "topics": [_topic(topic) for topic in ordered],
-        "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
-    }
+    return (
+        _with_acls(cluster)
+        | _with_entities(cluster)
+        | {
+            "controller_epoch": cluster.controller_epoch,
+            "seq": cluster.seq,
+            "time_ms": cluster.clock_ms,
+            "rules_version": cluster.rules_version,
+            "clock_skew_ms": cluster.clock_skew_ms,
+            "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
+            "topics": [_topic(topic) for topic in ordered],
+            "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
+        }
+    )
 
 
 def _with_acls(cluster: Cluster) -> dict[str, Any]:
     # Most clusters have none.
     listed = [{"acl_id": acl_id} | asdict(acl) for acl_id, acl in sorted(cluster.acls.items())]
     return {"acls": listed} if listed else {}
+
+
+def _with_entities(cluster: Cluster) -> dict[str, Any]:
+    held = [one for _, one in sorted(cluster.entities.items())]
+    listed = [asdict(one) | {"values": shown_values(one.entity_type, one.values)} for one in held]
+    return {"entities": listed} if listed else {}
 
 
 def _broker(broker: Broker, backlog: int) -> dict[str, Any]:
@@ -43,7 +55,7 @@ def _broker(broker: Broker, backlog: int) -> dict[str, Any]:
         "state": broker.state.name,
         "rack": broker.rack,
         "backlog": backlog,
-    }
+    } | ({"offline_log_dirs": broker.offline_log_dirs} if broker.offline_log_dirs else {})
 
 
 def _topic(topic: Topic) -> dict[str, Any]:
@@ -75,7 +87,14 @@ def _partition(topic: str, partition: Partition) -> dict[str, Any]:
         "received_epochs": _by_replica(partition, partition.received_epochs or partition.completed_epochs),
         "completed_epochs": _by_replica(partition, partition.completed_epochs),
         "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
-    }
+    } | _directories(partition)
+
+
+def _directories(partition: Partition) -> dict[str, Any]:
+    # Only brokers with several log directories say where their replicas are.
+    pairs = zip(partition.replicas, directories_of(partition), strict=False)
+    known = {str(replica): directory for replica, directory in pairs if directory}
+    return {"directories": known} if known else {}
 
 
 def _by_replica(partition: Partition, epochs: tuple[int, ...]) -> dict[str, int]:

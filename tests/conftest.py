@@ -1,5 +1,6 @@
 """What all tests share: their order, a check that files are closed, and a Kafka node for those that ask for it."""
 
+import gc
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,11 +36,19 @@ def descriptors_are_closed() -> Iterator[None]:
     """Fail a module that leaves many files open in its worker.
 
     When a JVM has ended, py4j's threads need a moment to see it and to close their sockets: one for each query it ran.
+    Sockets in reference cycles are closed when Python collects garbage, which it does not while it only waits.
     """
     process = psutil.Process()
     before = process.num_fds()
+
+    def are_closed() -> bool:
+        if process.num_fds() - before <= DESCRIPTORS_LEFT_MAX:
+            return True
+        gc.collect()
+        return False
+
     yield
-    wait_until(lambda: process.num_fds() - before <= DESCRIPTORS_LEFT_MAX, "descriptors to be closed")
+    wait_until(are_closed, "descriptors to be closed")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
+    EntityDecision,
     HighWatermark,
     ProducerIds,
     TopicDecision,
@@ -67,6 +68,8 @@ class _Teller:
             )
         if self._cluster.acls:
             yield AclsDecision(**self._common(), created=tuple(starmap(with_id, self._cluster.acls.items())))
+        for one in self._cluster.entities.values():
+            yield EntityDecision(**self._common(), entity_type=one.entity_type, names=one.names, values=one.values)
 
     def topic(self, topic: Topic) -> Iterator[AnyDecision]:
         yield TopicDecision(

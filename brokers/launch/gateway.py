@@ -89,5 +89,8 @@ class ZookeeperGatewayProcess(GatewayService):
         bus: str,
         folder: Path,
         settings: Mapping[str, str] = MappingProxyType({}),
+        *,
+        adopts: bool = False,
     ) -> None:
-        super().__init__(voter, voters, cluster_id, bus, folder, settings, ("--zookeeper", zookeeper))
+        arguments = ("--zookeeper", zookeeper, *(["--adopt"] if adopts else []))
+        super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)

@@ -5,7 +5,9 @@ import click
 from cli.lazy_group import LazyGroup
 
 
-@click.group("cluster", cls=LazyGroup, package="cli.cluster", names=("up", "status", "down", "rebuild"))
+@click.group(
+    "cluster", cls=LazyGroup, package="cli.cluster", names=("up", "status", "down", "rebuild", "hand-back", "adopt")
+)
 def command() -> None:
     """Start and stop real Kafka brokers on this machine.
 

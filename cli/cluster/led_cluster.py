@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from brokers import files
 from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, refuse_existing, remove
@@ -21,12 +22,12 @@ from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
+from cli.cluster.remembered import FILE, Remembered
 from conf.loader import as_text, load
 from conf.settings import Settings
 from state.cluster import Cluster
 from state.ids import NO_LEADER
 
-FILE = "led.json"
 ENGINE = "engine"
 FIRST_GATEWAY = 100
 # A gateway that loses its disk rebuilds its log from the other.
@@ -62,28 +63,16 @@ def _access_settings(given: Settings) -> dict[str, str]:
     }
 
 
-class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster's description on disk. ``delete`` removes the bus if it was created with the cluster."""
-
-    bus: str
-    made_bus: bool
-    voters: tuple[Voter, ...]
-    conf: str | None = None
-    engine_settings: tuple[str, ...] = ()
-    # Whether gateways ask brokers for certificates.
-    secure: bool = False
-    # Where the ZooKeeper of brokers of Kafka 3.9 listens; None if they are of Kafka 4.
-    zookeeper_port: int | None = None
-
-
 class LedCluster:
     """An engine, gateways and the brokers that they lead, started and stopped together or one by one."""
 
-    def __init__(self, kafka: KafkaCluster, remembered: _Remembered) -> None:
+    def __init__(self, kafka: KafkaCluster, remembered: Remembered) -> None:
         self.kafka = kafka
         self.folder = kafka.folder
         self.bus = BusPlace(remembered.bus)
         self.made_bus = remembered.made_bus
+        self.handed_back = remembered.handed_back
+        self._remembered = remembered
         self._conf = Path(remembered.conf) if remembered.conf else None
         self._engine_settings = remembered.engine_settings
         self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, self._conf)
@@ -92,11 +81,12 @@ class LedCluster:
         self.zookeeper = None if port is None else ZookeeperProcess(port, self.folder / ZOOKEEPER)
         self.gateways = {voter.voter: self._gateway(voter, remembered) for voter in remembered.voters}
 
-    def _gateway(self, voter: Voter, remembered: _Remembered) -> GatewayService:
+    def _gateway(self, voter: Voter, remembered: Remembered) -> GatewayService:
         voters, folder = remembered.voters, self.folder / f"gateway-{voter.voter}"
         if self.zookeeper is not None:
+            address, adopts = self.zookeeper.address, remembered.adopts
             return ZookeeperGatewayProcess(
-                voter, voters, self.kafka.cluster_id, self.zookeeper.address, remembered.bus, folder
+                voter, voters, self.kafka.cluster_id, address, remembered.bus, folder, adopts=adopts
             )
         settings = self._certificates.gateway_settings(voter.voter) if self._certificates else {}
         copies = [node.data[0] / METADATA_DIRECTORY for node in self.kafka.nodes.values()]
@@ -130,7 +120,7 @@ class LedCluster:
         zookeeper_port, *ports = free_ports(1 + gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
         rest["overrides"] = SLOW_START | (overrides or {})
-        remembered = _Remembered(
+        remembered = Remembered(
             bus=place.url,
             made_bus=not is_there,
             voters=voters,
@@ -158,11 +148,17 @@ class LedCluster:
         Raises ``KafkaError``.
         """
         try:
-            return cls(kafka, msgspec.json.decode((kafka.folder / FILE).read_bytes(), type=_Remembered))
+            return cls(kafka, msgspec.json.decode((kafka.folder / FILE).read_bytes(), type=Remembered))
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as error:
             raise KafkaError(f"{kafka.folder / FILE} cannot be read: {error}") from error
+
+    def changed(self, **fields: object) -> "LedCluster":
+        """Remember the cluster with other fields, and return it as it is then."""
+        remembered = msgspec.structs.replace(self._remembered, **fields)
+        files.replace(self.folder / FILE, msgspec.json.format(msgspec.json.encode(remembered)).decode())
+        return LedCluster(self.kafka, remembered)
 
     @property
     def services(self) -> list[Service]:
@@ -180,14 +176,16 @@ class LedCluster:
             if self._certificates:
                 nodes = (("gateway", self.gateways), ("broker", self.kafka.nodes))
                 self._certificates.issue(f"{kind}-{number}" for kind, of_kind in nodes for number in of_kind)
+            if self.handed_back:
+                self._start_zookeeper(undo)
+                self._start_brokers()
+                undo.pop_all()
+                return
             self.start_engine(say, undo)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
-            if self.zookeeper is not None and self.zookeeper.state == "stopped":
-                self.zookeeper.start()
-                undo.callback(self.zookeeper.kill)
-                self.zookeeper.wait_until_started()
+            self._start_zookeeper(undo)
             given = load(self._conf, self._engine_settings)
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
@@ -201,12 +199,21 @@ class LedCluster:
                 gateway.wait_until_started()
             if self.engine.state != "stopped":
                 self.engine.wait_until_started()
-            names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
-            settings = broker_settings(cluster_on(self.bus), names)
-            for node in self.kafka.nodes.values():
-                node.engine_settings = settings
-            self.kafka.up()
+            self._start_brokers()
             undo.pop_all()
+
+    def _start_zookeeper(self, undo: ExitStack) -> None:
+        if self.zookeeper is not None and self.zookeeper.state == "stopped":
+            self.zookeeper.start()
+            undo.callback(self.zookeeper.kill)
+            self.zookeeper.wait_until_started()
+
+    def _start_brokers(self) -> None:
+        names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
+        settings = broker_settings(cluster_on(self.bus), names)
+        for node in self.kafka.nodes.values():
+            node.engine_settings = settings
+        self.kafka.up()
 
     def start_engine(self, say: Say, undo: ExitStack) -> None:
         """Start an engine if none decides, without waiting for it. Raises ``KafkaError`` if the bus is gone."""

@@ -33,7 +33,7 @@ def command(form: str, folder: Path) -> None:
       isrflow cluster status --format json
     """
     kafka, led = open_cluster(folder)
-    found = _led_rows(led) if led else _plain_rows(kafka)
+    found = _plain_rows(kafka) if led is None else _handed_back_rows(led) if led.handed_back else _led_rows(led)
     if form == "json":
         click.echo(msgspec.json.encode(found))
     else:
@@ -43,13 +43,21 @@ def command(form: str, folder: Path) -> None:
     amiss = [row["name"] for row in processes if row["state"] != "running"]
     if amiss:
         raise Unreachable(f"not running: {', '.join(amiss)}")
-    if led and not found["engine"]["decides"]:
+    if led and not led.handed_back and not found["engine"]["decides"]:
         raise Unreachable(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
 
 
 def _plain_rows(kafka: KafkaCluster) -> Row:
     nodes = [_node(node, None) for node in kafka.nodes.values()]
     return {"cluster_id": kafka.cluster_id, "engine": None, "zookeeper": None, "gateways": [], "nodes": nodes}
+
+
+def _handed_back_rows(led: LedCluster) -> Row:
+    return _plain_rows(led.kafka) | {"zookeeper": _zookeeper(led)}
+
+
+def _zookeeper(led: LedCluster) -> Row | None:
+    return None if led.zookeeper is None else {**_process(led.zookeeper), "port": led.zookeeper.port}
 
 
 def _led_rows(led: LedCluster) -> Row:
@@ -72,7 +80,7 @@ def _led_rows(led: LedCluster) -> Row:
             "bus": str(led.bus),
             "log": str(led.engine.log_file) if led.engine.log_file.exists() else None,
         },
-        "zookeeper": None if led.zookeeper is None else {**_process(led.zookeeper), "port": led.zookeeper.port},
+        "zookeeper": _zookeeper(led),
         "gateways": [
             {
                 **_process(gateway),

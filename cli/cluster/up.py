@@ -12,8 +12,8 @@ from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from cli.cluster.folder import dir_option, open_cluster
-from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
+from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_setting, conf_option, name_client_config
 from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, fetch, missing

@@ -1,6 +1,7 @@
 """Which events are deferrable: they start no batch of the embedded bus by themselves.
 
-These are heartbeats and offsets, which take effect only at the next tick. The table's column for this is ``patient``.
+These are heartbeats and offsets, which take effect only at the next tick. A heartbeat that says more is not deferrable.
+The table's column for this is ``patient``.
 """
 
 import msgspec
@@ -13,6 +14,7 @@ Row = tuple[str | None, bool, bytes]
 class _Header(msgspec.Struct):
     kind: str | None = None
     want_shutdown: bool = False
+    offline_log_dirs: list[object] = []
 
 
 _header = msgspec.json.Decoder(_Header)
@@ -24,5 +26,5 @@ def row_of(raw: bytes) -> Row:
         header = _header.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    is_deferrable = header.kind == LOG_END_OFFSET or (header.kind in HEARTBEATS and not header.want_shutdown)
-    return header.kind, is_deferrable, raw
+    says_more = header.want_shutdown or header.offline_log_dirs
+    return header.kind, header.kind == LOG_END_OFFSET or (header.kind in HEARTBEATS and not says_more), raw

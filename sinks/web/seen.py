@@ -6,6 +6,7 @@ import msgspec
 
 from bus.interface import Decided
 from state.reason import Reason
+from state.secrets import without_secrets
 
 # These are too many to list. Numbers elsewhere on the page show what they did.
 _UNSEEN = ("high_watermark", "no_op", "imbalance", "producer_ids")
@@ -83,4 +84,4 @@ def seen(decisions: Iterable[Decided]) -> Iterator[tuple[Seen, bytes]]:
             continue
         if len(one.message) > TEXT_MAX:
             one = msgspec.structs.replace(one, message=one.message[:TEXT_MAX] + "…")
-        yield one, body
+        yield one, without_secrets(body)

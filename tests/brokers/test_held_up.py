@@ -59,7 +59,7 @@ def test_a_frozen_engine_fences_no_broker_and_carries_out_no_expired_request(tmp
         engine.wait_ready(cluster.bus)
         cluster.start()
         seq = cluster.bus.last_seq()
-        engine.signal_all(signal.SIGSTOP)
+        engine.freeze(cluster.bus_path)
         cluster.bus.publish([create_request("late", timeout_ms=1_000), create_request("patient", timeout_ms=600_000)])
         time.sleep(FROZEN_S)
         engine.signal_all(signal.SIGCONT)

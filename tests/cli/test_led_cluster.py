@@ -1,5 +1,6 @@
 """Which of the engine's settings brokers get in their files."""
 
+import json
 from pathlib import Path
 
 from brokers.gateways.kraft.security.settings import security_of
@@ -10,6 +11,7 @@ from cli.cluster.led_cluster import LedCluster, broker_settings
 from conf.loader import load
 from conf.security.exposure import protection_of
 from state.cluster import Cluster
+from tests.support.cluster_command import on_cluster
 
 
 def test_brokers_files_get_the_engines_settings_in_force() -> None:
@@ -42,5 +44,26 @@ def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path:
     assert (folder / FOLDER / "metrics.token").stat().st_mode & 0o777 == 0o600
     # A gateway starts with them.
     assert security_of(settings_of(opened.gateways[100].settings))
+    opened.delete()
+    assert not folder.exists()
+
+
+def test_a_cluster_that_was_handed_back_has_neither_engine_nor_gateways_and_may_be_adopted(tmp_path: Path) -> None:
+    folder = tmp_path / "kafka"
+    led = LedCluster.create(folder, tmp_path / "bus.db", brokers=1, gateways=1, zookeeper=True)
+    code, said = on_cluster(folder, "adopt", "--bus", str(tmp_path / "next.db"))
+    assert (code, said) == (2, f"Error: {folder} has no brokers that were handed back\n")
+    code, said = on_cluster(folder, "hand-back")
+    assert (code, "zookeeper does not run" in said) == (3, True)
+    led.changed(handed_back=True)
+    code, said = on_cluster(folder, "hand-back")
+    assert (code, said) == (1, "Error: the brokers have a controller of their own already\n")
+    code, said = on_cluster(folder, "status", "--format", "json")
+    found = json.loads(said.splitlines()[0])
+    assert (code, found["engine"], found["gateways"], found["zookeeper"]["state"]) == (3, None, [], "stopped")
+    [gateway] = led.changed(handed_back=False, adopts=True).gateways.values()
+    assert "--adopt" in gateway.command()
+    opened = LedCluster.open(KafkaCluster.open(folder))
+    assert opened is not None
     opened.delete()
     assert not folder.exists()

@@ -24,7 +24,9 @@ WITHOUT_FORMAT = {
     "demo",
     "schema",
     "cluster up",
+    "cluster adopt",
     "cluster down",
+    "cluster hand-back",
     "cluster rebuild",
 }
 CHANGE = {

@@ -26,7 +26,16 @@ PIPELINE |= {"running_totals", "commit_alike", "working_partitions"}
 DRIVERS = {"replay"}
 RULES = sorted(path for path in ROOM.glob("*.py") if path.stem not in PIPELINE | DRIVERS)
 READS = {"topic", "topics", "twin_of", "live_replicas", "leaderless", "has_replica_in", "partition", "frozen"}
-READS |= {"on", "moving", "is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state", "policy_under"}
+READS |= {
+    "on",
+    "moving",
+    "leaderships",
+    "is_deleting",
+    "is_reassigning",
+    "is_queued_for_deletion",
+    "shown_state",
+    "policy_under",
+}
 READS |= {"brokers", "gateways", "watermarks_due", "deletions_due", "totals", "backlog"}
 
 

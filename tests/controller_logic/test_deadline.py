@@ -24,6 +24,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "broker_unregister": {"broker": 2},
     "create_acls": {"acls": []},
     "delete_acls": {"filters": [{}]},
+    "alter_entity": {"entity_type": "client_quota", "names": {"user": "a"}, "values": {"producer_byte_rate": 1}},
+    "adopt_topic": {"topic": "new", "topic_id": "i", "partitions": [{"replicas": [1]}]},
 }
 
 

@@ -9,8 +9,9 @@ import pytest
 from bus.interface import MAX_EVENT_BYTES
 from controller_logic import guard, liveness
 from controller_logic.batch import Batch
-from controller_logic.decision_recorder import RAW_CHARS_MAX, DecisionRecorder
+from controller_logic.decision_recorder import DecisionRecorder
 from controller_logic.guard import guarded_step
+from controller_logic.raw_text import RAW_CHARS_MAX
 from controller_logic.replay import decide, first_states, logged
 from controller_logic.step import HANDLERS, step
 from state.canonical import number, part_of

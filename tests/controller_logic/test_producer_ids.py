@@ -36,3 +36,13 @@ def test_exhausted_producer_ids_are_refused() -> None:
     world.publish("allocate_producer_ids", **request)
     assert (world.error, world.one(Answer).broker) == ("UNKNOWN_SERVER_ERROR", 1)
     assert world.state.cluster.next_producer_id == 2**63 - 1
+
+
+def test_ids_that_were_handed_out_elsewhere_are_passed_over() -> None:
+    world = World(1)
+    request = {"broker": 1, "broker_epoch": world.broker(1).broker_epoch}
+    starts = []
+    for first_id_min in (5_000, 5_000, 0):
+        world.publish("allocate_producer_ids", **request, first_id_min=first_id_min)
+        starts.append(world.one(Answer).producer_id_start)
+    assert starts == [5_000, 6_000, 7_000]

@@ -56,8 +56,11 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "gateway_heartbeat": {"gateway": 100, "incarnation": "i"},
     "allocate_producer_ids": {"broker": 1, "broker_epoch": 1},
     "sessions_extended": {"by_ms": 1},
+    "assign_replicas_to_dirs": {"topic": "t", "broker": 1, "broker_epoch": 1, "directory": "A", "partitions": [0]},
     "create_acls": {"acls": []},
     "delete_acls": {"filters": []},
+    "alter_entity": {"entity_type": "group", "names": {"group": "g"}, "values": {}},
+    "adopt_topic": {"topic": "t", "topic_id": "i", "partitions": [{"replicas": [1]}]},
 }
 
 

@@ -27,7 +27,7 @@ DECISIONS_MAX = 100_000
 CHANGELOG = FOLDER.parents[1] / "CHANGELOG.md"
 TITLE = "### Recorded decisions"
 ADVICE = """
-If that is meant: record the decisions anew with
+If that is meant: record the decisions again with
     ISRFLOW_REWRITE=1 .venv/bin/python -m pytest tests/histories
 and say in CHANGELOG.md, below "Recorded decisions", what is decided otherwise, and why."""
 every_history = pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.name)
@@ -68,7 +68,7 @@ def test_the_changelog_notes_the_decisions_recorded_last() -> None:
         f'the recorded decisions are {digest} now: put "* `{digest}`: what is decided otherwise, and why" on top of '
         f'"Recorded decisions" in CHANGELOG.md'
     )
-    assert len({noted for noted, _ in notes}) == len(notes), "each note stands for decisions that were recorded anew"
+    assert len({noted for noted, _ in notes}) == len(notes), "each note stands for decisions that were recorded again"
     assert all(len(why.split()) > 4 for _, why in notes), "a note says what is decided otherwise, and why"
 
 

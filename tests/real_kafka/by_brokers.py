@@ -141,8 +141,9 @@ class ByBrokers:
     def clear(self) -> None:
         """Bring all brokers back, and remove what the story created."""
         self._start(broker for broker, state in self._cluster.states().items() if state == "fenced")
-        if self._topics:
-            self._ask(lambda admin: admin.delete_topics(self._topics).values(), is_sure=False)
+        # A story may create a topic again under the same name.
+        if topics := list(dict.fromkeys(self._topics)):
+            self._ask(lambda admin: admin.delete_topics(topics).values(), is_sure=False)
         wait_until(
             lambda: not {held["topic"] for held in self._cluster.view()["topics"]} & set(self._topics),
             "the story's topics to be gone",

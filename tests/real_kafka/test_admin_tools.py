@@ -1,6 +1,7 @@
 """Kafka's own admin tools make changes, and describe the cluster as the engine does."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
+from brokers.launch.kafka.tools import CONFIGS, FEATURES, ToolError, run_tool
 from bus.clock import now_ms
-from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
+from tests.support.real_cluster import LOOPBACK, POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -23,6 +25,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """Three brokers behind two gateways."""
     cluster = RealCluster(tmp_path_factory.mktemp("real"), gateways=2)
     policy = POLICY | {"min_insync_replicas": 2, "num_partitions": 3, "default_replication_factor": 2}
+    # A share coordinator of Kafka 4.1 knows no topics until the first record after it was loaded.
+    policy |= {"metadata_max_idle_interval_ms": 1_000}
     with led_by_rules(cluster, **policy):
         yield cluster
 
@@ -61,6 +65,52 @@ def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_pa
     cluster.tool("LeaderElectionCommand", "--election-type preferred --all-topic-partitions")
     assert {number: held["leader"] for number, held in cluster.partitions("moved").items()} == {0: 3, 1: 1}
     cluster.tool_agrees("moved")
+
+
+def test_quotas_and_settings_of_groups_are_set_and_described(cluster: RealCluster) -> None:
+    """Brokers and a gateway take them alike; brokers describe quotas, and enforce them."""
+    gateway = f"{LOOPBACK}:{cluster.voters[0].port}"
+    quota = "--alter --add-config producer_byte_rate=1000 --entity-type clients --entity-name slow"
+    cluster.tool(CONFIGS, quota)
+    session = "consumer.session.timeout.ms=50000"
+    group = "--entity-type groups --entity-name g"
+    run_tool(CONFIGS, gateway, f"--alter --add-config {session} {group}".split(), is_controller=True)
+    wait_until(lambda: session in cluster.tool(CONFIGS, f"--describe {group}"), "a broker to know the group's settings")
+    # The tool asks a controller about brokers alone: it looks for the names of others at brokers.
+    described = run_tool(
+        CONFIGS, gateway, ["--describe", "--entity-type", "brokers", "--entity-default"], is_controller=True
+    )
+    assert "min.insync.replicas=2" in described
+    wait_until(
+        lambda: "producer_byte_rate=1000.0" in cluster.tool(CONFIGS, "--describe --entity-type clients"),
+        "a broker to know the quota",
+    )
+    throttled: list[Any] = []
+    cluster.create(NewTopic("throttled", 1, 1))
+    conf = {"bootstrap.servers": cluster.bootstrap, "client.id": "slow", "message.timeout.ms": 60_000}
+    producer = Producer(conf | {"throttle_cb": throttled.append})
+    producer.produce("throttled", bytes(100_000))
+    assert producer.flush(TIMEOUT_S) == 0
+    wait_until(lambda: producer.poll(0) >= 0 and bool(throttled), "the broker to throttle the client")
+
+
+def test_a_share_group_reads_once_its_feature_is_raised(cluster: RealCluster) -> None:
+    cluster.tool(FEATURES, "upgrade --feature share.version=1")
+    wait_until(
+        lambda: re.search(r"share.version\s.*FinalizedVersionLevel: 1", cluster.tool(FEATURES, "describe")),
+        "a broker to know the level",
+    )
+    with pytest.raises(ToolError, match=r"eligible\.leader\.replicas\.version"):
+        cluster.tool(FEATURES, "upgrade --feature eligible.leader.replicas.version=1")
+    cluster.tool(
+        CONFIGS, "--alter --add-config share.auto.offset.reset=earliest --entity-type groups --entity-name sharing"
+    )
+    cluster.create(NewTopic("shared", 1, 2))
+    produce(cluster, "shared", [b"one", b"two"])
+    read = cluster.tool(
+        "consumer.ConsoleShareConsumer", "--topic shared --group sharing --max-messages 2 --timeout-ms 60000"
+    )
+    assert read.split() == ["one", "two"]
 
 
 def test_a_topic_of_a_dead_broker_is_deleted_and_its_name_is_free(cluster: RealCluster) -> None:

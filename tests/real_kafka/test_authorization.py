@@ -19,6 +19,9 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 from msgspec.structs import replace
 
@@ -52,7 +55,10 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
             "listeners": bound,
             "advertised.listeners": bound,
             "listener.security.protocol.map": protocols,
-            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+            "listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
                 f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
             ),
@@ -155,3 +161,27 @@ def test_acls_reach_the_gateway_and_the_broker(addresses: dict[str | None, str])
     )
     run_tool("AclCommand", addresses[GATEWAY], ended.split(), is_controller=True)
     assert error_of(lambda one: one.create_topics([NewTopic("m-2", 1, 1)]), mallory) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def has_credential(admin: AdminClient, user: str) -> bool:
+    try:
+        return bool(admin.describe_user_scram_credentials([user])[user].result(TIMEOUT_S).scram_credential_infos)
+    except KafkaException:
+        return False
+
+
+def test_a_client_logs_in_with_a_credential_that_an_admin_set(addresses: dict[str | None, str]) -> None:
+    """The gateway and the engine pass the credential on, and the broker verifies the client's password by it."""
+    admin = AdminClient(conf(addresses, "admin"))
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion("carol", info, b"of-carol")
+    for future in admin.alter_user_scram_credentials([change]).values():
+        future.result(TIMEOUT_S)
+    wait_until(lambda: has_credential(admin, "carol"), "the broker to know the credential")
+    scram = {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": "carol", "sasl.password": "of-carol"}
+    carol = AdminClient(conf(addresses, "admin") | scram)
+    assert carol.list_topics(timeout=TIMEOUT_S).brokers
+    mallory = AdminClient(conf(addresses, "mallory"))
+    [future] = mallory.alter_user_scram_credentials([change]).values()
+    with pytest.raises(KafkaException, match="CLUSTER_AUTHORIZATION_FAILED"):
+        future.result(TIMEOUT_S)

@@ -54,7 +54,8 @@ def _partition(held: dict[str, Any], topic_state: str | None) -> str:
     states = [held["state"]] if held["state"] != "OnlinePartition" else []
     recovery = [held["leader_recovery_state"]] if held["leader_recovery_state"] != "RECOVERED" else []
     topic = [f"topic={topic_state}"] if topic_state else []
-    return " ".join([line, *recovery, *states, *unusual, *topic])
+    places = [f"{replica} in {directory}" for replica, directory in held.get("directories", {}).items()]
+    return " ".join([line, *recovery, *states, *unusual, *topic, *([f"({', '.join(places)})"] if places else [])])
 
 
 def broker_line(view: dict[str, Any]) -> str:

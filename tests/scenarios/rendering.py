@@ -7,6 +7,7 @@ from typing import assert_never
 from msgspec import UNSET
 
 from state import decisions as d
+from state.entity import named, shown_values
 from state.ids import NO_LEADER
 from tests.scenarios.complaints import complaints_about
 
@@ -51,6 +52,11 @@ class Rendering:
             case d.ConfigDecision():
                 who = " ".join(filter(None, (decision.entity, decision.name)))
                 return [f"config {who}: {settings(decision.config) or 'nothing'}"]
+            case d.QuorumDecision():
+                return [f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}   {decision.reason}"]
+            case d.EntityDecision():
+                values = settings(shown_values(decision.entity_type, decision.values))
+                return [f"{decision.entity_type} of {named(decision.names)}: {values or 'nothing'}"]
             case d.Rejected():
                 return [_rejected(decision)]
             case d.Imbalance():
@@ -119,9 +125,14 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> list[str]:
         ("adding", listed(before.adding_replicas), listed(after.adding_replicas)),
         ("removing", listed(before.removing_replicas), listed(after.removing_replicas)),
         ("recovery", before.leader_recovery_state, after.leader_recovery_state),
+        *_directories(after),
         ("partition epoch", before.partition_epoch, after.partition_epoch),
     )
-    return [f"{name} {one} -> {other}" for name, one, other in pairs if one != other]
+    return [f"{name} {one} -> {other}".replace("  ", " ") for name, one, other in pairs if one != other]
+
+
+def _directories(after: d.LeaderAndIsr) -> list[tuple[str, str, str]]:
+    return [] if after.directories is UNSET else [(f"replica {at}", "", one) for at, one in after.directories.items()]
 
 
 def _broker(decision: d.BrokerDecision) -> str:
@@ -129,7 +140,8 @@ def _broker(decision: d.BrokerDecision) -> str:
     rack = "" if decision.rack is None else f" rack={decision.rack}"
     listeners = "".join(f" {listener.host}:{listener.port}" for listener in decision.listeners)
     remaining = "" if decision.remaining is UNSET else f" remaining={decision.remaining}"
-    return text + rack + listeners + remaining
+    lost = "" if decision.offline_log_dirs is UNSET else f" offline-dirs={','.join(decision.offline_log_dirs)}"
+    return text + rack + listeners + remaining + lost
 
 
 def _rejected(decision: d.Rejected) -> str:

@@ -17,7 +17,7 @@ from state.decisions import AnyDecision, Imbalance, decode
 from state.engine_events import ENGINE_KINDS
 from state.partition import Partition
 from state.policy import Policy
-from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
+from state.rules import ENGINE_CLOCK_RULES, FIRST_RULES, NEWEST_RULES
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
@@ -40,6 +40,7 @@ class Script:
     * ``beating``: the brokers that heartbeat while time passes, each with its wishes
     * ``epochs``: all epochs that each broker has had; ``topic_ids``: all ids that each topic's name has had
     * ``behind_gateway``: the brokers that register behind a gateway
+    * ``gateways``: those that heartbeat while time passes
     * ``ends``: the log end offsets reported last
     * ``charts``, ``introduced``, ``described``: what to show after the current block
     """
@@ -52,6 +53,7 @@ class Script:
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.behind_gateway: set[int] = set()
+        self.gateways: list[int] = []
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
         self.topic_ids: dict[str, list[str]] = {}
         self.quiet = False
@@ -93,6 +95,18 @@ class Script:
     def controller_epoch(self) -> int:
         return self._state.cluster.controller_epoch
 
+    def claim(self, epoch: int, **fields: Any) -> None:
+        """Let another controller take over."""
+        fields = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": self.settings, **fields}
+        if self.rules_version != FIRST_RULES:
+            fields["rules_version"] = self.rules_version
+        self.write("controller_started", **fields)
+
+    def claim_if_first(self) -> None:
+        """Let the first controller take over, unless one has."""
+        if self.controller_epoch == 0:
+            self.claim(1)
+
     def partition(self, topic: str, number: int) -> Partition:
         """Find a partition. An unknown one looks like one that never had a leader."""
         held = self._state.topics.get(topic)
@@ -131,6 +145,8 @@ class Script:
             # Under version 1 of the rules a heartbeat moves time; under later ones it counts at the tick before it.
             if self.rules_version >= ENGINE_CLOCK_RULES:
                 self.write("tick")
+            for gateway in self.gateways:
+                self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}")
             for broker, wishes in self.beating.items():
                 if some:
                     self.beat(broker, wishes)

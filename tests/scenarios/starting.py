@@ -24,7 +24,7 @@ def registration(command: Command) -> dict[str, Any]:
         host, port = given["listener"].split(":")
         fields["listeners"] = [{"name": "PLAINTEXT", "host": host, "port": int(port)}]
     if "log-dir" in given:
-        fields["log_dirs"] = [given["log-dir"]]
+        fields["log_dirs"] = given["log-dir"].split(",")
     if "behind-gateway" in command.arguments:
         fields["behind_gateway"] = True
     return fields

@@ -7,8 +7,8 @@ and ``request-id=`` puts a request id on the event.
 from collections.abc import Callable
 from typing import Any
 
-from state.rules import FIRST_RULES
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
+from tests.scenarios.gateway_words import assign, gateway
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -21,8 +21,7 @@ def brokers(script: Script, command: Command) -> None:
     script.quiet = True
     if command.options.get("behind") == "gateway":
         script.behind_gateway.update(map(int, command.arguments))
-    if script.controller_epoch == 0:
-        claim(script, Command("claim", (), {}, ""))
+    script.claim_if_first()
     racks = command.options.get("racks", "").split(",")
     for place, broker in enumerate(map(int, command.arguments)):
         register_broker(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None)
@@ -55,10 +54,7 @@ def rules(script: Script, command: Command) -> None:
 def claim(script: Script, command: Command) -> None:
     """Let another controller take over: ``claim``, or ``claim epoch=1`` for a late one."""
     epoch = int(command.options.get("epoch", script.controller_epoch + 1))
-    fields: dict[str, Any] = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": script.settings}
-    if script.rules_version != FIRST_RULES:
-        fields["rules_version"] = script.rules_version
-    script.write("controller_started", **fields, **request_id_in(command))
+    script.claim(epoch, **request_id_in(command))
 
 
 def tick(script: Script, command: Command) -> None:
@@ -73,10 +69,15 @@ def silence(script: Script, command: Command) -> None:
 
 
 def heartbeat(script: Script, command: Command) -> None:
-    """Send a heartbeat, and continue with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``."""
+    """Send a heartbeat, and continue with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``.
+
+    ``offline-dirs=A,B`` says once that these log directories failed.
+    """
     first, *wished = command.arguments
     broker, wishes = int(first), {wish.replace("-", "_"): True for wish in wished}
-    fields = {"broker_epoch": script.broker_epoch(broker, command.options.get("epoch"))}
+    fields: dict[str, Any] = {"broker_epoch": script.broker_epoch(broker, command.options.get("epoch"))}
+    if "offline-dirs" in command.options:
+        fields["offline_log_dirs"] = command.options["offline-dirs"].split(",")
     script.beat(broker, ALIVE | wishes, **fields, **request_id_in(command))
     script.beating[broker] = ALIVE | wishes | {"want_shutdown": False}
 
@@ -84,7 +85,7 @@ def heartbeat(script: Script, command: Command) -> None:
 def register(script: Script, command: Command) -> None:
     """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``.
 
-    ``behind-gateway`` registers as a broker of Kafka 4 does, and ``log-dir=A`` names its directory. A refused
+    ``behind-gateway`` registers as a broker of Kafka 4 does, and ``log-dir=A,B`` names its directories. A refused
     registration changes nothing for the broker that has the id.
     """
     broker = int(command.arguments[0])
@@ -266,6 +267,7 @@ def describe(script: Script, command: Command) -> None:
 
 _ALL: tuple[Word, ...] = (
     brokers,
+    gateway,
     topic,
     settings,
     rules,
@@ -278,6 +280,7 @@ _ALL: tuple[Word, ...] = (
     shutdown,
     unregister,
     connection_lost,
+    assign,
     isr_change,
     offsets,
     report,

@@ -56,6 +56,7 @@ def test_kinds_are_ordered_as_in_the_contract() -> None:
         "producer_ids",
         "no_op",
         "acls",
+        "entity",
     ]
 
 

@@ -79,6 +79,37 @@ def test_changed_partitions_are_written_as_if_all_were(drawn: list, others: list
     assert Unpacked(pack(held)).with_changes(changed) == pack(merged)
 
 
+led = st.lists(st.tuples(ids.filter(bool), st.integers(0, 4)), max_size=12)
+
+
+def led_by(drawn: list[tuple[tuple[int, ...], int]]) -> list[Partition]:
+    """Make partitions, each led by one of its replicas or by none."""
+    return [
+        replace(partition(number, *replicas), leader=(*replicas, -1)[nth % (len(replicas) + 1)])
+        for number, (replicas, nth) in enumerate(drawn)
+    ]
+
+
+@SLOW_MACHINE
+@given(led, led)
+def test_leaders_are_told_without_reading_a_partition(drawn: list, others: list) -> None:
+    held, after = led_by(drawn), led_by(others)[: len(drawn)]
+    merged = [*after, *held[len(after) :]]
+    unpacked = Unpacked(pack(held))
+    changed = unpacked.with_changes({one.partition: one for one in after})
+    assert list(unpacked.leaderships()) == [(one.replicas[0], one.leader) for one in held]
+    assert list(Unpacked(changed).leaderships()) == [(one.replicas[0], one.leader) for one in merged]
+    assert changed == pack(merged)
+
+
+def test_a_page_without_a_column_of_leaders_gets_one_when_it_changes() -> None:
+    held = led_by([((2, 1), 0), ((1, 2), 1), ((3,), 1)])
+    former = replace(pack(held), leaders=b"")
+    assert list(Unpacked(former).leaderships()) == [(2, 2), (1, 2), (3, -1)]
+    changed = replace(held[1], leader=1)
+    assert Unpacked(former).with_changes({1: changed}) == pack([held[0], changed, held[2]])
+
+
 def test_a_partition_that_was_read_stays_the_same_object() -> None:
     unpacked = Unpacked(pack([partition(number, 1, 2) for number in range(5)]))
     third = unpacked.at(3)
@@ -108,11 +139,13 @@ FIRST = Slice(Topic("sliced", "id", TopicState.deleting, {"a": "b"}, (PARTITION,
 OTHER = Slice(Topic("sliced", "id", TopicState.created, {}, (replace(LAST_GROWN_PARTITION, partition=1),)))
 SMALL = Slice(Topic("small", "id", TopicState.created, {}, (PARTITION,)), 1)
 V3 = Path(GOLDEN) / "topics-v3-packed.bin"
+# The same, with a column of leaders.
+V3_LEADERS = Path(GOLDEN) / "topics-v3-leaders.bin"
 
 
 def test_packed_slices_of_version_3_are_read() -> None:
-    assert decode_slices(V3.read_bytes()) == [FIRST, OTHER, SMALL]
-    assert encode_stored([stored(FIRST), stored(OTHER), stored(SMALL)]) == V3.read_bytes()
+    assert decode_slices(V3.read_bytes()) == decode_slices(V3_LEADERS.read_bytes()) == [FIRST, OTHER, SMALL]
+    assert encode_stored([stored(FIRST), stored(OTHER), stored(SMALL)]) == V3_LEADERS.read_bytes()
 
 
 @pytest.mark.parametrize("plain_max", [-1, PLAIN_PARTITIONS_MAX])
@@ -170,6 +203,12 @@ def test_only_the_slice_of_a_partition_is_loaded() -> None:
     assert partitions == LARGE.partitions
     with pytest.raises(IndexError):
         partitions[2_500]
+
+
+def test_leaders_are_told_from_all_slices() -> None:
+    slices = Slices(LARGE)
+    found = StoredPartitions(slices[0], slices.load).leaderships()
+    assert list(found) == [(one.replicas[0], one.leader) for one in LARGE.partitions]
 
 
 def test_partitions_are_found_in_all_slices() -> None:

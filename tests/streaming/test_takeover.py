@@ -97,7 +97,7 @@ def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(t
     try:
         frozen.wait_ready(bus)
         decided(bus, bus.publish_own(log[:100]), engine=frozen)
-        frozen.signal_all(signal.SIGSTOP)
+        frozen.freeze(tmp_path / "bus.db")
         second = Engine(tmp_path, "takeover.timeout.ms=1000", f"metrics.port={port}")
         decided(bus, bus.publish_own(log[100:]), engine=second)
         assert "the metrics port is not free" in second.log.read_text()

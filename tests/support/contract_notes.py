@@ -1,11 +1,14 @@
 """What the contract's tables say about fields that have no comment in their type, about limits, and about errors."""
 
-from controller_logic import acls, admin, clock, config_limits, decision_recorder
+from controller_logic import acls, admin, clock, config_limits, entities, raw_text
 from isrflow.contract import MAX_EVENT_BYTES
-from state import canonical, event_text, nesting
+from state import canonical, event_text, nesting, topic_name
 
 # By the field's name, which means the same everywhere; "kind.field" is an exception to it.
 FIELDS = {
+    "entity_type": "What kind of entity it is; each has its own checks.",
+    "names": "What names it, part by part. A null name is the default of its kind.",
+    "alter_entity.values": "Its values. Null removes one.",
     "Acl.host": "The client's address, or `*` for any.",
     "AclWithId.host": "The client's address, or `*` for any.",
     "AclFilter.host": "The address or `*` that the entry names.",
@@ -66,7 +69,7 @@ FIELDS = {
     "name": "Its name.",
     "config.name": "The topic's name or the broker's id; empty for the cluster.",
     "next_producer_id": "The first id after the block.",
-    "offline_log_dirs": "Ignored: a lost log directory is reported by a `replica_report` for each replica in it.",
+    "broker_heartbeat.offline_log_dirs": "Of a broker behind a gateway: the log directories that failed.",
     "outcome": "What became of the decision.",
     "partition": "The partition's number.",
     "partition_epoch": "Rises with each change of the partition. A stale one is refused.",
@@ -102,7 +105,7 @@ FIELDS = {
 LIMITS = (
     ("bytes of an event's text", MAX_EVENT_BYTES, "the event is not taken"),
     ("levels of nesting in an event", nesting.LEVELS_MAX, "`rejected`, MALFORMED"),
-    ("characters of a name of a topic", admin.NAME_LENGTH_MAX, "INVALID_TOPIC_EXCEPTION"),
+    ("characters of a name of a topic", topic_name.NAME_LENGTH_MAX, "INVALID_TOPIC_EXCEPTION"),
     ("partitions of a topic", admin.PARTITIONS_MAX, "INVALID_PARTITIONS"),
     ("replicas of a topic", admin.REPLICAS_MAX, "INVALID_REPLICATION_FACTOR"),
     ("partitions that `elect_leaders` names", canonical.RESULTS_MAX, "INVALID_REQUEST"),
@@ -114,9 +117,11 @@ LIMITS = (
     ("milliseconds that one tick may move the clock ahead", clock.LEAP_MS_MAX, "`rejected`, TIME_AHEAD"),
     ("ACLs", acls.ACLS_MAX, "POLICY_VIOLATION"),
     ("bytes of all ACLs", acls.ACLS_BYTES_MAX, "POLICY_VIOLATION"),
+    ("metadata entities", entities.ENTITIES_MAX, "POLICY_VIOLATION"),
+    ("bytes of all metadata entities", entities.ENTITIES_BYTES_MAX, "POLICY_VIOLATION"),
     ("filters of `delete_acls` that leave something open", acls.OPEN_FILTERS_MAX, "POLICY_VIOLATION"),
     ("characters of a complaint", event_text.MESSAGE_CHARS_MAX, "the rest is cut off"),
-    ("characters of `raw`", decision_recorder.RAW_CHARS_MAX, "the rest is cut off"),
+    ("characters of `raw`", raw_text.RAW_CHARS_MAX, "the rest is cut off"),
 )
 # Kafka's number of each error, and when an answer has it.
 ERRORS = {
@@ -129,18 +134,25 @@ ERRORS = {
     "INELIGIBLE_REPLICA": (107, "A replica that would join the ISR is fenced, is shutting down, or has restarted."),
     "INVALID_CONFIG": (40, "A setting has a wrong or too long value, or there are too many."),
     "INVALID_PARTITIONS": (37, "The number of partitions is out of range, or not above the current one."),
-    "INVALID_REGISTRATION": (119, "What a broker registers contradicts another broker's registration."),
+    "INVALID_REGISTRATION": (
+        119,
+        "What a broker registers contradicts another broker's registration, or a gateway is too old for it.",
+    ),
     "INVALID_REPLICA_ASSIGNMENT": (39, "An assignment names a broker twice or an unknown one, or has gaps."),
     "INVALID_REPLICATION_FACTOR": (38, "There are too few brokers, or the factor is out of range."),
     "INVALID_REQUEST": (42, "The request is malformed or contradicts itself, or its sender may not send it."),
     "INVALID_TOPIC_EXCEPTION": (17, "The topic's name is not allowed, or the topic is being deleted."),
-    "INVALID_UPDATE_VERSION": (95, "The partition has changed since: the partition epoch is stale."),
+    "INVALID_UPDATE_VERSION": (95, "The partition epoch is stale, or a level of a feature is not supported."),
     "NEW_LEADER_ELECTED": (108, "The request ended a reassignment, and the sender leads no more."),
     "NO_REASSIGNMENT_IN_PROGRESS": (85, "There is no move to cancel."),
     "NOT_CONTROLLER": (41, "The sender knows a newer epoch than the engine: this engine is behind."),
-    "POLICY_VIOLATION": (44, "There would be too many ACLs, or the request names too many."),
+    "POLICY_VIOLATION": (44, "There would be too many ACLs or metadata entities, or the request names too many."),
+    "NOT_LEADER_OR_FOLLOWER": (6, "The broker has no replica of the partition."),
     "PREFERRED_LEADER_NOT_AVAILABLE": (80, "The preferred replica is not in sync, or not online."),
     "REASSIGNMENT_IN_PROGRESS": (60, "The topic's partitions are being moved."),
+    "RESOURCE_NOT_FOUND": (91, "The credential that is to be deleted does not exist."),
+    "UNACCEPTABLE_CREDENTIAL": (93, "The user has no name, or the credential has too few or too many iterations."),
+    "UNSUPPORTED_SASL_MECHANISM": (33, "There is no such SCRAM mechanism."),
     "REQUEST_TIMED_OUT": (7, "The request's `timeout_ms` was over before it was decided. Nothing was done."),
     "STALE_BROKER_EPOCH": (77, "The broker has registered again since, or the gateway has started again."),
     "STALE_CONTROLLER_EPOCH": (11, "A later job has claimed the controller."),

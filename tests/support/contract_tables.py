@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
-from state import acl, registration
+from state import acl, adoption_events, registration
 from state import reason as reasons
 from state.decisions import AnyDecision, Decision, PartitionResult
 from state.engine_events import ENGINE_KINDS
@@ -24,7 +24,14 @@ from tests.support.contract_notes import FIELDS
 
 RULES = Path(__file__).parents[2] / "controller_logic"
 _LEFT_OUT = "not known"
-_PARTS = (registration.Listener, registration.Feature, acl.Acl, acl.AclWithId, acl.AclFilter)
+_PARTS = (
+    registration.Listener,
+    registration.Feature,
+    acl.Acl,
+    acl.AclWithId,
+    acl.AclFilter,
+    adoption_events.FoundPartition,
+)
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
 NO_ERRORS = {"CLUSTER", "KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}

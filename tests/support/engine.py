@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,11 +78,33 @@ class Engine:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.send_signal(number)
 
+    def freeze(self, bus_path: Path) -> None:
+        """Stop all processes while none of them writes to the bus in a file: a lock would outlast the freeze."""
+
+        def frozen() -> bool:
+            self.signal_all(signal.SIGSTOP)
+            if _is_unlocked(bus_path):
+                return True
+            self.signal_all(signal.SIGCONT)
+            return False
+
+        wait_until(frozen, "a moment between two writes")
+
     def kill(self) -> None:
         """End the process and its JVM at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(STOP_TIMEOUT_S)
+
+
+def _is_unlocked(path: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        connection.execute("ROLLBACK")
+        return True
 
 
 @contextlib.contextmanager

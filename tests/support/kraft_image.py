@@ -18,6 +18,8 @@ class Broker:
         self.features: dict[str, int] = {}
         self.next_producer_id = -1
         self.acls: dict[str, NAME] = {}
+        self.credentials: dict[tuple[int, str], NAME] = {}
+        self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
 
     def take(self, value: bytes) -> None:
         name, _, values = decode_record(value)
@@ -91,6 +93,25 @@ class Broker:
 
     def _RemoveAccessControlEntryRecord(self, values: NAME) -> None:
         del self.acls[values["Id"]]
+
+    def _ClientQuotaRecord(self, values: NAME) -> None:
+        entity = tuple(sorted((one["EntityType"], one["EntityName"]) for one in values["Entity"]))
+        quotas = self.quotas.setdefault(entity, {})
+        if values["Remove"]:
+            del quotas[values["Key"]]
+            if not quotas:
+                del self.quotas[entity]
+        else:
+            assert quotas.get(values["Key"]) != values["Value"]
+            quotas[values["Key"]] = values["Value"]
+
+    def _UserScramCredentialRecord(self, values: NAME) -> None:
+        key = values["Mechanism"], values["Name"]
+        assert self.credentials.get(key) != values
+        self.credentials[key] = values
+
+    def _RemoveUserScramCredentialRecord(self, values: NAME) -> None:
+        del self.credentials[values["Mechanism"], values["Name"]]
 
     def _NoOpRecord(self, values: NAME) -> None:
         assert values == {}

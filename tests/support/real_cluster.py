@@ -60,6 +60,7 @@ class RealCluster:
         brokers: int = 3,
         gateways: int = 1,
         gateway_settings: Mapping[str, str] = MappingProxyType({}),
+        log_dirs: int = 1,
         **overrides: str,
     ) -> None:
         prepare()
@@ -83,7 +84,7 @@ class RealCluster:
             )
             for voter in self.voters
         }
-        specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides)
+        specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides, log_dirs=log_dirs)
         self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
 
     def start(self, but: Container[int] = ()) -> None:

@@ -1,18 +1,23 @@
 """Real brokers of Kafka 3.9 in ZooKeeper mode, as ``isrflow cluster up --zookeeper`` made them."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import Place
+from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.tools import run_tool
 from bus.embedded import EmbeddedBus
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.real_cluster import RealCluster
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 # Of a partition: leader, leader epoch, ISR in rising order, partition epoch.
 Stored = tuple[int, int, tuple[int, ...], int]
@@ -28,7 +33,7 @@ class ZookeeperCluster(RealCluster):
         led = LedCluster.open(self.kafka)
         assert led is not None and led.zookeeper is not None
         self.zookeeper = led.zookeeper
-        [self.gateway] = led.gateways.values()
+        self.gateways = led.gateways
 
     def tool(self, name: str, arguments: str) -> str:
         """Run one of the admin tools of Kafka 3.9. Raises ``ToolError`` when it fails."""
@@ -36,9 +41,7 @@ class ZookeeperCluster(RealCluster):
 
     def stored(self, topic: str) -> dict[int, Stored]:
         """Return what ZooKeeper holds of each partition, with its znode's version as the partition epoch."""
-        client = KazooClient(hosts=self.zookeeper.address)
-        client.start(timeout=TIMEOUT_S)
-        try:
+        with self._client() as client:
             found = {}
             for number in client.get_children(f"{znodes.topic_path(topic)}/partitions"):
                 path = znodes.state_path(Place(topic, int(number)))
@@ -46,6 +49,37 @@ class ZookeeperCluster(RealCluster):
                 state = znodes.state_of(path, data)
                 found[int(number)] = (state.leader, state.leader_epoch, tuple(sorted(state.isr)), stat.version)
             return found
+
+    def controller(self) -> int | None:
+        """Return who holds ``/controller``; None if nobody does."""
+        with self._client() as client, suppress(NoNodeError):
+            return znodes.controller_of(client.get(znodes.CONTROLLER)[0]).brokerid
+        return None
+
+    def leading_gateway(self) -> GatewayService:
+        """Return the gateway that brokers obey."""
+        controller: int = wait_until(self.controller, "a controller")
+        return self.gateways[controller]
+
+    def controller_epoch(self) -> int:
+        with self._client() as client:
+            return znodes.epoch_of(client.get(znodes.CONTROLLER_EPOCH)[0])
+
+    def reassign(self, topic: str, replicas: tuple[int, ...]) -> None:
+        """Move partition 0 of a topic as old tools do it: by asking in ZooKeeper. Wait until that is done."""
+        moves = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}
+        with self._client() as client:
+            client.create(znodes.REASSIGN_PARTITIONS, json.dumps(moves).encode())
+            wait_until(lambda: client.exists(znodes.REASSIGN_PARTITIONS) is None, "the move to end")
+        assert self.partitions(topic)[0]["replicas"] == replicas
+        self.agree(topic)
+
+    @contextmanager
+    def _client(self) -> Iterator[KazooClient]:
+        client = KazooClient(hosts=self.zookeeper.address)
+        client.start(timeout=TIMEOUT_S)
+        try:
+            yield client
         finally:
             client.stop()
             client.close()

@@ -14,6 +14,9 @@ from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
+# To Kafka's controller, a broker that is not registered is one that speaks in an old broker epoch.
+STALE_BROKER = frozenset({"BROKER_ID_NOT_REGISTERED", "STALE_BROKER_EPOCH"})
+
 logger = structlog.get_logger()
 
 T = TypeVar("T")
@@ -55,6 +58,9 @@ class Asking(Protocol):
 
     def topic_named(self, name: str) -> NamedTopic | None:
         """Return the topic of a name."""
+
+    def settings_of_all_brokers(self) -> Mapping[str, str]:
+        """Return what all brokers are set to, besides their own files."""
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
         """Do ``work`` here if it is short, judged by ``size``, and otherwise in another thread."""

@@ -12,7 +12,7 @@ from brokers.gateways.kraft.asking import waited_ms
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
+from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, MetadataImage, TopicState
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
@@ -86,6 +86,9 @@ class Context(msgspec.Struct, frozen=True):
     def topic_named(self, name: str) -> TopicState | None:
         topic_id = self.image.topic_ids.get(name)
         return None if topic_id is None else self.image.topics[topic_id]
+
+    def settings_of_all_brokers(self) -> Mapping[str, str]:
+        return config_of(self.image, BROKER_RESOURCE, ALL_BROKERS)
 
 
 def text(answer: Answer) -> str | None:

@@ -63,6 +63,20 @@ def _each_acl_filter(body: Values, refused: Values) -> Values:
     return {"FilterResults": [refused for _ in body["Filters"]]}
 
 
+def _each_quota(body: Values, refused: Values) -> Values:
+    return {"Entries": [refused | {"Entity": entry["Entity"]} for entry in body["Entries"]]}
+
+
+def _each_described_resource(body: Values, refused: Values) -> Values:
+    return {"Results": [_resource(one) | refused | {"Configs": []} for one in body["Resources"]]}
+
+
+def _each_user(body: Values, refused: Values) -> Values:
+    # A user who is named twice is answered once.
+    users = dict.fromkeys(one["Name"] for one in chain(body["Deletions"], body["Upsertions"]))
+    return {"Results": [refused | {"User": user} for user in users]}
+
+
 def _with_message(body: Values, refused: Values) -> Values:
     return refused
 
@@ -88,10 +102,14 @@ _REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "AlterConfigs": _each_resource,
     "IncrementalAlterConfigs": _each_resource,
     "AlterPartitionReassignments": _with_message,
+    "AlterUserScramCredentials": _each_user,
+    "AlterClientQuotas": _each_quota,
     "CreateAcls": _each_created_acl,
     "DeleteAcls": _each_acl_filter,
     "DescribeAcls": _with_message,
     "DescribeCluster": _with_message,
+    "DescribeConfigs": _each_described_resource,
     "ListPartitionReassignments": _with_message,
     "UnregisterBroker": _with_message,
+    "UpdateFeatures": _with_message,
 }

@@ -12,10 +12,16 @@ from brokers.gateways.kraft.apis import (
     bounds,
     configs,
     describe,
+    describe_configs,
     elections,
+    features,
+    log_directories,
     metadata_fetch,
     partitions,
+    quotas,
     registration,
+    scram_credentials,
+    topic_deletion,
     topics,
 )
 from brokers.gateways.kraft.asking import answered
@@ -43,6 +49,7 @@ from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.server import Answer, Peer
+from state.features import SUPPORTED
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 
@@ -56,8 +63,6 @@ LONG_ANSWERS = (43, 46)
 CUT_OFF_PAUSE_S = 0.25
 # In characters. A Kafka string has at most 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
-# The features whose lowest level in Kafka 4.1 is not 0.
-FEATURES_MIN = {"metadata.version": 7}
 
 
 class Api(NamedTuple):
@@ -85,16 +90,15 @@ def versions_of(context: Context, request: Request) -> Values:
         for key, api in APIS.items()
         if is_sasl or key not in SASL_KEYS
     ]
-    features = sorted(context.image.features.items())
+    levels = sorted((name, level) for name, level in context.image.features.items() if level)
     # Version 3 clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
-    lowest = [(name, FEATURES_MIN.get(name, 0), level) for name, level in features]
-    supported = [one for one in lowest if one[1] > 0 or request.version != 3]
+    supported = [(name, *levels) for name, levels in SUPPORTED.items() if levels.low > 0 or request.version != 3]
     return {
         "ApiKeys": sorted(keys, key=lambda one: one["ApiKey"]),
         "SupportedFeatures": [{"Name": name, "MinVersion": low, "MaxVersion": high} for name, low, high in supported],
         "FinalizedFeaturesEpoch": max(context.storage.end_offset - 1, 0),
         "FinalizedFeatures": [
-            {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in features
+            {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in levels
         ],
     }
 
@@ -155,10 +159,11 @@ APIS: dict[int, Api] = {
     API_VERSIONS_KEY: Api(0, API_VERSIONS_MAX, api_versions, is_leaders=False),
     HANDSHAKE_KEY: Api(HANDSHAKE_VERSION, HANDSHAKE_VERSION, already_known, is_leaders=False),
     19: Api(2, 7, topics.create_topics, is_forwarded=True),
-    20: Api(1, 6, topics.delete_topics, is_forwarded=True),
+    20: Api(1, 6, topic_deletion.delete_topics, is_forwarded=True),
     29: Api(1, 3, acls.describe_acls),
     30: Api(1, 3, acls.create_acls, is_forwarded=True),
     31: Api(1, 3, acls.delete_acls, is_forwarded=True),
+    32: Api(1, 4, describe_configs.describe_configs),
     33: Api(0, 2, configs.alter_configs, is_forwarded=True),
     AUTHENTICATE_KEY: Api(0, AUTHENTICATE_VERSION_MAX, already_known, is_leaders=False),
     37: Api(0, 3, topics.create_partitions, is_forwarded=True),
@@ -166,8 +171,11 @@ APIS: dict[int, Api] = {
     44: Api(0, 1, configs.incremental_alter_configs, is_forwarded=True),
     45: Api(0, 1, elections.alter_partition_reassignments, is_forwarded=True),
     46: Api(0, 0, elections.list_partition_reassignments, is_forwarded=True),
+    49: Api(0, 1, quotas.alter_client_quotas, is_forwarded=True),
+    51: Api(0, 0, scram_credentials.alter_user_scram_credentials, is_forwarded=True),
     55: Api(0, 2, describe.describe_quorum, is_forwarded=True),
     56: Api(2, 3, partitions.alter_partition),
+    57: Api(0, 2, features.update_features, is_forwarded=True),
     ENVELOPE_KEY: Api(0, 0, envelope),
     59: Api(0, 1, metadata_fetch.fetch_snapshot, is_leaders=False),
     60: Api(0, 2, describe.describe_cluster, is_leaders=False),
@@ -175,6 +183,7 @@ APIS: dict[int, Api] = {
     63: Api(0, 1, registration.broker_heartbeat),
     64: Api(0, 0, registration.unregister_broker, is_forwarded=True),
     67: Api(0, 0, partitions.allocate_producer_ids),
+    73: Api(0, 0, log_directories.assign_replicas_to_dirs),
 }
 
 

@@ -8,7 +8,9 @@ import structlog
 
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
+from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway
+from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
 from brokers.given_settings import parsed
 from bus.interface import BusError
@@ -19,8 +21,10 @@ EXIT_UNREACHABLE = 3
 logger = structlog.get_logger()
 
 
-async def _serve(identity: Identity, settings: Settings, url: str) -> None:
+async def _serve(identity: Identity, settings: Settings, url: str, *, adopting: bool) -> None:
     bus = await opened(url, settings.bus_unreachable_max_ms)
+    if adopting:
+        await asyncio.to_thread(adopt, identity, settings, bus)
     gateway = Gateway(identity, settings, bus)
     stopped_by_signals(gateway.stop)
     await gateway.run()
@@ -33,6 +37,12 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
 @cluster_id_option("The cluster's id in ZooKeeper, which a new ZooKeeper gets.", required=True)
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Its port, if brokers know another.")
+@click.option(
+    "--adopt",
+    "adopting",
+    is_flag=True,
+    help="First take over the brokers from their own controller (docs/zookeeper.md).",
+)
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
 def main(
     gateway: int,
@@ -41,6 +51,7 @@ def main(
     cluster_id: str,
     bus: str,
     listen_port: int | None,
+    adopting: bool,
     given: tuple[str, ...],
 ) -> None:
     """Run a gateway to brokers in ZooKeeper mode until SIGTERM."""
@@ -52,8 +63,8 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:
-        asyncio.run(_serve(identity, settings, bus))
-    except* (BusError, OSError, TimeoutError) as group:
+        asyncio.run(_serve(identity, settings, bus, adopting=adopting))
+    except* (BusError, OSError, TimeoutError, ZookeeperError, AdoptionError) as group:
         logger.error("stopped", why=repr(first_of(group)))
         sys.exit(EXIT_UNREACHABLE)
 

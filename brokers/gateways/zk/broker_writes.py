@@ -5,31 +5,24 @@ In ZooKeeper mode a broker makes internal topics and changes settings by itself,
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol, TypeVar
 
 import structlog
 
 from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.stored import topic_config
 from brokers.gateways.zk.strangers import alteration, creation
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
 
 logger = structlog.get_logger()
 
-T = TypeVar("T")
-
 READS_MAX = 10
-
-
-class Call(Protocol):
-    """Makes a call that blocks, in the thread of the session."""
-
-    def __call__(self, call: Callable[..., T], *given: Any) -> Awaitable[T]: ...
 
 
 class BrokerWrites:
@@ -127,10 +120,3 @@ class BrokerWrites:
             if answer.error != "NONE" and topic in self._view.topics:
                 logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
                 await self._write([topic])
-
-
-def topic_config(session: Session, topic: str) -> dict[str, str] | None:
-    """Read a topic's settings; None if ZooKeeper has none. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    path = f"{znodes.TOPIC_CONFIGS}/{topic}"
-    held = session.read(path)
-    return None if held is None else znodes.config_of(path, held[0])

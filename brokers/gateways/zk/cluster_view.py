@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from brokers.engine.committed_state import decisions_of
+from bus.image import read_image
+from bus.interface import Image
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
+from state.ids import NO_LEADER
 
 # The states in which a broker is told what is decided. One that may stop lives until its znode is gone.
 _LIVE = ("active", "controlled_shutdown", "shutdown_allowed")
@@ -44,6 +48,16 @@ class ClusterView:
         self.controller_epoch = 0
         # By id, those that are gone since somebody last cleared this: brokers must still be told of them.
         self.removed: dict[str, TopicView] = {}
+        # Partitions that brokers may know, although they are deleted: a term that begins finds them in ZooKeeper.
+        self.former: dict[Place, LeaderAndIsr] = {}
+
+    def begin_with(self, image: Image) -> None:
+        """Take in the cluster as it was last committed."""
+        for decision in decisions_of(image):
+            self.apply(decision)
+        quorum = read_image(image).cluster.quorum
+        if quorum.voter != NO_LEADER:
+            self.leader = (quorum.voter, quorum.incarnation)
 
     def apply(self, decision: AnyDecision) -> None:
         """Take one decision in. They must come in order."""

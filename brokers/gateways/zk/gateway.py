@@ -22,16 +22,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
-from brokers.engine.committed_state import decisions_of
 from brokers.engine.follow import follow
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
 from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.leadership import Leadership
 from brokers.gateways.zk.mirror import MirrorError
 from brokers.gateways.zk.session import ZookeeperError
@@ -39,11 +39,9 @@ from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
-from bus.image import read_image
 from bus.interface import Bus, Image
 from state.decisions import Answer, AnyDecision
-from state.events import GatewayHeartbeat, GatewayStarted
-from state.ids import NO_LEADER
+from state.events import GatewayStarted
 
 logger = structlog.get_logger()
 
@@ -100,11 +98,7 @@ class Gateway:
             return await loop.run_in_executor(self._thread, self._bus.image)
 
         found = await retry(image, self._settings.bus_unreachable_max_ms)
-        for decision in decisions_of(found):
-            self._view.apply(decision)
-        quorum = read_image(found).cluster.quorum
-        if quorum.voter != NO_LEADER:
-            self._view.leader = (quorum.voter, quorum.incarnation)
+        self._view.begin_with(found)
         self._seq = found.seq
 
     # Decisions
@@ -189,14 +183,12 @@ class Gateway:
         number, incarnation = self._identity.gateway, self._incarnation
         started = GatewayStarted(time_ms=now_ms(), gateway=number, incarnation=incarnation, voters=voters)
         self._engine.tell(started, lane=Lane.GATEWAY)
+        heartbeats = Heartbeats(self._engine, number, incarnation)
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
         while True:
             stall.begin()
             await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
-            late_ms = stall.end()
-            beat = GatewayHeartbeat(time_ms=now_ms(), gateway=number, incarnation=incarnation, late_ms=late_ms)
-            with contextlib.suppress(QueueFullError):
-                self._engine.tell(beat, lane=Lane.GATEWAY)
+            heartbeats.send(stall.end())
 
     # What brokers and clients ask
 
@@ -204,7 +196,15 @@ class Gateway:
         # Brokers look for a controller when they start. Until /controller names a gateway they must not find this one.
         await self._settled.wait()
         settings, here = self._settings, self._identity.here
-        context = Context(self._identity, settings, self._engine, self._view, self._proxy, lambda: self.leads)
+        context = Context(
+            self._identity,
+            settings,
+            self._engine,
+            self._view,
+            self._proxy,
+            lambda: self.leads,
+            lambda: self._leadership.first_producer_id if self._leadership else 0,
+        )
         limits = Limits(
             socket_request_max_bytes=settings.socket_request_max_bytes,
             max_connections=settings.max_connections,

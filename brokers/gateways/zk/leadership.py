@@ -11,22 +11,25 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
-from brokers.gateways.zk import znodes
-from brokers.gateways.zk.broker_writes import BrokerWrites, topic_config
+from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
+from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.requests.building import Sender
 from brokers.gateways.zk.session import Session, ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
-from brokers.gateways.zk.znodes import BrokerZnode, ZnodeError
+from brokers.gateways.zk.stored import load, next_producer_id, stored_brokers
+from brokers.gateways.zk.znodes import BrokerZnode
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, TopicDecision
 from state.event import Event
@@ -62,6 +65,9 @@ class Leadership:
         self._broker_writes = BrokerWrites(
             identity.gateways, engine, view, self._mirror, self._session, self._call, self._write
         )
+        self._admin_znodes = AdminZnodes(engine, self._session, self._call)
+        # All producer ids below were handed out before the engine led these brokers.
+        self.first_producer_id = 0
         # Why the term is over; None while it is not.
         self.ended: str | None = None
 
@@ -124,23 +130,15 @@ class Leadership:
         if writes:
             await self._call(self._session.write, writes)
 
-    async def _call(self, call: Callable[..., T], *given: Any) -> T:
-        return await self._loop.run_in_executor(self._thread, call, *given)
+    async def _call(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+        return await self._loop.run_in_executor(self._thread, partial(call, *given, **named))
 
     def _load(self) -> None:
-        """Read what ZooKeeper holds of topics."""
-        for name in self._session.children(znodes.TOPICS):
-            path = znodes.topic_path(name)
-            held = self._session.read(path)
-            if held is None:
-                continue
-            config = topic_config(self._session, name)
-            versions: dict[int, int] = {}
-            for number in self._session.children(f"{path}/partitions"):
-                state = self._session.read(f"{path}/partitions/{number}/state")
-                if state is not None:
-                    versions[int(number)] = state[1].version
-            self._mirror.found(name, held[0], config, versions)
+        """Read what ZooKeeper holds of topics and producer ids."""
+        self._view.former = {}
+        for topic in load(self._session, self._mirror):
+            self._view.former |= former_partitions(topic, self._view)
+        self.first_producer_id = next_producer_id(self._session)
 
     # Brokers
 
@@ -171,29 +169,17 @@ class Leadership:
             beat = self._loop.time() >= beat_at
             if beat:
                 beat_at = self._loop.time() + interval_s
-            self._present = await self._call(self._read_brokers)
+            self._present = await self._call(stored_brokers, self._session, True)
             self._tell(list(presence_events(self._present, self._view, now_ms(), beat=beat)), Lane.BROKER)
             for name in await self._broker_writes.new_topics():
                 self._begin(self._broker_writes.ask_for(name))
             for topic in await self._broker_writes.changed_configs():
                 self._begin(self._broker_writes.alter_config(topic))
+            asked = await self._call(asked_in, self._session, self._view, now_ms(), watch=True)
+            for one in self._admin_znodes.news(asked):
+                self._begin(self._admin_znodes.carry_out(one))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), max(0.0, beat_at - self._loop.time()))
-
-    def _read_brokers(self) -> dict[int, BrokerZnode]:
-        found: dict[int, BrokerZnode] = {}
-        for name in self._session.children(znodes.BROKERS, watch=True):
-            path = f"{znodes.BROKERS}/{name}"
-            held = self._session.read(path)
-            if held is None:
-                continue
-            try:
-                broker = znodes.broker_of(path, held[0], held[1].czxid)
-            except ZnodeError as error:
-                logger.warning("a broker that cannot be read", why=str(error))
-                continue
-            found[broker.broker] = broker
-        return found
 
     def _tell(self, events: Sequence[Event], lane: Lane) -> None:
         if events:

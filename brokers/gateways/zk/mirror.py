@@ -55,6 +55,10 @@ class Mirror:
             self._configs[topic] = config
         self._versions[topic] = dict(versions)
 
+    def text(self, topic: str) -> bytes:
+        """Return the text that ZooKeeper holds of a topic."""
+        return self._topics[topic]
+
     def config(self, topic: str) -> dict[str, str] | None:
         """Return the settings that ZooKeeper holds, once the writes that were planned are made."""
         return self._configs.get(topic)

@@ -19,6 +19,8 @@ _QUIET.setLevel(logging.CRITICAL)
 # A transaction of ZooKeeper has at most a megabyte.
 WRITES_AT_ONCE = 300
 BYTES_AT_ONCE = 500_000
+# The results of operations in a transaction in which another operation failed.
+_OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
 _FEATURES = b'{"version":2,"status":1,"features":{}}'
 
 
@@ -26,7 +28,11 @@ class ZookeeperError(Exception):
     """ZooKeeper cannot be reached, or refuses what should be possible."""
 
 
-class ControllerMovedError(ZookeeperError):
+class RefusedWriteError(ZookeeperError):
+    """ZooKeeper refused a transaction, because somebody else wrote meanwhile."""
+
+
+class ControllerMovedError(RefusedWriteError):
     """Another process is the controller now."""
 
 
@@ -70,26 +76,36 @@ class Session:
         if found != cluster_id:
             raise ZookeeperError(f"this ZooKeeper is of cluster {found}, not of {cluster_id}")
 
-    def take(self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int) -> int:
+    def former_controller(self) -> int | None:
+        """Return who is the controller; None if nobody is. Raises ``ZookeeperError`` or ``ZnodeError``."""
+        held = self.read(znodes.CONTROLLER)
+        return None if held is None else znodes.controller_of(held[0]).brokerid
+
+    def take(
+        self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int, *, adopting: bool = False
+    ) -> int:
         """Become the controller, and return its epoch, which no controller had before.
 
         The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
-        be the one that decides. Raises ``ZookeeperError``.
+        be the one that decides. Only with ``adopting`` is it taken from a broker. Then a note says so until it is
+        removed, because what ZooKeeper holds is not what the engine knows yet. Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
         self._created_once("/feature", _FEATURES)
         self._created_once(znodes.CONTROLLER_EPOCH, b"0")
         data, stat = self._asked(self._client.get, znodes.CONTROLLER_EPOCH)
-        held = self.read(znodes.CONTROLLER)
-        if held is not None and (former := znodes.controller_of(held[0]).brokerid) not in gateways:
-            raise ZookeeperError(
-                f"broker {former} is the controller: a cluster that is led by its own brokers cannot be taken over"
-            )
+        former, is_noted = self.former_controller(), self.read(znodes.ADOPTION) is not None
+        if not adopting and former is not None and former not in gateways:
+            raise ZookeeperError(f"broker {former} is the controller: only a gateway with --adopt takes its place")
+        if not adopting and is_noted:
+            raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
         transaction = self._client.transaction()
-        if held is not None:
+        if former is not None:
             transaction.delete(znodes.CONTROLLER)
+        if adopting and not is_noted:
+            transaction.create(znodes.ADOPTION, b"")
         transaction.create(znodes.CONTROLLER, znodes.controller_text(controller, time_ms))
         transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
         self._committed(transaction)
@@ -131,28 +147,34 @@ class Session:
 
     def _committed(self, transaction: Any) -> None:
         results = self._asked(transaction.commit)
-        failed = [(number, one) for number, one in enumerate(results) if isinstance(one, Exception)]
-        if not failed:
-            return
-        first = transaction.operations[0]
-        if getattr(first, "path", "") == znodes.CONTROLLER_EPOCH and failed[0][0] == 0:
-            kind = type(failed[0][1]).__name__
-            if kind not in ("RolledBackError", "RuntimeInconsistency"):
-                raise ControllerMovedError("/controller_epoch was written by another controller")
         causes = [
-            f"{transaction.operations[number].path}: {type(one).__name__}"
-            for number, one in failed
-            if type(one).__name__ not in ("RolledBackError", "RuntimeInconsistency")
+            (number, transaction.operations[number].path, type(one).__name__)
+            for number, one in enumerate(results)
+            if isinstance(one, Exception) and type(one).__name__ not in _OTHERS_FAILED
         ]
-        raise ZookeeperError(f"a write was refused: {'; '.join(causes)}")
+        if not causes:
+            return
+        number, path, kind = causes[0]
+        # A root in zookeeper.connect stands before the path.
+        if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
+            raise ControllerMovedError(f"{self.former_controller()} is the controller now")
+        raise RefusedWriteError(f"a write was refused: {path}: {kind}")
+
+    def give_up(self) -> None:
+        """Leave the controller's place to the brokers, which elect one of themselves. Raises ``ZookeeperError``."""
+        is_noted = self.read(znodes.ADOPTION) is not None
+        self._write([*([Delete(znodes.ADOPTION)] if is_noted else []), Delete(znodes.CONTROLLER)])
 
     def read(self, path: str) -> tuple[bytes, Any] | None:
-        """Return a znode's text and statistics; None if there is none. Raises ``ZookeeperError``."""
+        """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
+
+        Raises ``ZookeeperError``.
+        """
         try:
             data, stat = self._asked(self._client.get, path)
         except NoNodeError:
             return None
-        return data, stat
+        return data or b"", stat
 
     def children(self, path: str, watch: bool = False) -> list[str]:
         """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""

@@ -17,6 +17,10 @@ TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
 CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+PRODUCER_IDS = "/latest_producer_id_block"
+# Of isrflow alone: it is there while a running cluster is being taken over.
+ADOPTION = "/isrflow_adoption"
 # Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
 # kills brokers that read it.
 PERSISTENT = (
@@ -28,6 +32,8 @@ PERSISTENT = (
     "/isr_change_notification",
     "/log_dir_event_notification",
 )
+# Kafka's LeaderRecoveryState, as in a partition's state.
+RECOVERING = 1
 _ENDPOINT = re.compile(r"([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:/]*):([0-9]+)")
 
 
@@ -72,6 +78,7 @@ class StateZnode(msgspec.Struct):
     leader_epoch: int
     controller_epoch: int
     isr: tuple[int, ...]
+    leader_recovery_state: int = 0
 
 
 class _Cluster(msgspec.Struct):
@@ -86,10 +93,23 @@ class _Config(msgspec.Struct):
     config: dict[str, str] = {}
 
 
+class _ProducerIds(msgspec.Struct):
+    block_end: int
+
+
 class _Reassigned(msgspec.Struct):
     topic: str
     partition: int
     replicas: tuple[int, ...]
+
+
+class _Place(msgspec.Struct):
+    topic: str
+    partition: int
+
+
+class _Places(msgspec.Struct):
+    partitions: list[_Place] = []
 
 
 class _Reassignments(msgspec.Struct):
@@ -192,13 +212,27 @@ def state_of(path: str, data: bytes) -> StateZnode:
 
 def state_text(decision: LeaderAndIsr, controller_epoch: int) -> bytes:
     """Write the state of a partition."""
-    values = {
+    values: dict[str, Any] = {
         "version": 1,
         "leader": decision.leader,
         "leader_epoch": decision.leader_epoch,
         "controller_epoch": controller_epoch,
         "isr": decision.isr,
     }
+    if decision.leader_recovery_state == "RECOVERING":
+        values["leader_recovery_state"] = RECOVERING
+    return msgspec.json.encode(values)
+
+
+def next_producer_id_of(data: bytes) -> int:
+    """Read from ``/latest_producer_id_block`` the id after the block. Raises ``ZnodeError``."""
+    read: _ProducerIds = _read(PRODUCER_IDS, data, _ProducerIds)
+    return read.block_end + 1
+
+
+def producer_ids_text(controller: int, first: int, end: int) -> bytes:
+    """Write ``/latest_producer_id_block``: the block that was handed out last, up to ``end`` - 1."""
+    values = {"version": 1, "broker": controller, "block_start": str(first), "block_end": str(end - 1)}
     return msgspec.json.encode(values)
 
 
@@ -229,3 +263,9 @@ def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:
     """Read ``/admin/reassign_partitions``. Raises ``ZnodeError``."""
     read: _Reassignments = _read(REASSIGN_PARTITIONS, data, _Reassignments)
     return {Place(one.topic, one.partition): one.replicas for one in read.partitions}
+
+
+def places_of(data: bytes) -> list[Place]:
+    """Read ``/admin/preferred_replica_election``. Raises ``ZnodeError``."""
+    read: _Places = _read(PREFERRED_REPLICA_ELECTION, data, _Places)
+    return [Place(one.topic, one.partition) for one in read.partitions]

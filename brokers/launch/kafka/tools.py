@@ -10,6 +10,10 @@ TOOL_TIMEOUT_S = 90.0
 TOPICS = "TopicCommand"
 REASSIGN_PARTITIONS = "reassign.ReassignPartitionsCommand"
 LEADER_ELECTION = "LeaderElectionCommand"
+FEATURES = "FeatureCommand"
+# This one is not among the other tools, and comes with the brokers' jars.
+CONFIGS = "kafka.admin.ConfigCommand"
+_BROKERS = "kafka-broker"
 
 
 class ToolError(Exception):
@@ -19,16 +23,18 @@ class ToolError(Exception):
 def run_tool(
     name: str, bootstrap: str, arguments: Sequence[str], set_name: str = "kafka-tools", *, is_controller: bool = False
 ) -> str:
-    """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return its output.
+    """Run the tool ``org.apache.kafka.tools.<name>``, or ``CONFIGS``, against ``bootstrap``, and return its output.
 
     ``bootstrap`` are brokers, or a controller. ``set_name`` names the jars (``conf.jars``), which decide the version of
     the tool.
     Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """
     java = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    class_path = ":".join(map(str, jars(set_name)))
+    is_of_brokers = name == CONFIGS
+    class_path = ":".join(map(str, jars(_BROKERS if is_of_brokers else set_name)))
+    main = name if is_of_brokers else f"org.apache.kafka.tools.{name}"
     connect_by = "--bootstrap-controller" if is_controller else "--bootstrap-server"
-    command = [*java, "-cp", class_path, f"org.apache.kafka.tools.{name}", connect_by, bootstrap, *arguments]
+    command = [*java, "-cp", class_path, main, connect_by, bootstrap, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:

@@ -11,8 +11,8 @@ from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
-from brokers.gateways.kraft.metadata.translate import FEATURES, Entry, translate
-from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
+from brokers.gateways.kraft.metadata.translate import Entry, translate
+from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.kraft.record_frame import Record
 from brokers.wire.record_batch import decode_batches
 from state.decisions import (
@@ -22,6 +22,8 @@ from state.decisions import (
     ProducerIds,
     StopReplica,
 )
+from state.features import FIRST_LEVELS
+from state.log_directory import UNASSIGNED
 from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
 from tests.brokers.kraft.decisions import (
@@ -61,7 +63,7 @@ CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
         change(
             Leader=1,
             Replicas=[2, 3, 4, 1],
-            Directories=[D[2], D[3], UNASSIGNED_DIRECTORY, D[1]],
+            Directories=[D[2], D[3], UNASSIGNED, D[1]],
             RemovingReplicas=[1],
             AddingReplicas=[4],
         ),
@@ -129,7 +131,7 @@ def test_a_new_partition_is_written_whole() -> None:
         "LeaderRecoveryState": 0,
         "LeaderEpoch": 0,
         "PartitionEpoch": 0,
-        "Directories": [D[2], UNASSIGNED_DIRECTORY],
+        "Directories": [D[2], UNASSIGNED],
         "EligibleLeaderReplicas": None,
         "LastKnownElr": None,
     }
@@ -198,7 +200,7 @@ def test_replicas_follow_their_broker_to_another_directory() -> None:
     (kept,) = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[2])))
     assert kept.name == "RegisterBrokerRecord"
     _, unassigned = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[4])))
-    assert unassigned.values["Directories"] == [D[1], UNASSIGNED_DIRECTORY, D[3]]
+    assert unassigned.values["Directories"] == [D[1], UNASSIGNED, D[3]]
 
 
 def test_a_topic_whose_deletion_waits_for_a_reassignment_stays() -> None:
@@ -228,7 +230,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
     assert entry is not None
     assert (entry.leader_change, entry.quorum_epoch) == ((100, (100, 101)), 2)
     features, others = records_in(entry)[:3], records_in(entry)[3:]
-    assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == FEATURES
+    assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == FIRST_LEVELS
     assert features[0].values["Name"] == "metadata.version"
     assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
 
@@ -268,7 +270,7 @@ def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.Monke
         Record("RemoveTopicRecord", 0, {"TopicId": OTHER_ID}),
         Record("PartitionChangeRecord", 1, {"TopicId": ID, "PartitionId": 3}),
         Record("TopicRecord", 0, {"Name": "t", "TopicId": OTHER_ID}),
-        Record("ClientQuotaRecord", 0, {}),
+        Record("DelegationTokenRecord", 0, {}),
     ],
     ids=lambda record: record.name,
 )

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from brokers.gateways.kraft.metadata.translate import Entry, translate
-from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
+from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.kraft.record_frame import decode_record
 from state.broker import BrokerState
 from state.canonical import number, part_of
 from state.cluster import Outcome, State
 from state.decisions import AnyDecision, decode
 from state.ids import NO_EPOCH
+from state.log_directory import UNASSIGNED
 from state.partition import Partition, TopicState
 from state.policy import Policy
 from tests.support.kraft_image import Broker
@@ -91,8 +92,8 @@ def check_brokers(broker: Broker, state: State) -> None:
     for partition in broker.partitions.values():
         for replica, directory in zip(partition["Replicas"], partition["Directories"], strict=True):
             if (holder := broker.brokers.get(replica)) is not None:
-                assert directory in (UNASSIGNED_DIRECTORY, *holder["LogDirs"])
-                assert directory != UNASSIGNED_DIRECTORY or len(holder["LogDirs"]) != 1
+                assert directory in (UNASSIGNED, *holder["LogDirs"])
+                assert directory != UNASSIGNED or len(holder["LogDirs"]) != 1
 
 
 @settings(max_examples=300, deadline=None)

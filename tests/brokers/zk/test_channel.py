@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,48 +11,18 @@ from msgspec.structs import replace
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.messages import CATALOGUE
 from brokers.gateways.zk.requests.answers import StaleControllerError
 from brokers.gateways.zk.settings import Settings
-from brokers.wire.catalogue import Request, framed
-from brokers.wire.messages import FRAME_LENGTH_BYTES
 from bus.embedded import EmbeddedBus
 from state.decisions import AnyDecision
 from state.event_text import decode
 from state.events import ReplicaReport
 from state.registration import Listener
 from tests.brokers.zk.decided import SENDER, broker, led, topic
+from tests.brokers.zk.door import Door
 
 TIMEOUT_S = 60
 SETTINGS = Settings(retry_backoff_ms=10, controller_socket_timeout_ms=30_000)
-
-
-class Door:
-    """The controller's end of a broker: it notes requests, and answers each as ``answers`` says. None closes."""
-
-    def __init__(self, *answers: dict[str, Any] | None) -> None:
-        self.requests: list[Request] = []
-        self._answers = list(answers)
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big")
-                request = CATALOGUE.decode_request(await reader.readexactly(size))
-                self.requests.append(request)
-                answer = self._answers.pop(0) if self._answers else {}
-                if answer is None:
-                    return
-                frame = CATALOGUE.encode_response(request.api_key, request.version, request.correlation_id, answer)
-                writer.write(framed(frame))
-        except asyncio.IncompleteReadError:
-            pass
-        finally:
-            writer.close()
-
-    @property
-    def names(self) -> list[str]:
-        return [request.name for request in self.requests]
 
 
 class Way:

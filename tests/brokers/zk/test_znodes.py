@@ -88,3 +88,15 @@ def test_reassignments_are_read() -> None:
     assert znodes.reassignments_of(data) == {Place("t", 0): (3, 1)}
     with pytest.raises(ZnodeError, match="/admin/reassign_partitions"):
         znodes.reassignments_of(b'{"partitions":[{"topic":"t"}]}')
+
+
+def test_a_leader_that_recovers_is_written_as_one() -> None:
+    assert "leader_recovery_state" not in znodes.state_text(led(), 7).decode()
+    recovering = znodes.state_text(led(isr=(1,), leader_recovery_state="RECOVERING"), 7)
+    assert znodes.state_of("", recovering).leader_recovery_state == znodes.RECOVERING
+
+
+def test_the_next_producer_id_is_the_one_after_the_block() -> None:
+    text = znodes.producer_ids_text(100, 4_000, 5_000)
+    assert json.loads(text) == {"version": 1, "broker": 100, "block_start": "4000", "block_end": "4999"}
+    assert znodes.next_producer_id_of(text) == 5_000

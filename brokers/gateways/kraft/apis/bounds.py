@@ -62,12 +62,22 @@ def _created_acls(context: Context, body: Values) -> int:
     return len(body["Creations"])
 
 
+def _quotas(context: Context, body: Values) -> int:
+    return sum(max(len(entry["Ops"]), 1) for entry in body["Entries"])
+
+
+def _credentials(context: Context, body: Values) -> int:
+    return len(body["Deletions"]) + len(body["Upsertions"])
+
+
 _COUNTS: dict[str, Callable[[Context, Values], int]] = {
     "CreateTopics": _created_topics,
     "DeleteTopics": _deleted_topics,
     "CreatePartitions": _added_partitions,
     "AlterConfigs": _settings,
     "IncrementalAlterConfigs": _settings,
+    "AlterClientQuotas": _quotas,
+    "AlterUserScramCredentials": _credentials,
     "CreateAcls": _created_acls,
     "AlterPartitionReassignments": _reassigned_partitions,
     "ElectLeaders": _elected_partitions,

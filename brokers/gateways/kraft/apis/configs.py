@@ -1,24 +1,35 @@
 """Admins' requests about settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brokers.gateways.kraft.context import Context, config_of, text
+from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES
+from brokers.gateways.kraft.metadata.image import (
+    ALL_BROKERS,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from brokers.gateways.kraft.outcomes import responses_to
 from brokers.gateways.kraft.slices import in_slices
+from brokers.gateways.kraft.topic_defaults import DEFAULTS
 from brokers.gateways.kraft.topic_settings import complaint_about, is_list
-from brokers.wire.errors import ErrorCode, RefusedError, code_of
+from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
-from state.decisions import Answer
-from state.events import AlterConfig
+from state.events import AlterConfig, AlterEntity
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
-# The default of a list-valued setting, if it is not empty.
-_DEFAULTS = {"cleanup.policy": "delete"}
+_BROKER_LOGGER_RESOURCE = 8
+_RESOURCES = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
+# The settings of these resources make a metadata entity: its type, and what names it.
+_ENTITIES = {kind: (entity_type, part) for entity_type, (kind, part) in ENTITY_RESOURCES.items()}
+_LISTS_OF_ENTITIES = ("metrics", "match")
+_Event = AlterConfig | AlterEntity
 
 
 async def incremental_alter_configs(context: Context, request: Request, peer: Peer) -> Values:
@@ -31,13 +42,20 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
             if one["Name"] in changed:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, f"{one['Name']} is set twice")
             is_topics = resource["ResourceType"] == TOPIC_RESOURCE
-            if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and is_topics and not is_list(one["Name"]):
+            if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and not _may_be_list(resource, one["Name"]):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is not a list")
-            default = _DEFAULTS.get(one["Name"], "") if is_topics else ""
-            changed[one["Name"]] = _after(held.get(one["Name"], default), one)
+            default = DEFAULTS.get(one["Name"]) if is_topics else None
+            changed[one["Name"]] = _after(held.get(one["Name"], "" if default is None else default.value), one)
         return changed
 
     return await _alter(context, request, changes)
+
+
+def _may_be_list(resource: Values, name: str) -> bool:
+    kind = resource["ResourceType"]
+    if kind in _ENTITIES:
+        return name in _LISTS_OF_ENTITIES
+    return kind != TOPIC_RESOURCE or is_list(name)
 
 
 async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:
@@ -55,46 +73,53 @@ async def _alter(context: Context, request: Request, changes: Any) -> Values:
     body = request.values
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
     times = Counter(named)
-    outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
+    outcomes: dict[tuple[int, str], _Event | RefusedError] = {}
     async with context.locks.hold(named):
         async for place, resource in in_slices(zip(named, body["Resources"], strict=True)):
             try:
                 if times[place] > 1:
                     raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
+                _check_resource(context, *place)
                 outcomes[place] = _event(resource, changes(resource), body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
-        alterations = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
-        answers = await context.ask_as_admin(request, alterations)
-    return await context.offload(len(outcomes), _response, outcomes, iter(answers))
+        return {"Responses": await responses_to(context, request, outcomes, _response)}
 
 
-def _response(outcomes: Mapping[tuple[int, str], AlterConfig | RefusedError], answers: Iterator[Answer]) -> Values:
-    responses = []
-    for (kind, name), outcome in outcomes.items():
-        response = {"ResourceType": kind, "ResourceName": name}
-        if isinstance(outcome, RefusedError):
-            responses.append(response | {"ErrorCode": outcome.code, "ErrorMessage": str(outcome)})
-        else:
-            answer = next(answers)
-            responses.append(response | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)})
-    return {"Responses": responses}
+def _check_resource(context: Context, kind: int, name: str) -> None:
+    """Refuse a resource that cannot have settings. The engine checks whether a topic exists."""
+    if kind not in _RESOURCES:
+        raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"there are no resources of type {kind}")
+    if kind == TOPIC_RESOURCE and not name:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "a topic's name is expected: topics have no common settings")
+    if kind == BROKER_RESOURCE and name.isdecimal():
+        voters = {voter.voter for voter in context.identity.voters}
+        if int(name) not in context.image.brokers and int(name) not in voters:
+            raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
 
 
-def _event(resource: Values, config: dict[str, str | None], validate_only: bool) -> AlterConfig:
+def _response(place: tuple[int, str], error: Values) -> Values:
+    return {"ResourceType": place[0], "ResourceName": place[1]} | error
+
+
+def _event(resource: Values, config: dict[str, str | None], validate_only: bool) -> _Event:
     kind, name = resource["ResourceType"], resource["ResourceName"]
     if kind == TOPIC_RESOURCE:
         for key, value in config.items():
             # Any setting may be removed, even one with an invalid name.
             if value is not None and (complaint := complaint_about(key, value)):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, complaint)
-    fields: dict[str, Any] = {"time_ms": now_ms(), "config": config, "validate_only": validate_only}
+    values: dict[str, Any] = {**config}
+    fields: dict[str, Any] = {"time_ms": now_ms(), "validate_only": validate_only}
+    if kind in _ENTITIES:
+        entity_type, part = _ENTITIES[kind]
+        return AlterEntity(entity_type=entity_type, names={part: name}, values=values, **fields)
     if kind == TOPIC_RESOURCE:
-        return AlterConfig(entity="topic", name=name, **fields)
+        return AlterConfig(entity="topic", name=name, config=values, **fields)
     if kind == BROKER_RESOURCE and name == ALL_BROKERS:
-        return AlterConfig(entity="cluster", **fields)
+        return AlterConfig(entity="cluster", config=values, **fields)
     if kind == BROKER_RESOURCE:
-        return AlterConfig(entity="broker", name=name, **fields)
+        return AlterConfig(entity="broker", name=name, config=values, **fields)
     raise RefusedError(ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here")
 
 

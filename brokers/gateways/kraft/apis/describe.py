@@ -1,19 +1,28 @@
 """Where the quorum and the cluster's controllers are (DescribeQuorum, DescribeCluster)."""
 
+from collections.abc import Sequence
+
 from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
+from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.acl_numbers import OPERATIONS
+from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 
-_CONTROLLERS = 2
+_BROKERS, _CONTROLLERS = 1, 2
+# In place of a set of operations.
+_NOT_ASKED = -(2**31)
 _NODES_VERSION = 2
 
 
 async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
     """Answer which gateway leads the quorum, how far each broker has read, and when it was last at the end."""
+    if not _is_of_metadata(request.values["Topics"]):
+        return {"Topics": [_unknown(topic) for topic in request.values["Topics"]]}
     quorum_view, end, now = context.quorum_view, context.storage.end_offset, now_ms()
     voters = [
         {"ReplicaId": voter.voter, "LogEndOffset": end}
@@ -46,11 +55,31 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
     return {"Topics": topics, "Nodes": nodes if request.version >= _NODES_VERSION else []}
 
 
+def _is_of_metadata(topics: Sequence[Values]) -> bool:
+    numbers = [(topic["TopicName"], one["PartitionIndex"]) for topic in topics for one in topic["Partitions"]]
+    return numbers == [(METADATA_TOPIC, 0)]
+
+
+def _unknown(topic: Values) -> Values:
+    unknown = {"ErrorCode": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "ErrorMessage": "only the metadata log has a quorum"}
+    partitions = [{"PartitionIndex": one["PartitionIndex"]} | unknown for one in topic["Partitions"]]
+    return {"TopicName": topic["TopicName"], "Partitions": partitions}
+
+
 async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
     """Answer where the controllers are, to an admin that asks them directly (KIP-919)."""
-    if request.values["EndpointType"] != _CONTROLLERS:
-        return {"ErrorCode": ErrorCode.MISMATCHED_ENDPOINT_TYPE, "ClusterId": "", "Brokers": []}
+    kind = request.values["EndpointType"]
+    if kind == _BROKERS:
+        message = "this listener is of controllers, and brokers are asked for"
+        return refusal_of(request, ErrorCode.MISMATCHED_ENDPOINT_TYPE, message)
+    if kind != _CONTROLLERS:
+        return refusal_of(request, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {kind}")
+    operations = _NOT_ASKED
+    if request.values["IncludeClusterAuthorizedOperations"]:
+        allowed = context.access.operations_on_cluster(peer.principal or ANONYMOUS, peer.host, context.image)
+        operations = sum(1 << OPERATIONS[one] for one in allowed)
     return {
+        "ClusterAuthorizedOperations": operations,
         "EndpointType": _CONTROLLERS,
         "ClusterId": context.identity.cluster_id,
         "ControllerId": context.quorum_view.leader,

@@ -1,7 +1,6 @@
 """Admins' requests about replicas and leaders (reassignments and elections)."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from brokers.gateways.kraft.asking import Asking, NamedTopic, ReassignedPartition
@@ -22,7 +21,9 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
     """Begin or cancel reassignments, each partition independently."""
     requested = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
     may_resize = request.values["AllowReplicationFactorChange"]
-    refused = [None if may_resize else _resized(context, name, one) for name, one in requested]
+    refused = [
+        _impossible(name, one) or (None if may_resize else _resized(context, name, one)) for name, one in requested
+    ]
     events = [
         AlterReassignment(
             time_ms=now_ms(),
@@ -53,6 +54,22 @@ def _reassignment_response(one: Values, answer: Answer) -> Values:
     }
 
 
+def _impossible(name: str, one: Values) -> Values | None:
+    """Refuse names and numbers that no event may have."""
+    number, unknown = one["PartitionIndex"], [broker for broker in one["Replicas"] or () if broker < 0]
+    if not _may_exist(name, number):
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{number}"
+    elif unknown:
+        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"there are no brokers {unknown}"
+    else:
+        return None
+    return {"PartitionIndex": number, "ErrorCode": error, "ErrorMessage": message}
+
+
+def _may_exist(topic: str, partition: int) -> bool:
+    return bool(topic) and partition >= 0
+
+
 def _resized(context: Asking, name: str, one: Values) -> Values | None:
     """Refuse a changed number of replicas if the request does not allow it (KIP-860)."""
     topic = context.topic_named(name)
@@ -69,9 +86,14 @@ def _resized(context: Asking, name: str, one: Values) -> Values | None:
     }
 
 
-def _by_topic(responses: list[tuple[str, Values]], name: str, partitions: str) -> list[Values]:
-    groups = groupby(responses, key=lambda pair: pair[0])
-    return [{name: topic, partitions: [values for _, values in group]} for topic, group in groups]
+def _by_topic(
+    responses: Iterable[tuple[str, Values]], name: str, partitions: str, topics: Iterable[str] = ()
+) -> list[Values]:
+    """Put responses together by topic, ``topics`` first."""
+    groups: dict[str, list[Values]] = {topic: [] for topic in topics}
+    for topic, values in responses:
+        groups.setdefault(topic, []).append(values)
+    return [{name: topic, partitions: listed} for topic, listed in groups.items()]
 
 
 async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
@@ -115,25 +137,40 @@ async def elect_leaders(context: Asking, request: Request, peer: Peer) -> Values
     """Hold elections, preferred or unclean."""
     body = request.values
     if body["ElectionType"] not in _TYPES:
-        return refusal_of(request, ErrorCode.INVALID_REQUEST)
-    named = body["TopicPartitions"]
-    partitions = None
-    if named is not None:
-        partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
-    event = ElectLeaders(time_ms=now_ms(), election_type=_TYPES[body["ElectionType"]], partitions=partitions)
+        return refusal_of(request, ErrorCode.INVALID_REQUEST, f"there is no election of type {body['ElectionType']}")
+    named = [
+        TopicPartition(one["Topic"], number) for one in body["TopicPartitions"] or () for number in one["Partitions"]
+    ]
+    partitions = tuple(one for one in named if _may_exist(one.topic, one.partition))
+    event = ElectLeaders(
+        time_ms=now_ms(),
+        election_type=_TYPES[body["ElectionType"]],
+        partitions=None if body["TopicPartitions"] is None else partitions,
+    )
     [answer] = await context.ask_as_admin(request, [event])
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))
-    return await context.offload(len(results), _election_response, results)
+    unknown = [
+        PartitionResult(
+            topic=one.topic,
+            partition=one.partition,
+            error="UNKNOWN_TOPIC_OR_PARTITION",
+            message="no partition has such a name",
+        )
+        for one in named
+        if not _may_exist(one.topic, one.partition)
+    ]
+    topics = [one["Topic"] for one in body["TopicPartitions"] or ()]
+    return await context.offload(len(results), _election_response, [*results, *unknown], topics)
 
 
-def _election_response(results: Sequence[PartitionResult]) -> Values:
-    listed = [
+def _election_response(results: Sequence[PartitionResult], topics: Sequence[str]) -> Values:
+    listed = (
         (
             one.topic,
             {"PartitionId": one.partition, "ErrorCode": code_of(one.error), "ErrorMessage": one.message or None},
         )
         for one in results
-    ]
-    return {"ReplicaElectionResults": _by_topic(listed, "Topic", "PartitionResult")}
+    )
+    return {"ReplicaElectionResults": _by_topic(listed, "Topic", "PartitionResult", topics)}

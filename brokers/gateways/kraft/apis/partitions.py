@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from itertools import islice
 
-from brokers.gateways.kraft.asking import Asking
+from brokers.gateways.kraft.asking import STALE_BROKER, Asking
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.slices import in_slices
@@ -13,8 +13,6 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import AllocateProducerIds, AlterIsr, Event
-
-_OF_THE_BROKER = ("STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED")
 
 # A broker may ask for all partitions that it leads in one request, which can be more events than the queue takes at
 # once.
@@ -35,7 +33,7 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
     named = ((topic["TopicId"], one) for topic in body["Topics"] for one in topic["Partitions"])
     async for topic_id, partition in in_slices(named):
         held = context.topic(topic_id)
-        if held is not None:
+        if held is not None and partition["PartitionIndex"] >= 0:
             event = _event(body, held.name, topic_id, partition, request.version)
             events[topic_id, event.partition] = event
     keys: dict[Hashable, Event] = {}
@@ -51,8 +49,8 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
 
 def _response(body: Values, answers: dict[Place, Answer]) -> Values:
     for answer in answers.values():
-        if answer.error in _OF_THE_BROKER:
-            return {"ErrorCode": code_of(answer.error), "Topics": []}
+        if answer.error in STALE_BROKER:
+            return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH, "Topics": []}
     return {"Topics": [_topic_response(topic, answers) for topic in body["Topics"]]}
 
 
@@ -87,6 +85,8 @@ def _topic_response(topic: Values, answers: dict[Place, Answer]) -> Values:
 
 def _partition_response(partition: Values, answer: Answer | None) -> Values:
     response: Values = {"PartitionIndex": partition["PartitionIndex"]}
+    if partition["PartitionIndex"] < 0:
+        return response | {"ErrorCode": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     if answer is None:
         return response | {"ErrorCode": ErrorCode.UNKNOWN_TOPIC_ID}
     if answer.error != "NONE":
@@ -101,11 +101,15 @@ def _partition_response(partition: Values, answer: Answer | None) -> Values:
     }
 
 
-async def allocate_producer_ids(context: Asking, request: Request, peer: Peer) -> Values:
-    """Ask for the next block of producer ids."""
+async def allocate_producer_ids(context: Asking, request: Request, peer: Peer, first_id_min: int = 0) -> Values:
+    """Ask for the next block of producer ids. Those below ``first_id_min`` are taken."""
     body = request.values
-    event = AllocateProducerIds(time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"])
+    event = AllocateProducerIds(
+        time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"], first_id_min=first_id_min
+    )
     [answer] = await context.engine.ask_once({("producer_ids", event.broker): event}, Lane.BROKER)
+    if answer.error in STALE_BROKER:
+        return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     if answer.error != "NONE":
         return {"ErrorCode": code_of(answer.error)}
     return {"ProducerIdStart": answer.producer_id_start, "ProducerIdLen": answer.producer_id_len}

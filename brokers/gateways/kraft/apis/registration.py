@@ -1,5 +1,7 @@
 """The requests of a broker's life (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
 
+from collections.abc import Sequence
+
 import structlog
 
 from brokers.gateways.kraft.context import Context, text
@@ -20,6 +22,8 @@ from state.registration import Feature, Listener
 
 logger = structlog.get_logger()
 
+# Every record of its registration names all of a broker's log directories.
+LOG_DIRS_MAX = 64
 _PROTOCOLS = {number: name for name, number in PROTOCOLS.items()}
 
 
@@ -78,9 +82,11 @@ def _check(context: Context, body: Values) -> None:
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "it names no log directory")
     if any(is_reserved(directory) for directory in body["LogDirs"]):
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has a reserved id")
-    if len(body["LogDirs"]) > 1:
-        # If one of several failed, no gateway would know which replicas it held, and no other broker would lead them.
-        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(body['LogDirs'])} log.dirs; only one is supported")
+    if len(set(body["LogDirs"])) < len(body["LogDirs"]):
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "two log directories have the same id")
+    if len(body["LogDirs"]) > LOG_DIRS_MAX:
+        message = f"{len(body['LogDirs'])} log.dirs; at most {LOG_DIRS_MAX} are allowed"
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, message)
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]}
     for name, level in context.image.features.items():
         low, high = supported.get(name, (0, 0))
@@ -106,29 +112,36 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     """Pass a heartbeat on, and wait for the engine only if the broker's state is about to change."""
     body = request.values
     known = context.quorum_view.brokers.get(body["BrokerId"])
-    if known is None:
-        return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED}
-    if known.broker_epoch != body["BrokerEpoch"]:
+    if known is None or known.broker_epoch != body["BrokerEpoch"]:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     context.quorum_view.connected(body["BrokerId"], peer)
-    if _has_lost_its_directory(context, body):
+    readable, failed = _directories(context, body)
+    if readable and len(failed) == len(readable):
+        # It can read none of its replicas, so it must not lead, whatever it wants.
         body = body | {"WantFence": True}
     caught_up = body["CurrentMetadataOffset"] >= known.registered_by - 1
     may_stop = False
     if body["WantShutDown"]:
         may_stop = await _shut_down(context, body, known)
     elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
-        await _ask(context, _heartbeat(body, want_fence=body["WantFence"]), context.settings.state_wait_max_ms)
+        await _ask(
+            context, _heartbeat(body, want_fence=body["WantFence"], failed=failed), context.settings.state_wait_max_ms
+        )
+    elif failed:
+        # Without an answer the broker must not think that its failure is known. It repeats it, and stops after a while.
+        heartbeat = _heartbeat(body, want_fence=not known.is_serving, failed=failed)
+        await context.engine.ask(heartbeat, lane=Lane.BROKER, timeout_ms=context.settings.state_wait_max_ms)
     else:
         # A broker that has not caught up yet stays fenced whatever it wants.
         context.engine.tell(_heartbeat(body, want_fence=not known.is_serving), lane=Lane.BROKER)
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
 
 
-def _has_lost_its_directory(context: Context, body: Values) -> bool:
-    """Say whether a broker can read none of its replicas, so that it must not lead, whatever it wants."""
+def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[str]]:
+    """Return the log directories that brokers think a broker can read, and those of them that have failed."""
     held = context.image.brokers.get(body["BrokerId"])
-    return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(body["OfflineLogDirs"])
+    readable: tuple[str, ...] = () if held is None else held.log_dirs
+    return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
@@ -152,14 +165,17 @@ async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
     return followed
 
 
-def _heartbeat(body: Values, *, want_fence: bool, want_shutdown: bool = False) -> BrokerHeartbeat:
+def _heartbeat(
+    body: Values, *, want_fence: bool, want_shutdown: bool = False, failed: Sequence[str] = ()
+) -> BrokerHeartbeat:
     return BrokerHeartbeat(
         time_ms=now_ms(),
         broker=body["BrokerId"],
         broker_epoch=body["BrokerEpoch"],
         want_fence=want_fence,
         want_shutdown=want_shutdown,
-        offline_log_dirs=tuple(body["OfflineLogDirs"]),
+        # Every heartbeat repeats all failed directories, known ones too.
+        offline_log_dirs=tuple(failed),
     )
 
 
@@ -173,6 +189,9 @@ async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> lis
 
 async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
     """Remove the registration of a broker that will not come back."""
-    event = BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"])
+    broker = request.values["BrokerId"]
+    if broker < 0:
+        return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED, "ErrorMessage": f"broker {broker} is not registered"}
+    event = BrokerUnregister(time_ms=now_ms(), broker=broker)
     [answer] = await context.ask_as_admin(request, [event])
     return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

@@ -1,23 +1,25 @@
-"""Admins' requests about topics (CreateTopics, DeleteTopics, CreatePartitions)."""
+"""Admins' requests about topics (CreateTopics, CreatePartitions)."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 
 from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
-from brokers.gateways.kraft.asking import Asking, NamedTopic
+from brokers.gateways.kraft.asking import Asking
 from brokers.gateways.kraft.context import text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.slices import in_slices
+from brokers.gateways.kraft.topic_defaults import effective
 from brokers.gateways.kraft.topic_settings import complaint_about
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.decisions import Answer
-from state.events import CreatePartitions, CreateTopic, DeleteTopic
+from state.events import CreatePartitions, CreateTopic
 
-_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-# Kafka's Topic.MAX_NAME_LENGTH.
-NAME_LENGTH_MAX = 249
+# From this version on, a response has the topic's settings.
+_SETTINGS_VERSION = 5
 
 
 async def create_topics(context: Asking, request: Request, peer: Peer) -> Values:
@@ -33,8 +35,12 @@ async def create_topics(context: Asking, request: Request, peer: Peer) -> Values
         if refusal is None:
             requested.append(_creation(topic, body["validateOnly"]))
     answers = await context.ask_as_admin(request, requested)
+    # Most topics of a large request have the same settings.
+    settings_of = cache(partial(_settings, context.settings_of_all_brokers()))
     async for event, answer in in_slices(zip(requested, answers, strict=True)):
-        outcomes[event.topic] = _creation_response(event.topic, answer)
+        outcomes[event.topic] = response = _creation_response(event.topic, answer)
+        if request.version >= _SETTINGS_VERSION and "NumPartitions" in response:
+            response["Configs"] = settings_of(tuple(event.config.items()))
     return {"Topics": list(outcomes.values())}
 
 
@@ -51,6 +57,8 @@ def _refusal(topic: Values, times: int) -> Values | None:
         error, message = ErrorCode.INVALID_CONFIG, complaints[0]
     elif len({one["PartitionIndex"] for one in topic["Assignments"]}) < len(topic["Assignments"]):
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: a partition is assigned twice"
+    elif unknown := _impossible_brokers(topic["Assignments"]):
+        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: there are no brokers {unknown}"
     else:
         return None
     return {"Name": name, "ErrorCode": error, "ErrorMessage": message}
@@ -73,68 +81,60 @@ def _creation_response(name: str, answer: Answer) -> Values:
     response: Values = {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
     if answer.error == "NONE" and isinstance(answer.assignment, dict):
         replicas = list(answer.assignment.values())
-        response |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0]), "Configs": []}
+        response |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0])}
         if isinstance(answer.topic_id, str):
             response["TopicId"] = answer.topic_id
     return response
 
 
-async def delete_topics(context: Asking, request: Request, peer: Peer) -> Values:
-    """Delete topics by name or by id.
-
-    The engine is also asked about names that the metadata log no longer has: their deletion may be unfinished, and is
-    tried again.
-    """
-    requested = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
-    requested += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
-    found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in requested]
-    events = [_deletion(name, topic) for (name, _), topic in zip(requested, found, strict=True)]
-    answers = iter(await context.ask_as_admin(request, [event for event in events if event is not None]))
-    responses = [
-        _deletion_response(one, topic, None if event is None else next(answers))
-        for one, topic, event in zip(requested, found, events, strict=True)
+def _settings(all_brokers: Mapping[str, str], config: tuple[tuple[str, object], ...]) -> list[Values]:
+    return [
+        {"Name": one.name, "Value": one.value, "ReadOnly": False, "ConfigSource": one.source, "IsSensitive": False}
+        for one in effective({name: str(value) for name, value in config}, all_brokers)
     ]
-    return {"Responses": responses}
-
-
-def _deletion(name: str | None, topic: NamedTopic | None) -> DeleteTopic | None:
-    """Return the event that requests a topic's deletion; None if the request can mean no topic."""
-    if name is None:
-        return None if topic is None else DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id)
-    return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None
-
-
-def _deletion_response(requested: tuple[str | None, str], topic: NamedTopic | None, answer: Answer | None) -> Values:
-    name, topic_id = requested
-    if answer is None:
-        error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return {"Name": name, "TopicId": topic_id, "ErrorCode": error}
-    response: Values = {"Name": name, "TopicId": topic_id} if topic is None else _named(topic)
-    return response | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
-
-
-def _named(topic: NamedTopic) -> Values:
-    return {"Name": topic.name, "TopicId": topic.topic_id}
 
 
 async def create_partitions(context: Asking, request: Request, peer: Peer) -> Values:
-    """Add partitions to topics."""
+    """Add partitions to topics independently."""
     body = request.values
-    events = [
-        CreatePartitions(
-            time_ms=now_ms(),
-            topic=topic["Name"],
-            total=topic["Count"],
-            assignment=None
-            if topic["Assignments"] is None
-            else tuple(tuple(one["BrokerIds"]) for one in topic["Assignments"]),
-            validate_only=body["ValidateOnly"],
-        )
-        for topic in body["Topics"]
-    ]
-    answers = await context.ask_as_admin(request, events)
-    results = [
-        {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
-        for topic, answer in zip(body["Topics"], answers, strict=True)
-    ]
-    return {"Results": results}
+    times = Counter(topic["Name"] for topic in body["Topics"])
+    # A topic that is named twice is answered once.
+    requested = {topic["Name"]: topic for topic in body["Topics"]}
+    refusals = {name: _refused_growth(topic, times[name]) for name, topic in requested.items()}
+    events = [_growth(topic, body["ValidateOnly"]) for name, topic in requested.items() if refusals[name] is None]
+    answers = iter(await context.ask_as_admin(request, events))
+    return {"Results": [refusals[name] or _growth_response(name, next(answers)) for name in requested]}
+
+
+def _refused_growth(topic: Values, times: int) -> Values | None:
+    """Refuse partitions without asking the engine, as Kafka's controller does; None if the engine must decide."""
+    name = topic["Name"]
+    if times > 1:
+        error, message = ErrorCode.INVALID_REQUEST, f"{name} is named {times} times"
+    elif not name:
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has an empty name"
+    elif unknown := _impossible_brokers(topic["Assignments"] or ()):
+        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: there are no brokers {unknown}"
+    else:
+        return None
+    return {"Name": name, "ErrorCode": error, "ErrorMessage": message}
+
+
+def _growth(topic: Values, validate_only: bool) -> CreatePartitions:
+    assigned = topic["Assignments"]
+    return CreatePartitions(
+        time_ms=now_ms(),
+        topic=topic["Name"],
+        total=topic["Count"],
+        assignment=None if assigned is None else tuple(tuple(one["BrokerIds"]) for one in assigned),
+        validate_only=validate_only,
+    )
+
+
+def _growth_response(name: str, answer: Answer) -> Values:
+    return {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+
+
+def _impossible_brokers(assignments: Sequence[Values]) -> list[int]:
+    """Return the negative broker ids in assignments, which no event may have."""
+    return [broker for one in assignments for broker in one["BrokerIds"] if broker < 0]

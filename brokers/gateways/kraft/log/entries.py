@@ -47,10 +47,15 @@ def _batches(entry: Entry) -> Iterator[tuple[bool, list[KeyAndValue]]]:
 
 def portions(values: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Divide records into portions that fit a batch. A record that is larger than that gets a batch of its own."""
+    return divided(values, BATCH_BYTES_MAX)
+
+
+def divided(values: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
+    """Divide ``values`` into portions of ``bytes_max``. A value that is larger than that gets a portion of its own."""
     part: list[bytes] = []
     size = 0
     for value in values:
-        if part and size + len(value) + _AROUND_BYTES > BATCH_BYTES_MAX:
+        if part and size + len(value) + _AROUND_BYTES > bytes_max:
             yield part
             part, size = [], 0
         part.append(value)

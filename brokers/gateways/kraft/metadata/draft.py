@@ -1,10 +1,12 @@
 """A metadata image while records are applied to it, as a broker applies them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.metadata.acl_numbers import acl_of
+from brokers.gateways.kraft.metadata.entity_values import Names, quota_of, scram_of
 from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -15,6 +17,7 @@ from brokers.gateways.kraft.metadata.image import (
 )
 from brokers.gateways.kraft.metadata.partition_table import OpenPartitions, Partitions
 from brokers.gateways.kraft.record_frame import Record
+from state.entity import Entity, EntityType, entity_id_of
 
 LEADER_UNCHANGED = -2
 RECOVERY_UNCHANGED = -1
@@ -40,6 +43,7 @@ class MetadataDraft:
         self.next_producer_id = image.next_producer_id
         self.quorum_epoch = image.quorum_epoch
         self.acls = image.acls
+        self.entities = image.entities
         self._opened: dict[str, OpenPartitions] = {}
 
     def partitions(self, topic_id: str) -> Partitions | OpenPartitions:
@@ -68,6 +72,7 @@ class MetadataDraft:
             self.next_producer_id,
             self.quorum_epoch,
             self.acls,
+            self.entities,
         )
 
     def replay(self, record: Record) -> None:
@@ -98,7 +103,7 @@ class MetadataDraft:
             case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord":
                 pass
             case _:
-                self._change_acls(record)
+                self._change_access(record)
 
     def _broker(self, values: Values) -> Registration:
         held: Registration | None = self.brokers.get(values["BrokerId"])
@@ -149,14 +154,32 @@ class MetadataDraft:
         elif key in self.configs:
             self.configs = self.configs.delete(key)
 
-    def _change_acls(self, record: Record) -> None:
+    def _change_access(self, record: Record) -> None:
         match record.name:
             case "AccessControlEntryRecord":
                 self._add_acl(record.values)
             case "RemoveAccessControlEntryRecord":
                 self._remove_acl(record.values)
+            case "ClientQuotaRecord":
+                self._change_entity(*quota_of(record.values))
+            case "UserScramCredentialRecord" | "RemoveUserScramCredentialRecord":
+                try:
+                    self._change_entity(*scram_of(record.values))
+                except ValueError as error:
+                    raise ReplayError(str(error)) from error
             case _:
                 raise ReplayError(f"a {record.name} has no place in this log")
+
+    def _change_entity(self, entity_type: EntityType, names: Names, changes: Mapping[str, str | None]) -> None:
+        entity_id = entity_id_of(entity_type, names)
+        held = self.entities.get(entity_id)
+        merged = {**(held.values if held else {}), **changes}
+        values = {key: value for key in sorted(merged) if (value := merged[key]) is not None}
+        if values:
+            entity = Entity(entity_type=entity_type, names=dict(sorted(names.items())), values=values)
+            self.entities = self.entities.set(entity_id, entity)
+        elif held is not None:
+            self.entities = self.entities.delete(entity_id)
 
     def _add_acl(self, values: Values) -> None:
         if values["Id"] in self.acls:

@@ -10,11 +10,13 @@ from brokers.gateways.kraft.metadata.partition_state import Ids as Ids
 from brokers.gateways.kraft.metadata.partition_state import PartitionState as PartitionState
 from brokers.gateways.kraft.metadata.partition_table import Partitions
 from state.acl import Acl
+from state.entity import Entity
 
 NO_QUORUM = 0
 NO_PRODUCER_ID = -1
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+CLIENT_METRICS_RESOURCE = 16
 GROUP_RESOURCE = 32
 # The resource that holds the settings of all brokers has an empty name.
 ALL_BROKERS = ""
@@ -65,6 +67,8 @@ class MetadataImage(NamedTuple):
     quorum_epoch: int = NO_QUORUM
     # By id.
     acls: Map[str, Acl] = Map()
+    # By ``entity_id_of``: those that have records of their own.
+    entities: Map[str, Entity] = Map()
 
 
 Values = Mapping[str, Any]

@@ -4,24 +4,26 @@ One event may change most partitions of a cluster, so this works on rows of plai
 row into the bytes of its record directly.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
-from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY
+from brokers.gateways.kraft.metadata.uuids import uuid_of
 from state.decisions import LeaderAndIsr
+from state.log_directory import UNASSIGNED
 from state.partition import LeaderRecoveryState
 
 _RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
 
 # A partition's number, leader, leader epoch, partition epoch, recovery state, ISR, replicas, adding and removing
-# replicas.
-Row = tuple[int, int, int, int, int, Ids, Ids, Ids, Ids]
+# replicas, and the log directories of some replicas.
+Row = tuple[int, int, int, int, int, Ids, Ids, Ids, Ids, Mapping[int, str] | UnsetType]
 
 
 class StaleDecisionError(Exception):
@@ -52,6 +54,7 @@ def by_topic(decisions: Iterable[LeaderAndIsr]) -> Iterator[DecidedPartitions]:
                 one.replicas,
                 one.adding_replicas,
                 one.removing_replicas,
+                one.directories,
             )
             for one in decided
         ]
@@ -68,7 +71,6 @@ class PartitionTranslation:
         self._draft = draft
         # Lists that are equal within an event are held only once in the image.
         self._same: dict[Ids, Ids] = {}
-        self._directories: dict[tuple[Ids, tuple[str, ...]], tuple[str, ...]] = {}
 
     def records(self, decided: DecidedPartitions) -> list[bytes]:
         """Apply what was decided to the draft, and return the records of what changed.
@@ -82,14 +84,16 @@ class PartitionTranslation:
             return []
         topic_id, partitions = id_bytes(decided.topic_id), self._draft.opened(decided.topic_id)
         written: list[bytes] = []
-        for number, leader, leader_epoch, partition_epoch, recovery, isr, replicas, adding, removing in decided.rows:
+        for row in decided.rows:
+            number, leader, leader_epoch, partition_epoch, recovery, isr, replicas, adding, removing, dirs = row
             held = partitions.get(number)
             if held is not None and held.replicas == replicas:
-                directories = self._kept(held)
-                replicas = held.replicas
+                directories, replicas = held.directories, held.replicas
             else:
-                directories = directories_of(self._draft, replicas, held)
+                directories = first_directories(self._draft, replicas, held)
                 replicas = self._same.setdefault(replicas, replicas)
+            if dirs is not UNSET:
+                directories = _assigned(replicas, directories, dirs)
             wanted = PartitionState(
                 replicas,
                 directories,
@@ -105,14 +109,6 @@ class PartitionTranslation:
                 written.append(_record(decided, topic_id, number, held, wanted))
                 partitions.set(number, wanted)
         return written
-
-    def _kept(self, held: PartitionState) -> tuple[str, ...]:
-        """Return the directories of a partition whose replicas stay."""
-        key = held.replicas, held.directories
-        found = self._directories.get(key)
-        if found is None:
-            found = self._directories[key] = directories_of(self._draft, held.replicas, held)
-        return found
 
 
 def _record(
@@ -138,7 +134,7 @@ def _record(
     return partition_record(topic_id, number, wanted)
 
 
-def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[bytes]:
+def changed_directories(draft: MetadataDraft, broker: int, *, is_new: bool) -> Iterator[bytes]:
     """Change the partitions with a replica on ``broker`` whose log directory the broker no longer has.
 
     Epochs stay as they are, because nothing was decided. Brokers treat a replica in an unknown directory as offline.
@@ -146,24 +142,39 @@ def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[bytes]:
     for _, topic_id in sorted(draft.topic_ids.items()):
         for number, held in draft.partitions(topic_id).in_order():
             if broker in held.replicas:
-                directories = directories_of(draft, held.replicas, held)
+                directories = _directories_after(draft, broker, held, is_new=is_new)
                 if directories != held.directories:
                     state = replace(held, directories=directories)
                     draft.opened(topic_id).set(number, state)
                     yield partition_record(id_bytes(topic_id), number, state)
 
 
-def directories_of(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
-    """Return the log directory of each replica: "unassigned" if its broker has none, or several to choose from.
+def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, *, is_new: bool) -> tuple[str, ...]:
+    """Return the log directories of a partition once ``broker`` has others than before, or is registered again."""
+    pairs = zip(held.replicas, held.directories, strict=True)
+    return tuple(
+        [
+            _directory(draft, replica, UNASSIGNED if is_new and replica == broker else directory)
+            for replica, directory in pairs
+        ]
+    )
 
-    A replica stays in its directory as long as its broker has that directory.
-    """
+
+def first_directories(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
+    """Return the log directory of each replica; those that were there before stay in theirs."""
     former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
-    return tuple([_directory(draft, replica, former.get(replica, UNASSIGNED_DIRECTORY)) for replica in replicas])
+    return tuple([former.get(replica) or _directory(draft, replica, UNASSIGNED) for replica in replicas])
 
 
 def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
+    """Return where a replica is: where it was if its broker still has that, or else in the broker's only directory."""
     broker = draft.brokers.get(replica)
     if broker is None or former in broker.log_dirs:
         return former
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED
+
+
+def _assigned(replicas: Ids, directories: tuple[str, ...], to: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the log directories with those that brokers have just named."""
+    pairs = zip(replicas, directories, strict=True)
+    return tuple([uuid_of(to[replica]) if replica in to else former for replica, former in pairs])

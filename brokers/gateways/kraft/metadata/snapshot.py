@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from brokers.gateways.kraft.metadata.acls import acl_record
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.entities import FEATURE_VERSION, changes_of
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
 from brokers.gateways.kraft.metadata.registrations import registered
 from brokers.gateways.kraft.metadata.topics import config_record, topic_record
 from brokers.gateways.kraft.record_frame import Record, encode_record
 
-FEATURE_VERSION = 0
 PRODUCER_IDS_VERSION = 0
 _METADATA_VERSION = "metadata.version"
 _NO_BROKER = -1
@@ -39,6 +39,9 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
         yield encode_record(*producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id))
     for acl_id in sorted(image.acls):
         yield encode_record(*acl_record(acl_id, image.acls[acl_id]))
+    for entity_id in sorted(image.entities):
+        for record in changes_of(image.entities[entity_id], {}):
+            yield encode_record(*record)
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:

@@ -11,7 +11,7 @@ nothing but the decisions and the image that its own earlier records give; it re
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
 follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
-topics, settings, partitions, producer ids, ACLs, and last the empty records.
+topics, settings, partitions, producer ids, ACLs, metadata entities, and last the empty records.
 
 Before the quorum has its first leader there is no epoch to write in. Decisions until then only change the image. The
 records of that image become the first ones of the log, after the features.
@@ -25,11 +25,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from immutables import Map
 from msgspec import UNSET
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.acls import acl_records
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.entities import entity_records
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import (
     PartitionTranslation,
@@ -46,18 +48,16 @@ from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
+    EntityDecision,
     LeaderAndIsr,
     NoOp,
     ProducerIds,
     QuorumDecision,
     TopicDecision,
 )
+from state.features import FIRST_LEVELS
 from state.ids import NO_LEADER
 from state.metadata_format import NEWEST_FORMAT
-
-# The features of a freshly formatted cluster of Kafka 4.1, without eligible leader replicas, which the rules do not
-# have.
-FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
 
 NO_OP = Record("NoOpRecord", 0, {})
 
@@ -109,7 +109,7 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     if draft.quorum_epoch == NO_QUORUM:
         return Translated(draft.image(), None)
     if image.quorum_epoch == NO_QUORUM:
-        draft.features = draft.features.update(FEATURES)
+        draft.features = Map(FIRST_LEVELS).update(draft.features)
         records = list(records_of(draft.image()))
     if leader_change is None and not records:
         return Translated(image, None)
@@ -144,8 +144,10 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
         former = draft.brokers.get(broker.broker)
         say(broker_records(draft, broker))
         present = draft.brokers.get(broker.broker)
-        if present is not None and (former is None or former.log_dirs != present.log_dirs):
-            written += changed_directories(draft, broker.broker)
+        # A broker of several directories says itself where its replicas are, and those in a lost one stay there.
+        says_itself = broker.offline_log_dirs is not UNSET
+        if present is not None and not says_itself and (former is None or former.log_dirs != present.log_dirs):
+            written += changed_directories(draft, broker.broker, is_new=former is None)
     say(created_topics(draft, topics))
     for config in decisions.of(ConfigDecision):
         say(config_records(draft, config))
@@ -156,6 +158,8 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
         say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])
     for acls in decisions.of(AclsDecision):
         say(acl_records(draft, acls))
+    for entity in decisions.of(EntityDecision):
+        say(entity_records(draft, entity))
     say(NO_OP for _ in decisions.of(NoOp))
     return written
 

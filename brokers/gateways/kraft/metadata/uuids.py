@@ -4,7 +4,6 @@ import base64
 import binascii
 import hashlib
 
-UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 # The first uuids have special meanings and name no directory (``DirectoryId``).
 _RESERVED = 100
 _LENGTH = 22

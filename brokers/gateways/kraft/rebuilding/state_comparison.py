@@ -29,6 +29,10 @@ def differences(image: MetadataImage, state: Image) -> str:
         found.append("producer ids")
     if image.acls != committed.acls:
         found.append("ACLs")
+    if any(image.features.get(name, 0) != level for name, level in committed.features.items()):
+        found.append("features")
+    if image.entities != committed.entities:
+        found.append("metadata entities")
     return ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
 
 
@@ -63,8 +67,7 @@ def _topics(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
 
 
 def _decided_state(partition: object) -> tuple[object, ...]:
-    # Only the log knows directories: they are those of the broker when it registered or the partition was created.
-
+    # Only the log knows all directories. The state has those that brokers with several of them named.
     names = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
     return tuple(getattr(partition, name) for name in names)
 

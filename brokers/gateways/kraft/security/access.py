@@ -20,6 +20,7 @@ logger = structlog.get_logger()
 _BROKER_FIELDS = {
     "AllocateProducerIds": "BrokerId",
     "AlterPartition": "BrokerId",
+    "AssignReplicasToDirs": "BrokerId",
     "BrokerHeartbeat": "BrokerId",
     "BrokerRegistration": "BrokerId",
     "Envelope": "",

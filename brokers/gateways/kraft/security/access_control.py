@@ -9,11 +9,21 @@ from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.security.audit_log import AuditLog
 from brokers.gateways.kraft.security.authorizer import DEFAULT_DENY, SUPER_USER, Action, Authorizer
-from brokers.gateways.kraft.security.operations import FREE, ON_CLUSTER, ON_SETTINGS, ON_TOPICS, on_cluster
+from brokers.gateways.kraft.security.operations import (
+    FREE,
+    OF_CLUSTER,
+    ON_CLUSTER,
+    ON_SETTINGS,
+    ON_TOPICS,
+    on_cluster,
+)
 from brokers.gateways.kraft.security.permissions import Permitted, permitted
 from brokers.gateways.kraft.settings import Settings
 from conf.super_users import super_users_of
+from state.acl import Operation
 
+# What anybody may do where only super users change anything.
+_LOOKING = ("DESCRIBE", "DESCRIBE_CONFIGS")
 logger = structlog.get_logger()
 
 
@@ -76,6 +86,14 @@ class AccessControl:
             return is_allowed
 
         return permitted(request, image, may)
+
+    def operations_on_cluster(self, principal: str, host: str, image: MetadataImage) -> list[Operation]:
+        """Return what a client may do on the cluster (KIP-430)."""
+        if self.has_authorizer:
+            authorizer = self._authorizer(image)
+            return [one for one in OF_CLUSTER if authorizer.decide(principal, host, on_cluster(one)).is_allowed]
+        is_free = not self._super_users or principal in self._super_users
+        return [one for one in OF_CLUSTER if is_free or one in _LOOKING]
 
     def _authorizer(self, image: MetadataImage) -> Authorizer:
         former = self._former

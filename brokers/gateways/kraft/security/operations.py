@@ -3,12 +3,15 @@
 It has requests that gateways do not serve too, because Kafka's table has them.
 """
 
-from brokers.gateways.kraft.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.wire.schema import Values
 from state.acl import CLUSTER_NAME, Operation, ResourceType
-
-CLIENT_METRICS_RESOURCE = 16
 
 # Requests that need nothing: who asks is not known yet, or is about to become known.
 FREE = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
@@ -42,6 +45,16 @@ ON_CLUSTER: dict[str, Operation] = {
     "UpdateRaftVoter": "CLUSTER_ACTION",
     "Vote": "CLUSTER_ACTION",
 }
+# The operations that there are on a cluster (``AclEntry.supportedOperations``).
+OF_CLUSTER: tuple[Operation, ...] = (
+    "CREATE",
+    "ALTER",
+    "DESCRIBE",
+    "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS",
+    "IDEMPOTENT_WRITE",
+)
 # Requests about topics, each allowed or refused by itself. An operation on the cluster is enough for all of them.
 ON_TOPICS: dict[str, Operation] = {"CreatePartitions": "ALTER", "CreateTopics": "CREATE", "DeleteTopics": "DELETE"}
 FOR_ALL_TOPICS = frozenset({"CreateTopics", "DeleteTopics"})

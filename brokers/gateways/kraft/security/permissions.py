@@ -22,10 +22,10 @@ from brokers.gateways.kraft.security.operations import (
     on_topic,
 )
 from brokers.wire.errors import ErrorCode
+from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values
 
 _TOPIC_ERROR = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _SETTINGS_ERRORS = {TOPIC_RESOURCE: _TOPIC_ERROR, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
 # The list of a request's response that has an entry for each topic or resource.
 _ANSWERED_IN = {
@@ -33,6 +33,7 @@ _ANSWERED_IN = {
     "CreatePartitions": "Results",
     "CreateTopics": "Topics",
     "DeleteTopics": "Responses",
+    "DescribeConfigs": "Results",
     "IncrementalAlterConfigs": "Responses",
 }
 # Says whether an action is allowed; a refusal is no news if ``is_quiet``.
@@ -123,7 +124,8 @@ def _of_settings(request: Request, may: May) -> Permitted:
             continue
         code = _SETTINGS_ERRORS.get(resource["ResourceType"], ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         named = {name: resource[name] for name in ("ResourceType", "ResourceName")}
-        refused.append(named | {"ErrorCode": code, "ErrorMessage": None})
+        nothing: Values = {"Configs": []} if request.name == "DescribeConfigs" else {}
+        refused.append(named | {"ErrorCode": code, "ErrorMessage": None} | nothing)
     return _cut(request, {"Resources": allowed}, refused)
 
 
@@ -147,10 +149,10 @@ def _of_deleted_topics(request: Request, image: MetadataImage, may: May) -> Perm
             return True
         is_absent = name not in image.topic_ids and may(Action("DESCRIBE", "TOPIC", name), is_quiet=True)
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_absent else _TOPIC_ERROR
-        refused.append({"Name": name, "TopicId": _NO_TOPIC_ID, "ErrorCode": error})
+        refused.append({"Name": name, "TopicId": ZERO_UUID, "ErrorCode": error})
         return False
 
-    names = [name for name in request.values["TopicNames"] if is_allowed(name, _NO_TOPIC_ID)]
+    names = [name for name in request.values["TopicNames"] if is_allowed(name, ZERO_UUID)]
     topics = [one for one in request.values["Topics"] if is_allowed(one["Name"], one["TopicId"])]
     return _cut(request, {"TopicNames": names, "Topics": topics}, refused)
 

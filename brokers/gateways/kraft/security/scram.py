@@ -46,7 +46,14 @@ def verifier_of(mechanism: str, password: str, salt: bytes = b"", iterations: in
     """Make the verifier of a password, with a random salt if none is given."""
     name = HASHES[mechanism]
     salt = salt or secrets.token_bytes(SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
+    return verifier_of_salted(
+        mechanism, hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations), salt, iterations
+    )
+
+
+def verifier_of_salted(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> Verifier:
+    """Make the verifier of a password that its client has salted."""
+    name = HASHES[mechanism]
     client_key = hmac.digest(salted, b"Client Key", name)
     return Verifier(salt, iterations, hashlib.new(name, client_key).digest(), hmac.digest(salted, b"Server Key", name))
 

@@ -60,7 +60,8 @@ async def allocate_producer_ids(context: Context, request: Request, peer: Peer) 
     epoch = _asking_epoch(context, body)
     if epoch is None:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
-    return await partitions.allocate_producer_ids(context, request._replace(values=body | {"BrokerEpoch": epoch}), peer)
+    asked = request._replace(values=body | {"BrokerEpoch": epoch})
+    return await partitions.allocate_producer_ids(context, asked, peer, context.first_producer_id())
 
 
 async def controlled_shutdown(context: Context, request: Request, peer: Peer) -> Values:

@@ -1,6 +1,6 @@
 """The parts of a gateway that the handlers of requests use (``brokers.gateways.kraft.asking.Asking``)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A gateway's parts. ``leads`` says whether brokers obey it."""
+    """A gateway's parts. ``leads`` says whether brokers obey it, ``first_producer_id`` below what ids are taken."""
 
     identity: Identity
     settings: Settings
@@ -27,6 +27,7 @@ class Context(msgspec.Struct, frozen=True):
     view: ClusterView
     proxy: Proxy
     leads: Callable[[], bool]
+    first_producer_id: Callable[[], int]
 
     def topics(self) -> Collection[TopicView]:
         return self.view.topics.values()
@@ -36,6 +37,9 @@ class Context(msgspec.Struct, frozen=True):
 
     def topic_named(self, name: str) -> TopicView | None:
         return self.view.topics.get(name)
+
+    def settings_of_all_brokers(self) -> Mapping[str, str]:
+        return self.view.configs.get(("cluster", None), {})
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
         return work(*given)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from brokers.gateways.kraft.apis import elections, topics
+from brokers.gateways.kraft.apis import elections, topic_deletion, topics
 from brokers.gateways.kraft.asking import answered
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.zk.apis import brokers
@@ -31,7 +31,7 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 APIS: dict[int, Handler] = {
     CONTROLLED_SHUTDOWN: brokers.controlled_shutdown,
     CREATE_TOPICS: topics.create_topics,
-    DELETE_TOPICS: topics.delete_topics,
+    DELETE_TOPICS: topic_deletion.delete_topics,
     CREATE_PARTITIONS: topics.create_partitions,
     ELECT_LEADERS: elections.elect_leaders,
     ALTER_REASSIGNMENTS: elections.alter_partition_reassignments,

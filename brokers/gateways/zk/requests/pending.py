@@ -78,6 +78,7 @@ class Pending:
         self.clear()
         batch = self._last()
         batch.live = True
+        batch.deleted |= {place: held for place, held in view.former.items() if view.partition(place) is None}
         for place in view.places():
             held = view.partition(place)
             topic = view.topics[place.topic]

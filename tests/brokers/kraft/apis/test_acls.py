@@ -201,9 +201,17 @@ def test_reading_needs_an_acl_too(client: ControllerClient) -> None:
     assert client.ask("DescribeCluster", EndpointType=2)["ErrorCode"] == ErrorCode.NONE
 
 
+def test_a_client_sees_what_it_may_do_on_the_cluster(client: ControllerClient) -> None:
+    cluster = {"resource_type": "CLUSTER", "name": "kafka-cluster"}
+    asked = {"IncludeClusterAuthorizedOperations": True, "EndpointType": 2}
+    assert grant(client, creation("User:ANONYMOUS", "ALTER", **cluster)) == [ErrorCode.NONE]
+    answer = client.ask("DescribeCluster", **asked)
+    assert answer["ClusterAuthorizedOperations"] == sum(1 << numbers.OPERATIONS[one] for one in ("ALTER", "DESCRIBE"))
+
+
 def test_brokers_need_no_acl_and_a_denial_shuts_them_out(client: ControllerClient) -> None:
     beat = {"BrokerId": 9, "BrokerEpoch": 1, "WantFence": False}
-    unknown = ErrorCode.BROKER_ID_NOT_REGISTERED
+    unknown = ErrorCode.STALE_BROKER_EPOCH
     assert client.ask("BrokerHeartbeat", **beat)["ErrorCode"] == unknown
     everybody = creation("User:*", "CLUSTER_ACTION", "CLUSTER", "kafka-cluster", permission="DENY")
     direct = creation("User:ANONYMOUS", "ALTER", "CLUSTER", "kafka-cluster")

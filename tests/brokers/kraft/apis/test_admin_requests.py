@@ -125,6 +125,30 @@ def test_creating_a_topic_that_is_being_deleted_says_so(client: ControllerClient
         assert delete(Name=name, TopicId=nothing) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_a_topic_that_is_named_twice_is_answered_once_and_stays(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    nothing = "AAAAAAAAAAAAAAAAAAAAAA"
+    named, by_id = created(client, "kept"), created(client, "kept-too")
+    response = client.forward(
+        "DeleteTopics",
+        Topics=[
+            {"Name": "kept", "TopicId": nothing},
+            {"Name": "kept", "TopicId": nothing},
+            {"Name": "kept-too", "TopicId": nothing},
+            {"Name": None, "TopicId": by_id["TopicId"]},
+            {"Name": "kept", "TopicId": named["TopicId"]},
+            {"Name": None, "TopicId": nothing},
+        ],
+    )["Responses"]
+    assert [(one["Name"], one["ErrorCode"]) for one in response] == [
+        ("kept", ErrorCode.INVALID_REQUEST),
+        ("kept-too", ErrorCode.INVALID_REQUEST),
+        (None, ErrorCode.INVALID_REQUEST),
+    ]
+    assert {"kept", "kept-too"} <= set(topics(quorum))
+
+
 @pytest.mark.parametrize("version", [1, 3, 5])
 def test_old_clients_can_delete_topics(client: ControllerClient, version: int) -> None:
     created(client, f"old-{version}")
@@ -138,6 +162,9 @@ def test_partitions_are_added(quorum: InProcessQuorum, client: ControllerClient)
     response = client.forward("CreatePartitions", Topics=wanted)["Results"]
     assert [one["ErrorCode"] for one in response] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert quorum.partition("grown", 2)["leader"] in (1, 2, 3)
+    twice = [{"Name": "grown", "Count": count, "Assignments": None} for count in (4, 5)]
+    [refused] = client.forward("CreatePartitions", Topics=twice)["Results"]
+    assert refused["ErrorCode"] == ErrorCode.INVALID_REQUEST
     placed = [{"Name": "grown", "Count": 4, "Assignments": [{"BrokerIds": [3, 1, 2]}]}]
     assert client.forward("CreatePartitions", Topics=placed)["Results"][0]["ErrorCode"] == ErrorCode.NONE
     assert quorum.partition("grown", 3)["replicas"] == (3, 1, 2)

@@ -25,6 +25,10 @@ ACL = {
     "Operation": 2,
     "PermissionType": 3,
 }
+QUOTA = {
+    "Entity": [{"EntityType": "user", "EntityName": "mallory"}],
+    "Ops": [{"Key": "producer_byte_rate", "Value": 1.0, "Remove": False}],
+}
 TOPIC_ERROR, CLUSTER_ERROR = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -47,6 +51,9 @@ CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
     "ElectLeaders": ({"ElectionType": 1, "TopicPartitions": None}, [CLUSTER_ERROR]),
     "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR]),
     "UnregisterBroker": ({"BrokerId": 1}, [CLUSTER_ERROR]),
+    "AlterUserScramCredentials": ({"Deletions": [{"Name": "mallory", "Mechanism": 1}]}, [CLUSTER_ERROR]),
+    "UpdateFeatures": ({"FeatureUpdates": [{"Feature": "share.version", "MaxVersionLevel": 1}]}, [CLUSTER_ERROR]),
+    "AlterClientQuotas": ({"Entries": [QUOTA]}, [CLUSTER_ERROR]),
     "CreateAcls": ({"Creations": [ACL]}, [CLUSTER_ERROR]),
     "DeleteAcls": ({"Filters": [{}]}, [CLUSTER_ERROR]),
 }

@@ -114,3 +114,21 @@ def test_old_clients_can_replace_settings(quorum: InProcessQuorum, client: Contr
     [response] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
     assert response["ErrorCode"] == ErrorCode.NONE
     assert topics(quorum)["replaced"]["config"] == {"retention.ms": "9"}
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "error"),
+    [
+        (77, "any", ErrorCode.UNSUPPORTED_VERSION),
+        (8, "1", ErrorCode.INVALID_REQUEST),
+        (2, "", ErrorCode.INVALID_REQUEST),
+        (4, "99", ErrorCode.BROKER_ID_NOT_REGISTERED),
+    ],
+)
+def test_a_resource_that_has_no_settings_is_refused(
+    client: ControllerClient, resource_type: int, name: str, error: ErrorCode
+) -> None:
+    configs = [{"Name": "retention.ms", "ConfigOperation": 0, "Value": "1"}]
+    resource = {"ResourceType": resource_type, "ResourceName": name, "Configs": configs}
+    [answer] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
+    assert answer["ErrorCode"] == error

@@ -65,7 +65,8 @@ def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
             ErrorCode.INVALID_REQUEST,
         ),
         ({"BrokerId": -1}, ErrorCode.INVALID_REQUEST),
-        ({"LogDirs": ["12LAAAAAAAAAAAAAAAAAAA", "12MAAAAAAAAAAAAAAAAAAA"]}, ErrorCode.INVALID_REGISTRATION),
+        ({"LogDirs": ["12LAAAAAAAAAAAAAAAAAAA", "12LAAAAAAAAAAAAAAAAAAA"]}, ErrorCode.INVALID_REGISTRATION),
+        ({"LogDirs": [f"{n:02}LAAAAAAAAAAAAAAAAAAA" for n in range(10, 75)]}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": []}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": ["AAAAAAAAAAAAAAAAAAAAAA"]}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": ["AAAAAAAAAAAAAAAAAAAAYw"]}, ErrorCode.INVALID_REGISTRATION),
@@ -151,7 +152,7 @@ def test_leaders_move_away_from_a_broker_whose_one_directory_failed(
 
 def test_an_unregistered_broker_is_told_so(client: ControllerClient) -> None:
     answer = client.ask("BrokerHeartbeat", **heartbeat(99, 5))
-    assert answer["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert answer["ErrorCode"] == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_a_broker_that_has_not_read_its_registration_stays_fenced(
@@ -206,5 +207,5 @@ def test_a_broker_is_forgotten(quorum: InProcessQuorum, client: ControllerClient
     epoch = quorum.join(client, 16)[16]
     assert ask("UnregisterBroker", BrokerId=16)["ErrorCode"] == ErrorCode.NONE
     answer = client.ask("BrokerHeartbeat", **heartbeat(16, epoch))
-    assert answer["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert answer["ErrorCode"] == ErrorCode.STALE_BROKER_EPOCH
     assert ask("UnregisterBroker", BrokerId=16)["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED

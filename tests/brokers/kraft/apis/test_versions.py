@@ -16,10 +16,14 @@ LEAST: dict[int, dict[str, Any]] = {
     19: {"Topics": [{"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}]},
     30: {"Creations": [{}]},
     31: {"Filters": [{}]},
+    32: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
     33: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
     37: {"Topics": [{"Name": "t", "Count": 1, "Assignments": None}]},
     43: {"TopicPartitions": [{"Topic": "t", "Partitions": [0]}]},
     44: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
+    49: {"Entries": [{}]},
+    57: {"FeatureUpdates": [{"Feature": "share.version", "MaxVersionLevel": 0}]},
+    51: {"Deletions": [{"Name": "u", "Mechanism": 1}]},
     45: {"Topics": [{"Name": "t", "Partitions": [{"PartitionIndex": 0}]}]},
 }
 

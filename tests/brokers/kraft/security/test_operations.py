@@ -30,6 +30,8 @@ OF_CLUSTER = {
 }
 ROWS = [(name, operation) for operation, names in OF_CLUSTER.items() for name in names.split()]
 VALUES: dict[str, dict[str, Any]] = {
+    "AlterUserScramCredentials": {"Deletions": [{"Name": "u"}], "Upsertions": []},
+    "AlterClientQuotas": {"Entries": [{"Entity": [], "Ops": []}]},
     "CreateAcls": {"Creations": [{}]},
     "DeleteAcls": {"Filters": [{}]},
     "ElectLeaders": {"TopicPartitions": None},
@@ -79,6 +81,7 @@ def test_a_request_of_the_cluster_needs_its_operation(
         assert (found.request, found.is_whole) == (None, True)
         response = found.response(None)
         errors = [response, *response.get("Results", ()), *response.get("FilterResults", ())]
+        errors += response.get("Entries", ())
         assert {values["ErrorCode"] for values in errors if "ErrorCode" in values} == {CLUSTER}
     assert asked(one, on(needed, "CLUSTER", "other")).request is None
 
@@ -127,7 +130,11 @@ HOLDERS += [(32, "g", "GROUP", "g", GROUP)]
 @pytest.mark.parametrize(("kind", "resource", "resource_type", "named", "error"), HOLDERS)
 @pytest.mark.parametrize(
     ("name", "needed"),
-    [("AlterConfigs", "ALTER_CONFIGS"), ("IncrementalAlterConfigs", "ALTER_CONFIGS")],
+    [
+        ("AlterConfigs", "ALTER_CONFIGS"),
+        ("DescribeConfigs", "DESCRIBE_CONFIGS"),
+        ("IncrementalAlterConfigs", "ALTER_CONFIGS"),
+    ],
 )
 def test_settings_need_the_operation_on_what_has_them(
     name: str,

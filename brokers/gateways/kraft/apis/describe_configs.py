@@ -1,0 +1,118 @@
+"""The settings of topics, brokers, groups and subscriptions to clients' metrics (DescribeConfigs), for admins who ask
+a gateway directly (KIP-919). Brokers answer from what they have read themselves.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from brokers.gateways.kraft.config_types import type_of
+from brokers.gateways.kraft.context import Context, config_of
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import (
+    ALL_BROKERS,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from brokers.gateways.kraft.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from state.group_settings import GROUP_DEFAULTS
+from state.topic_name import complaint_about_topic_name
+
+# DescribeConfigsResponse.ConfigSource
+_OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
+# How the names of settings end that Kafka takes for passwords.
+_SECRET_ENDS = (
+    "password",
+    "sasl.jaas.config",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.certificates",
+)
+
+
+class Setting(NamedTuple):
+    """A setting with its value, and the places that have one, the strongest first."""
+
+    name: str
+    value: str
+    source: int
+    origins: tuple[Origin, ...]
+
+
+async def describe_configs(context: Context, request: Request, peer: Peer) -> Values:
+    """Describe the settings of resources, each by itself."""
+    resources = request.values["Resources"]
+    has_synonyms = bool(request.values.get("IncludeSynonyms"))
+    return await context.offload(10 * len(resources), _described, context, resources, has_synonyms)
+
+
+def _described(context: Context, resources: Iterable[Values], has_synonyms: bool) -> Values:
+    return {"Results": [_result(context, resource, has_synonyms) for resource in resources]}
+
+
+def _result(context: Context, resource: Values, has_synonyms: bool) -> Values:
+    of = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
+    try:
+        settings = list(_settings(context, resource["ResourceType"], resource["ResourceName"]))
+    except RefusedError as refusal:
+        return of | {"ErrorCode": refusal.code, "ErrorMessage": str(refusal), "Configs": []}
+    wanted = resource["ConfigurationKeys"]
+    listed = [one for one in settings if not wanted or one.name in wanted]
+    configs = [_config(resource["ResourceType"], one, has_synonyms) for one in listed]
+    return of | {"ErrorCode": ErrorCode.NONE, "Configs": configs}
+
+
+def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
+    held = config_of(context.image, kind, name)
+    if kind == TOPIC_RESOURCE:
+        complaint = complaint_about_topic_name(name)
+        if complaint is not None:
+            raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, complaint)
+        if context.topic_named(name) is None:
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+        found = effective(held, context.settings_of_all_brokers())
+        known = {one.name for one in found}
+        yield from (Setting(*one) for one in found)
+        yield from _with_source({key: value for key, value in held.items() if key not in known}, OF_TOPIC)
+    elif kind == BROKER_RESOURCE:
+        # A controller knows the file of no broker, and describes only itself.
+        if name not in (ALL_BROKERS, str(context.identity.gateway)):
+            described = f"node {context.identity.gateway} and all brokers together"
+            raise RefusedError(ErrorCode.INVALID_REQUEST, f"this gateway describes {described}, and not {name}")
+        yield from _with_source(held, _OF_ALL_BROKERS if name == ALL_BROKERS else _OF_BROKER)
+    elif kind == CLIENT_METRICS_RESOURCE:
+        if not name:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "the name of the subscription is empty")
+        yield from _with_source(held, _OF_CLIENT_METRICS)
+    elif kind == GROUP_RESOURCE:
+        if not name:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "the name of the group is empty")
+        yield from _with_source(held, _OF_GROUP)
+        yield from _with_source({key: value for key, value in GROUP_DEFAULTS.items() if key not in held}, DEFAULT)
+    else:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"there are no resources of type {kind}")
+
+
+def _with_source(held: Mapping[str, str], source: int) -> Iterator[Setting]:
+    return (Setting(name, value, source, (Origin(name, value, source),)) for name, value in sorted(held.items()))
+
+
+def _config(resource_type: int, setting: Setting, has_synonyms: bool) -> Values:
+    is_secret = setting.name.endswith(_SECRET_ENDS)
+    origins = setting.origins if has_synonyms else ()
+    return {
+        "Name": setting.name,
+        "Value": None if is_secret else setting.value,
+        "ReadOnly": False,
+        "ConfigSource": setting.source,
+        "IsSensitive": is_secret,
+        "Synonyms": [
+            {"Name": one.name, "Value": None if is_secret else one.value, "Source": one.source} for one in origins
+        ],
+        "ConfigType": type_of(resource_type, setting.name),
+        "Documentation": None,
+    }

@@ -1,0 +1,50 @@
+"""Translate decisions about metadata entities into metadata records."""
+
+from collections.abc import Iterator, Mapping
+
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record
+from brokers.gateways.kraft.metadata.image import NO_QUORUM
+from brokers.gateways.kraft.metadata.topics import config_record
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import EntityDecision
+from state.entity import SECRET, Entity, entity_id_of
+
+FEATURE_VERSION = 0
+
+
+def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[Record]:
+    """Yield what changed of an entity."""
+    if decision.entity_type in ENTITY_RESOURCES:
+        resource_type, part = ENTITY_RESOURCES[decision.entity_type]
+        resource = (resource_type, decision.names[part] or "")
+        for key, value in _differences(draft.configs.get(resource, {}), decision.values):
+            yield config_record(resource, key, value)
+        return
+    if decision.entity_type == "features":
+        for feature, level in sorted(decision.values.items()):
+            # A log that has not begun yet begins with other levels than 0.
+            absent = None if draft.quorum_epoch == NO_QUORUM else 0
+            if draft.features.get(feature, absent) != int(level):
+                values = {"Name": feature, "FeatureLevel": int(level)}
+                yield Record("FeatureLevelRecord", FEATURE_VERSION, values)
+        return
+    held = draft.entities.get(entity_id_of(decision.entity_type, decision.names))
+    entity = Entity(entity_type=decision.entity_type, names=decision.names, values=decision.values)  # type: ignore[arg-type]
+    yield from changes_of(entity, held.values if held else {})
+
+
+def changes_of(entity: Entity, held: Mapping[str, str]) -> Iterator[Record]:
+    """Yield what makes an entity out of the values that are ``held`` of it."""
+    if entity.entity_type == SECRET:
+        if entity.values != held:
+            yield scram_record(entity.names, entity.values)
+        return
+    for key, value in _differences(held, entity.values):
+        yield quota_record(entity.names, key, value)
+
+
+def _differences(held: Mapping[str, str], values: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    for key in sorted({*held, *values}):
+        if values.get(key) != held.get(key):
+            yield key, values.get(key)

@@ -1,0 +1,41 @@
+"""Answers to requests about several things, each of which is refused here or decided by the engine."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from brokers.gateways.kraft.asking import Asking
+from brokers.gateways.kraft.context import text
+from brokers.gateways.kraft.messages import Request
+from brokers.wire.errors import RefusedError, code_of
+from brokers.wire.schema import Values
+from state.decisions import Answer
+from state.event import AdminEvent
+
+K = TypeVar("K")
+E = TypeVar("E", bound=AdminEvent)
+
+
+async def responses_to(
+    context: Asking, request: Request, outcomes: Mapping[K, E | RefusedError], respond: Callable[[K, Values], Values]
+) -> list[Values]:
+    """Ask the engine for all that is not refused. ``respond`` makes a response of a key and its error."""
+    events = [one for one in outcomes.values() if not isinstance(one, RefusedError)]
+    answers = await context.ask_as_admin(request, events)
+    return await context.offload(len(outcomes), _responses, outcomes, iter(answers), respond)
+
+
+def _responses(
+    outcomes: Mapping[K, E | RefusedError], answers: Iterator[Answer], respond: Callable[[K, Values], Values]
+) -> list[Values]:
+    return [
+        respond(key, _refused(one) if isinstance(one, RefusedError) else _answered(next(answers)))
+        for key, one in outcomes.items()
+    ]
+
+
+def _refused(refusal: RefusedError) -> Values:
+    return {"ErrorCode": refusal.code, "ErrorMessage": str(refusal)}
+
+
+def _answered(answer: Answer) -> Values:
+    return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

@@ -1,0 +1,112 @@
+"""What tools of Kafka before 2.4 request by writing into ``/admin``: deletions, moves, preferred elections."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.call import Call
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.znodes import ZnodeError
+from state.event import AdminEvent
+from state.events import AlterReassignment, DeleteTopic, ElectLeaders, TopicPartition
+
+logger = structlog.get_logger()
+
+
+class Asked(NamedTuple):
+    """A znode, what it asks that is yet to be done, and whether it stays until something else has ended."""
+
+    path: str
+    events: list[AdminEvent]
+    stays: bool = False
+
+
+def asked_in(session: Session, view: ClusterView, time_ms: int, *, watch: bool = False) -> list[Asked]:
+    """Read all requests. An unreadable one is skipped. Raises ``ZookeeperError``."""
+    found = []
+    for name in session.children(znodes.DELETE_TOPICS, watch):
+        topic = view.topics.get(name)
+        events: list[AdminEvent] = []
+        if topic is not None:
+            events.append(DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id))
+        found.append(Asked(f"{znodes.DELETE_TOPICS}/{name}", events))
+    for path, read in ((znodes.REASSIGN_PARTITIONS, _moves), (znodes.PREFERRED_REPLICA_ELECTION, _election)):
+        if (held := session.read(path)) is not None:
+            try:
+                found.append(read(held[0], view, time_ms))
+            except ZnodeError as error:
+                logger.warning("a request cannot be read", why=str(error))
+                found.append(Asked(path, []))
+    return found
+
+
+def _moves(data: bytes, view: ClusterView, time_ms: int) -> Asked:
+    """Ask for the moves that have not begun. To tools, the moves have ended once the znode is gone."""
+    events: list[AdminEvent] = []
+    stays = False
+    for place, replicas in znodes.reassignments_of(data).items():
+        held = view.partition(place)
+        if held is None or tuple(one for one in held.replicas if one not in held.removing_replicas) != replicas:
+            events.append(
+                AlterReassignment(time_ms=time_ms, topic=place.topic, partition=place.partition, replicas=replicas)
+            )
+        elif held.adding_replicas or held.removing_replicas:
+            stays = True
+    return Asked(znodes.REASSIGN_PARTITIONS, events, stays)
+
+
+def _election(data: bytes, view: ClusterView, time_ms: int) -> Asked:
+    partitions = tuple(TopicPartition(place.topic, place.partition) for place in znodes.places_of(data))
+    return Asked(
+        znodes.PREFERRED_REPLICA_ELECTION,
+        [ElectLeaders(time_ms=time_ms, election_type="preferred", partitions=partitions)] if partitions else [],
+    )
+
+
+class AdminZnodes:
+    """The requests in ``/admin``: each is passed on to the engine, and removed when it is answered."""
+
+    def __init__(self, engine: EngineClient, session: Session, call: Call) -> None:
+        self._engine = engine
+        self._session = session
+        self._call = call
+        # The znodes whose requests are under way.
+        self._busy: set[str] = set()
+        # The moves that the engine refused, until their znode is gone.
+        self._refused: set[tuple[Place, tuple[int, ...]]] = set()
+
+    def news(self, found: Sequence[Asked]) -> list[Asked]:
+        """Return the requests that are not under way yet. The caller passes each of them to ``carry_out``."""
+        news = [asked for asked in found if asked.path not in self._busy]
+        self._busy.update(asked.path for asked in news)
+        return news
+
+    async def carry_out(self, asked: Asked) -> None:
+        """Ask the engine, and remove the znode unless it stays. Raises ``ZookeeperError``."""
+        events = [event for event in asked.events if _move_in(event) not in self._refused]
+        try:
+            answers = await self._engine.ask(*events, lane=Lane.ADMIN) if events else []
+            for event, answer in zip(events, answers, strict=True):
+                logger.info("asked in ZooKeeper", path=asked.path, answer=answer.error, why=answer.message)
+                if answer.error != "NONE" and (move := _move_in(event)) is not None:
+                    self._refused.add(move)
+            if asked.path == znodes.REASSIGN_PARTITIONS:
+                if events or asked.stays:
+                    return
+                self._refused.clear()
+            await self._call(self._session.remove, asked.path)
+        except (NoAnswerError, QueueFullError) as error:
+            logger.warning("a request in ZooKeeper is not answered yet", path=asked.path, why=str(error))
+        finally:
+            self._busy.discard(asked.path)
+
+
+def _move_in(event: AdminEvent) -> tuple[Place, tuple[int, ...]] | None:
+    if not isinstance(event, AlterReassignment) or event.replicas is None:
+        return None
+    return Place(event.topic, event.partition), event.replicas

@@ -1,0 +1,239 @@
+"""Take over a running cluster from the broker that is its controller.
+
+    /controller ◄── taken, so that no broker may write any more
+    /brokers/ids, topics, partition states ──► events ──► engine ──► decisions: the cluster as it was
+
+The cluster goes on meanwhile, as it does while controllers change. A note in ZooKeeper says that this is under way. If
+the process dies, the next start finds the note and continues: what the engine knows already is left out. If the engine
+refuses anything, the controller's place is given back, because ZooKeeper is as it was.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from brokers.gateways.kraft.log.entries import divided
+from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.admin_znodes import asked_in
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Delete
+from brokers.gateways.zk.presence import presence_events
+from brokers.gateways.zk.session import RefusedWriteError, Session
+from brokers.gateways.zk.settings import Identity, Settings
+from brokers.gateways.zk.stored import StoredTopic, stored_brokers, stored_topics
+from brokers.gateways.zk.znodes import ZnodeError
+from bus.clock import now_ms
+from bus.interface import Bus
+from state.adoption_events import AdoptTopic, FoundPartition
+from state.decisions import Answer
+from state.event import Event
+
+logger = structlog.get_logger()
+
+# How long the engine may take for one call. An engine that starts needs most of it.
+DECIDED_TIMEOUT_S = 180.0
+# How long to wait for another gateway that is taking over.
+OTHERS_TIMEOUT_S = 60.0
+_ATTEMPTS_MAX = 5
+_POLL_S = 0.05
+_ROUNDS_MAX = 20
+# Of the events in one call to the bus.
+CALL_BYTES_MAX = 4 * 1024 * 1024
+
+
+class AdoptionError(Exception):
+    """The cluster cannot be taken over; the message says why. Its own controller leads it."""
+
+
+def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
+    """Tell the engine what ZooKeeper holds, unless a gateway already leads these brokers. It blocks.
+
+    Raises ``AdoptionError``, ``ZookeeperError`` or ``BusError``.
+    """
+    session = Session(identity.zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
+    session.open(settings.zookeeper_connection_timeout_ms)
+    try:
+        session.check_cluster(identity.cluster_id)
+        for _ in range(_ATTEMPTS_MAX):
+            try:
+                _adopt(session, identity, bus)
+                return
+            except RefusedWriteError as error:
+                logger.info("another gateway takes over", why=str(error))
+        raise AdoptionError("other gateways interrupt each attempt")
+    except ZnodeError as error:
+        raise AdoptionError(str(error)) from error
+    finally:
+        session.close()
+
+
+def _adopt(session: Session, identity: Identity, bus: Bus) -> None:
+    _wait_for_others(session, identity)
+    engine = _Engine(bus)
+    if not _is_due(session, identity, engine.view):
+        return
+    epoch = session.take(identity.gateway, identity.gateways, engine.view.controller_epoch, now_ms(), adopting=True)
+    logger.info("takes over from another controller", controller_epoch=epoch)
+    try:
+        _Adoption(session, engine).run()
+    except (AdoptionError, ZnodeError) as error:
+        session.give_up()
+        raise AdoptionError(str(error)) from error
+
+
+def _wait_for_others(session: Session, identity: Identity) -> None:
+    """Let another gateway complete what it began. One that is silent for long has died."""
+    deadline = time.monotonic() + OTHERS_TIMEOUT_S
+    while session.read(znodes.ADOPTION) is not None and session.former_controller() != identity.gateway:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(_POLL_S)
+
+
+def _is_due(session: Session, identity: Identity, view: ClusterView) -> bool:
+    former = session.former_controller()
+    if session.read(znodes.ADOPTION) is not None:
+        return True
+    if former in identity.gateways:
+        return False
+    if view.topics:
+        names = ", ".join(sorted(view.topics)[:10])
+        raise AdoptionError(f"the bus already has topics ({names}): a cluster is taken over onto an empty bus")
+    return True
+
+
+class _Engine:
+    """The engine by way of the bus: events go out, and what it decides comes back."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._incarnation = uuid.uuid4().hex
+        self._count = 0
+        image = bus.image()
+        self._seq = image.seq
+        self.view = ClusterView()
+        self.view.begin_with(image)
+
+    def ask(self, events: Sequence[Event]) -> list[Answer]:
+        """Publish events, wait until they are decided, and return their answers in order. Raises ``AdoptionError``."""
+        named = [self._named(event) for event in events]
+        seq = 0
+        for part in divided([msgspec.json.encode(event) for event in named], CALL_BYTES_MAX):
+            seq = self._bus.publish(part)
+        deadline = time.monotonic() + DECIDED_TIMEOUT_S
+        while self._bus.decided_seq() < seq:
+            if time.monotonic() > deadline:
+                raise AdoptionError(f"no engine decided within {DECIDED_TIMEOUT_S:.0f} s: start one on this bus first")
+            time.sleep(_POLL_S)
+        answers = self._taken_in()
+        return [answers[event.request_id] for event in named if event.request_id in answers]
+
+    def _named(self, event: Event) -> Event:
+        self._count += 1
+        return msgspec.structs.replace(event, request_id=f"{self._incarnation}-{self._count}")
+
+    def _taken_in(self) -> dict[str | int | None, Answer]:
+        answers: dict[str | int | None, Answer] = {}
+        while events := whole_events(self._bus, self._seq):
+            for decision in (decision for event in events for decision in event):
+                self.view.apply(decision)
+                if isinstance(decision, Answer):
+                    answers[decision.request_id] = decision
+            self._seq = events[-1][-1].seq
+        self.view.removed.clear()
+        return answers
+
+
+class _Adoption:
+    def __init__(self, session: Session, engine: _Engine) -> None:
+        self._session = session
+        self._engine = engine
+
+    def run(self) -> None:
+        """Brokers first, because a leader that is not known to live would be replaced."""
+        brokers = self._brokers()
+        topics = self._topics()
+        requests = self._requests()
+        self._session.write([Delete(znodes.ADOPTION)])
+        logger.info("took over", brokers=brokers, topics=topics, requests=requests)
+
+    def _brokers(self) -> int:
+        for _ in range(_ROUNDS_MAX):
+            present = stored_brokers(self._session)
+            events = list(presence_events(present, self._engine.view, now_ms(), beat=False))
+            if not events:
+                return len(present)
+            self._engine.ask(events)
+        raise AdoptionError("the engine does not let the brokers serve")
+
+    def _topics(self) -> int:
+        events = [
+            event
+            for topic in stored_topics(self._session)
+            # A topic without states was just written. The gateway requests it once it leads.
+            if topic.states and not self._is_known(event := adopted(topic, now_ms()))
+        ]
+        self._carry_out(events)
+        return len(events)
+
+    def _requests(self) -> int:
+        """Pass on what admins asked of the former controller. A move that has not ended stays for the gateway."""
+        found = asked_in(self._session, self._engine.view, now_ms())
+        events = [event for asked in found for event in asked.events]
+        for answer in self._engine.ask(events) if events else ():
+            if answer.error != "NONE":
+                logger.warning("a request is dropped", request=answer.request, why=answer.message)
+        for asked in found:
+            if asked.path != znodes.REASSIGN_PARTITIONS:
+                self._session.remove(asked.path)
+        return len(events)
+
+    def _carry_out(self, events: Sequence[AdoptTopic]) -> None:
+        if not events:
+            return
+        for event, answer in zip(events, self._engine.ask(events), strict=True):
+            if answer.error != "NONE" and not self._is_known(event):
+                raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
+
+    def _is_known(self, event: AdoptTopic) -> bool:
+        held = self._engine.view.topics.get(event.topic)
+        return held is not None and held.topic_id == event.topic_id
+
+
+def adopted(topic: StoredTopic, time_ms: int) -> AdoptTopic:
+    """Return the event that takes a topic over as ZooKeeper holds it. Raises ``AdoptionError`` or ``ZnodeError``."""
+    path = znodes.topic_path(topic.name)
+    read = znodes.topic_of(path, topic.text)
+    if read.topic_id is None:
+        raise AdoptionError(
+            f"{path}: topic_id: a text is expected; brokers of inter.broker.protocol.version 2.8 or later give one"
+        )
+    if sorted(read.partitions) != list(range(len(read.partitions))):
+        raise AdoptionError(f"{path}: partitions: numbers from 0 on without a gap are expected")
+    partitions = tuple(_partition(topic, read, number) for number in range(len(read.partitions)))
+    config: dict[str, str | int | float | bool | None] = dict(topic.config or {})
+    return AdoptTopic(time_ms=time_ms, topic=topic.name, topic_id=read.topic_id, partitions=partitions, config=config)
+
+
+def _partition(topic: StoredTopic, read: znodes.TopicZnode, number: int) -> FoundPartition:
+    adding, removing = read.adding_replicas.get(number, ()), read.removing_replicas.get(number, ())
+    replicas = read.partitions[number]
+    # The classic controller appends the replicas that it removes, and so do the rules.
+    in_order = tuple(one for one in replicas if one not in removing) + tuple(one for one in replicas if one in removing)
+    found = FoundPartition(replicas=in_order, adding_replicas=adding, removing_replicas=removing)
+    stored = topic.states.get(number)
+    if stored is None:
+        return found
+    state = stored.state
+    return msgspec.structs.replace(
+        found,
+        isr=state.isr,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=stored.version,
+        leader_recovery_state="RECOVERING" if state.leader_recovery_state == znodes.RECOVERING else "RECOVERED",
+    )

@@ -1,0 +1,109 @@
+"""Leave a cluster to its own brokers, one of which then becomes its controller as if a controller had died.
+
+ZooKeeper gets everything that was decided, also what only the bus had: the next producer ids, and the topics whose
+deletion is under way. Then the controller's place is given up. A broker takes it, finds a cluster like any other, and
+goes on. Nothing may be decided meanwhile, so the engine and the gateways are stopped before.
+"""
+
+from collections.abc import Collection, Iterator
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Set, Write
+from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.settings import Settings
+from brokers.gateways.zk.stored import load, next_producer_id
+from brokers.gateways.zk.znodes import ZnodeError
+from bus.clock import now_ms
+from bus.image import Held, read_image
+from bus.interface import Bus
+from state.ids import NO_LEADER
+from state.partition import Topic, TopicState
+
+# The ids in a block, of which Kafka's controllers hand out the next one.
+_BLOCK_SIZE = 1_000
+
+
+class HandBackError(Exception):
+    """The cluster cannot be handed back; the message says why. Nothing has changed."""
+
+
+def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> bool:
+    """Complete ZooKeeper from the bus, and give up the controller's place; say whether it was a gateway's.
+
+    Raises ``HandBackError``, ``ZookeeperError`` or ``BusError``.
+    """
+    image = bus.image()
+    held, view = read_image(image), ClusterView()
+    view.begin_with(image)
+    session = Session(zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
+    session.open(settings.zookeeper_connection_timeout_ms)
+    try:
+        session.check_cluster(cluster_id)
+        return _handed_back(session, view, held)
+    except (ZnodeError, MirrorError) as error:
+        raise HandBackError(str(error)) from error
+    finally:
+        session.close()
+
+
+def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
+    quorum = held.cluster.quorum
+    gateways = frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
+    former = session.former_controller()
+    if former is not None and former not in gateways:
+        return False
+    if not gateways:
+        raise HandBackError("no gateway has led brokers by this bus")
+    is_adopted = session.read(znodes.ADOPTION) is None
+    mirror = Mirror()
+    for _ in load(session, mirror):
+        pass
+    led = mirror.topics - set(mirror.strangers(view))
+    if is_adopted and led and view.topics and not led & view.topics.keys():
+        raise HandBackError("the bus and ZooKeeper have no topic in common: they belong to different clusters")
+    # If no gateway runs, the place may be free. It is taken only to write.
+    epoch = session.take(quorum.voter, gateways, view.controller_epoch, now_ms(), adopting=not is_adopted)
+    if is_adopted:
+        queued = session.children(znodes.DELETE_TOPICS)
+        session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
+        session.write(list(_producer_ids(session, quorum.voter, held.cluster.next_producer_id)))
+        for name in _made_for_gateways(mirror, view, gateways):
+            session.remove(znodes.topic_path(name))
+    # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
+    session.give_up()
+    return True
+
+
+def last_writes(
+    view: ClusterView, topics: Collection[Topic], mirror: Mirror, queued: Collection[str], epoch: int
+) -> Iterator[Write]:
+    """Yield the writes after which ZooKeeper holds everything. ``queued`` are the topics that it says are to go.
+
+    Nothing is removed. A topic that was deleted while no gateway led is queued, because brokers may have its logs.
+    """
+    strangers = set(mirror.strangers(view))
+    gone = {name for name in mirror.topics if name not in view.topics and name not in strangers}
+    going = {topic.topic for topic in topics if topic.deletion_waits or topic.state != TopicState.created}
+    yield from mirror.writes(view, sorted(view.topics), epoch)
+    for name in sorted(gone | (going & mirror.topics)):
+        if name not in queued:
+            yield Create(f"{znodes.DELETE_TOPICS}/{name}", b"")
+
+
+def _producer_ids(session: Session, controller: int, next_id: int) -> Iterator[Write]:
+    if next_id <= next_producer_id(session):
+        return
+    text = znodes.producer_ids_text(controller, max(0, next_id - _BLOCK_SIZE), next_id)
+    is_there = session.read(znodes.PRODUCER_IDS) is not None
+    yield Set(znodes.PRODUCER_IDS, text) if is_there else Create(znodes.PRODUCER_IDS, text)
+
+
+def _made_for_gateways(mirror: Mirror, view: ClusterView, gateways: frozenset[int]) -> list[str]:
+    """Name the new topics that a broker assigned to a gateway. The broker makes them again, then without a gateway."""
+    found = []
+    for name in mirror.strangers(view):
+        assigned = znodes.topic_of(znodes.topic_path(name), mirror.text(name)).partitions.values()
+        if any(gateways.intersection(replicas) for replicas in assigned):
+            found.append(name)
+    return found

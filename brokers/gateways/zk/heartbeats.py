@@ -1,0 +1,32 @@
+"""A gateway's heartbeats. Each says how long the process was held up since the last one that went out."""
+
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from bus.clock import now_ms
+from state.events import GatewayHeartbeat
+
+logger = structlog.get_logger()
+
+
+class Heartbeats:
+    """The heartbeats of one run. Time that the process did not run is reported once, and never forgotten."""
+
+    def __init__(self, engine: EngineClient, gateway: int, incarnation: str) -> None:
+        self._engine = engine
+        self._gateway = gateway
+        self._incarnation = incarnation
+        self._untold_ms = 0
+
+    def send(self, late_ms: int) -> None:
+        """Send a heartbeat after a wait that was ``late_ms`` too long. If the queue is full, the next one says so."""
+        self._untold_ms += late_ms
+        beat = GatewayHeartbeat(
+            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, late_ms=self._untold_ms
+        )
+        try:
+            self._engine.tell(beat, lane=Lane.GATEWAY)
+            self._untold_ms = 0
+        except QueueFullError as error:
+            logger.warning("heartbeat skipped", why=str(error))

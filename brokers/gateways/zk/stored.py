@@ -1,0 +1,90 @@
+"""What ZooKeeper holds of brokers, topics and producer ids, as any controller left it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import structlog
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.mirror import Mirror
+from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.znodes import BrokerZnode, StateZnode, ZnodeError
+
+logger = structlog.get_logger()
+
+
+class StoredState(NamedTuple):
+    """Who leads a partition. The version of its znode is the partition epoch that brokers use."""
+
+    state: StateZnode
+    version: int
+
+
+class StoredTopic(NamedTuple):
+    """A topic; ``config`` is None if ZooKeeper has no settings of it. Only partitions that were led have a state."""
+
+    name: str
+    text: bytes
+    config: dict[str, str] | None
+    states: dict[int, StoredState]
+
+
+def stored_topics(session: Session) -> Iterator[StoredTopic]:
+    """Read all topics. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    for name in session.children(znodes.TOPICS):
+        path = znodes.topic_path(name)
+        held = session.read(path)
+        if held is None:
+            continue
+        config = topic_config(session, name)
+        states: dict[int, StoredState] = {}
+        for number in session.children(f"{path}/partitions"):
+            state_path = f"{path}/partitions/{number}/state"
+            found = session.read(state_path)
+            if found is not None:
+                states[znodes.number_in(f"{path}/partitions/{number}")] = StoredState(
+                    znodes.state_of(state_path, found[0]), found[1].version
+                )
+        yield StoredTopic(name, held[0], config, states)
+
+
+def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
+    """Note in ``mirror`` what ZooKeeper holds of topics, and yield each one.
+
+    Raises ``ZookeeperError`` or ``ZnodeError``.
+    """
+    for topic in stored_topics(session):
+        versions = {number: one.version for number, one in topic.states.items()}
+        mirror.found(topic.name, topic.text, topic.config, versions)
+        yield topic
+
+
+def topic_config(session: Session, topic: str) -> dict[str, str] | None:
+    """Read a topic's settings; None if ZooKeeper has none. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    path = f"{znodes.TOPIC_CONFIGS}/{topic}"
+    held = session.read(path)
+    return None if held is None else znodes.config_of(path, held[0])
+
+
+def stored_brokers(session: Session, watch: bool = False) -> dict[int, BrokerZnode]:
+    """Read which brokers are there. One that cannot be read is left out. Raises ``ZookeeperError``."""
+    found: dict[int, BrokerZnode] = {}
+    for name in session.children(znodes.BROKERS, watch):
+        path = f"{znodes.BROKERS}/{name}"
+        held = session.read(path)
+        if held is None:
+            continue
+        try:
+            broker = znodes.broker_of(path, held[0], held[1].czxid)
+        except ZnodeError as error:
+            logger.warning("a broker that cannot be read", why=str(error))
+            continue
+        found[broker.broker] = broker
+    return found
+
+
+def next_producer_id(session: Session) -> int:
+    """Return the least producer id that no controller in ZooKeeper mode has handed out. Raises as ``load`` does."""
+    held = session.read(znodes.PRODUCER_IDS)
+    # Brokers make an empty one when they start.
+    return 0 if held is None or not held[0] else znodes.next_producer_id_of(held[0])

@@ -1,0 +1,43 @@
+"""Take brokers in ZooKeeper mode over from their own controller."""
+
+from pathlib import Path
+
+import click
+
+from brokers.launch.kafka.cluster import remove
+from brokers.launch.service import ServiceError
+from cli.cluster.bus_place import BusPlace
+from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.led_cluster import cluster_on
+from cli.errors import Refused, Unreachable, WrongUse
+
+
+@click.command("adopt")
+@click.option("--bus", required=True, metavar="PATH|URL", help="A bus without brokers; made if it is missing.")
+@dir_option
+def command(bus: str, folder: Path) -> None:
+    """Let the engine lead brokers that 'isrflow cluster hand-back' left to a controller of their own.
+
+    The brokers keep running. The engine learns from ZooKeeper what there is, and goes on from there. For brokers
+    that isrflow did not start, run a gateway with --adopt (docs/zookeeper.md).
+
+    \b
+    Examples:
+      isrflow cluster adopt --bus data/bus-2.db
+      isrflow cluster adopt --bus kafka://localhost:9092/second --dir data/zookeeper-cluster
+    """
+    _, led = open_cluster(folder)
+    if led is None or not led.handed_back:
+        raise WrongUse(f"{folder} has no brokers that were handed back")
+    place = BusPlace.of(bus)
+    is_there = place.exists()
+    if is_there and (known := sorted(cluster_on(place).brokers)):
+        raise Refused(f"the bus {place} has brokers already: {', '.join(map(str, known))}; choose another with --bus")
+    # The former engine's checkpoint is of the former bus.
+    remove([led.engine.folder])
+    place.open().close()
+    try:
+        led.changed(bus=place.url, made_bus=not is_there, handed_back=False, adopts=True).up(click.echo)
+    except ServiceError as error:
+        raise Unreachable(str(error)) from error
+    click.echo(f"the engine on {place} leads the brokers")

@@ -1,0 +1,61 @@
+"""Hand brokers in ZooKeeper mode back to their own controller."""
+
+from pathlib import Path
+
+import click
+
+from brokers.launch.service import ServiceError
+from bus.interface import BusError
+from cli.cluster.engine import decides
+from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.led_cluster import LedCluster
+from cli.errors import Refused, Unreachable, WrongUse
+
+
+@click.command("hand-back")
+@dir_option
+def command(folder: Path) -> None:
+    """Let brokers in ZooKeeper mode go on without the engine: one of them becomes their controller.
+
+    The brokers keep running. The engine and the gateways are stopped, and do not start with the cluster any more.
+    What was decided is in ZooKeeper then, so nothing is lost. 'isrflow cluster adopt' is the way back.
+
+    \b
+    Examples:
+      isrflow cluster hand-back
+      isrflow cluster hand-back --dir data/zookeeper-cluster
+    """
+    _, led = open_cluster(folder)
+    if led is None or led.zookeeper is None:
+        raise WrongUse(f"{folder} has no brokers in ZooKeeper mode that an engine leads")
+    if led.handed_back:
+        raise Refused("the brokers have a controller of their own already")
+    if led.zookeeper.state != "running":
+        raise Unreachable("zookeeper does not run: start the cluster with 'isrflow cluster up'")
+    try:
+        was_ours = _hand_back(led)
+    except (ServiceError, BusError) as error:
+        raise Unreachable(str(error)) from error
+    led.changed(handed_back=True, adopts=False)
+    done = "handed back" if was_ours else "the brokers had a controller of their own already"
+    click.echo(f"{done}; {led.bus} is kept, and not used any more")
+
+
+def _hand_back(led: LedCluster) -> bool:
+    # These load ZooKeeper's client, which the other commands do not need.
+    from brokers.gateways.zk.hand_back import HandBackError, hand_back
+    from brokers.gateways.zk.session import ZookeeperError
+    from brokers.gateways.zk.settings import Settings
+
+    assert led.zookeeper is not None
+    bus = led.bus.open()
+    try:
+        if led.engine.state == "stopped" and decides(bus):
+            raise Refused(f"an engine decides on {led.bus}: stop it first")
+        for service in (led.engine, *led.gateways.values()):
+            service.stop()
+        return hand_back(led.zookeeper.address, led.kafka.cluster_id, Settings(), bus)
+    except (HandBackError, ZookeeperError) as error:
+        raise Refused(str(error)) from error
+    finally:
+        bus.close()

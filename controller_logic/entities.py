@@ -1,0 +1,56 @@
+"""Change metadata entities, which the rules keep and brokers act on. Shard 0 alone keeps them."""
+
+from collections.abc import Mapping
+
+from controller_logic import fencing
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_entity
+from controller_logic.config import text_of
+from controller_logic.entity_checks import checked
+from controller_logic.feature_checks import check_brokers
+from state.entity import Entity, entity_id_of
+from state.entity_complaint import ComplaintError
+from state.entity_events import AlterEntity
+from state.metadata_format import ENTITY_FORMAT
+from state.rules import ENTITY_RULES
+
+# They are stored as a whole with each batch.
+ENTITIES_MAX = 10_000
+ENTITIES_BYTES_MAX = 1024 * 1024
+_NOTHING: Mapping[str, str] = {}
+
+
+def alter_entity(batch: Batch, event: AlterEntity) -> None:
+    """Set or remove values of an entity, all or none."""
+    if fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT):
+        return
+    held = batch.state.entities
+    entity_id = entity_id_of(event.entity_type, event.names)
+    before = held[entity_id].values if entity_id in held else _NOTHING
+    try:
+        after = checked(event.entity_type, event.names, before, text_of(event.values))
+        entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
+        if event.entity_type == "features":
+            check_brokers(batch.state.brokers.values(), before, after)
+        if after != before:
+            _check_size({**held, entity_id: entity})
+    except ComplaintError as complaint:
+        batch.recorder.answer(complaint.error, str(complaint))
+        return
+    if after != before and not event.validate_only:
+        commit_entity(batch, entity)
+    batch.recorder.answer()
+
+
+def _check_size(after: Mapping[str, Entity]) -> None:
+    if len(after) > ENTITIES_MAX:
+        raise ComplaintError(
+            "POLICY_VIOLATION", f"there would be {len(after)} metadata entities: at most {ENTITIES_MAX} are allowed"
+        )
+    size = sum(
+        len(entity_id.encode()) + sum(len(key.encode()) + len(value.encode()) for key, value in one.values.items())
+        for entity_id, one in after.items()
+    )
+    if size > ENTITIES_BYTES_MAX:
+        message = f"all metadata entities would have {size} bytes: at most {ENTITIES_BYTES_MAX} are allowed"
+        raise ComplaintError("POLICY_VIOLATION", message)

@@ -1,0 +1,169 @@
+"""Where a broker's replicas are, and what happens when one of its log directories fails (KIP-858;
+``ReplicationControlManager.handleDirectoriesOffline``, ``handleAssignReplicasToDirs``).
+
+The problem: a broker with several log directories loses one of them and serves the others. Its session goes on, so
+nothing tells the controller which replicas are gone.
+
+The insight, from Kafka: the broker says in advance which replica is in which directory, and later only which directory
+failed. Then one heartbeat is enough to take many replicas offline.
+
+    registered     log_dirs A, B                                 a new replica is in none yet, and counts as online
+    assigned       t-0 in A, t-1 in B                            the partition epoch rises, the leader epoch stays
+    A fails        log_dirs B, offline_log_dirs A                t-0 goes offline here: elections, smaller ISRs
+    restarted      log_dirs B, offline_log_dirs A                t-1 comes online, t-0 does not
+    assigned       t-0 in B                                      t-0 comes online, and has to catch up
+
+A broker with one directory never says where its replicas are, because they can be nowhere else. If it fails, the broker
+is fenced.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from controller_logic import fencing, partition_machine
+from controller_logic.availability import election_reason, failure_reason, replicas_failed
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_known_directory, commit_partition
+from controller_logic.commit_cluster import commit_broker
+from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
+from controller_logic.working_topic import WorkingTopic
+from state.broker import Broker
+from state.change import PartitionChange
+from state.decisions import PartitionResult
+from state.directory_events import AssignReplicasToDirs
+from state.ids import NO_LEADER
+from state.log_directory import OFFLINE_KEPT_MAX, UNASSIGNED, is_online
+from state.metadata_format import DIRECTORY_FORMAT
+from state.partition import Partition, ReplicaState
+from state.placed_partition import NO_DIRECTORY, directories_of, directory_of, moved_to
+from state.reason import Reason
+from state.rules import DIRECTORY_RULES
+
+
+def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str, ...]:
+    """List the directories that a broker had and that its new registration lacks; none if it always had only one."""
+    if former is None or (len(log_dirs) <= 1 and not former.has_several_dirs):
+        return ()
+    had = dict.fromkeys((*former.log_dirs, *former.offline_log_dirs))
+    return tuple([directory for directory in had if directory not in log_dirs])[:OFFLINE_KEPT_MAX]
+
+
+def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
+    """Note where the replicas of a broker with several directories are.
+
+    Until now all may have been in its only one. What a broker said before it was unregistered no longer counts, because
+    gateways forget it too.
+    """
+    if not _counts(batch, broker) or (former is not None and not broker.has_several_dirs):
+        return
+    is_alone = former is not None and former.behind_gateway and len(former.log_dirs) == 1
+    before = former.log_dirs[0] if is_alone and former is not None and not former.has_several_dirs else NO_DIRECTORY
+    # Directories that it never had, if it has others than before and lost none of those.
+    forgets_lost = former is not None and former.log_dirs != broker.log_dirs and not broker.offline_log_dirs
+    for topic, partition in _partitions_on(batch, broker):
+        held = directory_of(partition, broker.broker)
+        directory = held or before
+        if former is None or (forgets_lost and directory not in broker.log_dirs):
+            directory = NO_DIRECTORY
+        if directory != held:
+            partition = commit_known_directory(topic, partition, broker.broker, directory)
+        if broker.is_live and not is_online(directory, broker.log_dirs):
+            replicas_failed(batch, topic, partition, frozenset({broker.broker}))
+
+
+def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...]) -> Broker:
+    """Take the replicas in failed directories offline; return the broker as it is then.
+
+    If a broker can read no directory any more, its replicas stay as they are here, because it asks to be fenced.
+    """
+    failed = tuple([directory for directory in broker.log_dirs if directory in offline])
+    if not failed or not _counts(batch, broker) or len(failed) == len(broker.log_dirs):
+        return broker
+    left = tuple([directory for directory in broker.log_dirs if directory not in failed])
+    known = (*broker.offline_log_dirs, *failed)[-OFFLINE_KEPT_MAX:]
+    broker = replace(broker, log_dirs=left, offline_log_dirs=known)
+    commit_broker(batch, broker, Reason.LOG_DIR_FAILED)
+    for topic, partition in _partitions_on(batch, broker):
+        if directory_of(partition, broker.broker) in failed:
+            replicas_failed(batch, topic, partition, frozenset({broker.broker}))
+    return broker
+
+
+def _counts(batch: Batch, broker: Broker) -> bool:
+    return batch.state.rules_version >= DIRECTORY_RULES and broker.behind_gateway
+
+
+def _partitions_on(batch: Batch, broker: Broker) -> Iterator[tuple[WorkingTopic, Partition]]:
+    for topic in batch.state.topics():
+        if not topic.is_deleting:
+            for partition in topic.on({broker.broker}):
+                if broker.broker in partition.replicas:
+                    yield topic, partition
+
+
+def assign_replicas_to_dirs(batch: Batch, event: AssignReplicasToDirs) -> None:
+    """Note in which directory a broker's replicas are. The answer has a result for each."""
+    if fencing.of_later_rules(batch, event, DIRECTORY_RULES):
+        return
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
+    if broker is None:
+        return
+    if batch.state.quorum.metadata_format < DIRECTORY_FORMAT:
+        message = f"a gateway cannot write metadata format {DIRECTORY_FORMAT}: upgrade all gateways"
+        batch.recorder.answer("UNSUPPORTED_VERSION", message)
+        return
+    results = [_assigned(batch, event, broker, number) for number in dict.fromkeys(event.partitions)]
+    batch.recorder.answer(topic=event.topic, broker=event.broker, results=tuple(results))
+
+
+def _assigned(batch: Batch, event: AssignReplicasToDirs, broker: Broker, number: int) -> PartitionResult:
+    topic = batch.state.topic(event.topic)
+    error, message = "NONE", ""
+    if topic is None or topic.is_deleting or event.topic_id not in (None, topic.topic_id):
+        error, message = "UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id"
+    elif (partition := topic.partition(number)) is None:
+        error, message = "UNKNOWN_TOPIC_OR_PARTITION", f"topic {event.topic} has no partition {number}"
+    elif broker.broker not in partition.replicas:
+        error, message = "NOT_LEADER_OR_FOLLOWER", f"broker {broker.broker} has no replica of {event.topic}-{number}"
+    elif not broker.has_several_dirs:
+        # Its replicas can be nowhere else, so they have no entries.
+        if event.directory not in (*broker.log_dirs, UNASSIGNED):
+            error, message = "INVALID_REQUEST", f"broker {broker.broker} has no log directory {event.directory}"
+    else:
+        _assign(batch, topic, partition, broker, event.directory)
+    return PartitionResult(topic=event.topic, partition=number, error=error, message=message)
+
+
+def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Broker, directory: str) -> None:
+    """Put a replica into a directory. It goes offline if that has failed, and comes online if it has not.
+
+    Both are one change, because a replica whose directory is known and failed must never be elected in between.
+    """
+    directory = NO_DIRECTORY if directory == UNASSIGNED else directory
+    directories = moved_to(partition, broker.broker, directory)
+    if directories == (directories_of(partition) or (NO_DIRECTORY,) * len(directories)):
+        return
+    change, reason = PartitionChange(), Reason.LOG_DIR_ASSIGNED
+    if not is_online(directory, broker.log_dirs):
+        states = states_with_offline(partition, {broker.broker})
+        online = online_replicas(partition.replicas, states, batch.state.active)
+        unclean_allowed = topic.unclean_allowed
+        failed = partition_machine.without(partition, {broker.broker}, states, online, unclean_allowed=unclean_allowed)
+        change = failed or change
+        reason = reason if change.isr is None else failure_reason(change)
+    elif broker.is_active and _state_of(partition, broker) == ReplicaState.OfflineReplica:
+        states = states_with_online(partition, broker.broker)
+        change = PartitionChange(replica_states=states)
+        if partition.leader == NO_LEADER:
+            online = online_replicas(partition.replicas, states, batch.state.active)
+            elected = partition_machine.elected_online(
+                partition, online, unclean_allowed=topic.unclean_allowed, states=states
+            )
+            change = elected or change
+            reason = reason if elected is None else election_reason(partition, elected)
+    commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
+
+
+def _state_of(partition: Partition, broker: Broker) -> ReplicaState:
+    return partition.replica_states[partition.replicas.index(broker.broker)]

@@ -1,0 +1,50 @@
+"""Metadata entities: what an admin sets, the engine keeps, and brokers alone act on.
+
+An entity has a type, parts that name it, and values. So one event, one decision and one place in the state serve all
+types, and each type has its own checks (``controller_logic.entity_checks``).
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from state.limits import Name, Text
+
+# client_quota: named by user, client-id or ip (KIP-546); null is the default of its kind.
+# group, client_metrics: dynamic settings of a group, and of a subscription to clients' metrics (KIP-714).
+# scram_credential: named by user and mechanism (KIP-554); the values are secret.
+# features: the one entity of its type; its values are the levels that were changed (KIP-584).
+EntityType = Literal["client_quota", "group", "client_metrics", "scram_credential", "features"]
+SECRET: EntityType = "scram_credential"
+# Shown to people in place of a secret value.
+HIDDEN = "[hidden]"
+
+Names = Annotated[dict[Name, Text | None], Meta(max_length=8)]
+
+
+class Entity(msgspec.Struct, frozen=True, kw_only=True):
+    """One entity. An entity without values does not exist."""
+
+    entity_type: EntityType
+    names: dict[str, str | None]
+    values: dict[str, str]
+
+
+def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:
+    """Return what identifies an entity. The order in which its parts are named does not count."""
+    return msgspec.json.encode((entity_type, sorted(names.items()))).decode()
+
+
+def named(names: Mapping[str, str | None]) -> str:
+    """Return an entity's name for people, as ``user alice, client-id (default)``."""
+    return (
+        ", ".join(f"{part} {'(default)' if name is None else name}" for part, name in sorted(names.items()))
+        or "the cluster"
+    )
+
+
+def shown_values(entity_type: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Return an entity's values for people, without secrets."""
+    return dict.fromkeys(values, HIDDEN) if entity_type == SECRET else dict(values)

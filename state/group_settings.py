@@ -1,0 +1,69 @@
+"""The dynamic settings of groups, their limits and their defaults (``GroupConfig`` of Kafka 4.1).
+
+Kafka's controller takes the limits from its own settings. These are their defaults.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_INT = re.compile(r"[+-]?[0-9]{1,10}")
+_RESET = re.compile(
+    r"latest|earliest|by_duration:P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}(\.[0-9]{1,9})?S)?)?"
+)
+
+
+class GroupSetting(NamedTuple):
+    """A setting that is a whole number."""
+
+    default: int
+    low: int
+    high: int
+
+
+GROUP_NUMBERS = {
+    "consumer.heartbeat.interval.ms": GroupSetting(5_000, 5_000, 15_000),
+    "consumer.session.timeout.ms": GroupSetting(45_000, 45_000, 60_000),
+    "share.heartbeat.interval.ms": GroupSetting(5_000, 5_000, 15_000),
+    "share.record.lock.duration.ms": GroupSetting(30_000, 15_000, 60_000),
+    "share.session.timeout.ms": GroupSetting(45_000, 45_000, 60_000),
+    "streams.heartbeat.interval.ms": GroupSetting(5_000, 5_000, 15_000),
+    "streams.num.standby.replicas": GroupSetting(0, 0, 2),
+    "streams.session.timeout.ms": GroupSetting(45_000, 45_000, 60_000),
+}
+_ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
+GROUP_WORDS = {"share.auto.offset.reset": "latest", "share.isolation.level": "read_uncommitted"}
+GROUP_DEFAULTS = {key: str(one.default) for key, one in GROUP_NUMBERS.items()} | GROUP_WORDS
+_KINDS = ("consumer", "share", "streams")
+
+
+def complaint_about_group(after: Mapping[str, str]) -> str | None:
+    """Say what is wrong with the settings of a group; None if nothing is."""
+    for key, value in after.items():
+        complaint = _complaint_about(key, value)
+        if complaint is not None:
+            return complaint
+    for kind in _KINDS:
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if _number(after, session) <= _number(after, heartbeat):
+            return f"{session} is expected to be greater than {heartbeat}"
+    return None
+
+
+def _complaint_about(key: str, value: str) -> str | None:
+    if key in GROUP_NUMBERS:
+        limits = GROUP_NUMBERS[key]
+        if _INT.fullmatch(value.strip()) is None:
+            return f"{key}: {value!r} is not an integer"
+        is_allowed = limits.low <= int(value) <= limits.high
+        return None if is_allowed else f"{key}: {value} is not between {limits.low} and {limits.high}"
+    if key == "share.auto.offset.reset":
+        return None if _RESET.fullmatch(value) else f"{key}: {value!r} is not latest, earliest or by_duration:..."
+    if key == "share.isolation.level":
+        expected = " or ".join(_ISOLATION_LEVELS)
+        return None if value in _ISOLATION_LEVELS else f"{key}: {value!r} is not {expected}"
+    return f"{key} is not a setting of groups"
+
+
+def _number(after: Mapping[str, str], key: str) -> int:
+    return int(after[key]) if key in after else GROUP_NUMBERS[key].default

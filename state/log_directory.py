@@ -1,0 +1,23 @@
+"""The ids of log directories, which brokers of Kafka 4 give them (KIP-858, ``DirectoryId``)."""
+
+from collections.abc import Collection
+
+# The replica's broker has not said yet in which directory it is.
+UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAA"
+# It is in a directory that is lost, and nobody knows which.
+LOST = "AAAAAAAAAAAAAAAAAAAAAQ"
+# It is in a directory that was chosen before directories had ids.
+MIGRATING = "AAAAAAAAAAAAAAAAAAAAAg"
+# How many directories are remembered that a broker once had.
+OFFLINE_KEPT_MAX = 64
+
+
+def is_online(directory: str, online: Collection[str]) -> bool:
+    """Say whether a replica in ``directory`` can be read, when ``online`` are those that its broker can read.
+
+    An empty id is that of a replica without a directory of its own (``state.placed_partition``). Of a broker that
+    names no directory at all, every one counts as online.
+    """
+    if directory in ("", UNASSIGNED, MIGRATING):
+        return True
+    return directory != LOST and (not online or directory in online)

@@ -1,0 +1,78 @@
+"""The levels of features at a gateway: raised, lowered, and refused for what nobody supports."""
+
+from typing import Any
+
+import pytest
+
+from brokers.wire.errors import ErrorCode
+from state.features import FIRST_LEVELS, SUPPORTED
+from tests.support.controller_client import ControllerClient
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+
+
+pytestmark = pytest.mark.usefixtures("epochs")
+
+
+def update(client: ControllerClient, levels: dict[str, int], how: int = UPGRADE, **more: Any) -> int:
+    updates = [{"Feature": feature, "MaxVersionLevel": level, "UpgradeType": how} for feature, level in levels.items()]
+    return int(client.forward("UpdateFeatures", FeatureUpdates=updates, **more)["ErrorCode"])
+
+
+def finalized(client: ControllerClient) -> dict[str, int]:
+    return {one["Name"]: one["MaxVersionLevel"] for one in client.ask("ApiVersions")["FinalizedFeatures"]}
+
+
+def test_what_is_supported_is_told(client: ControllerClient) -> None:
+    told = client.ask("ApiVersions")["SupportedFeatures"]
+    assert {one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in told} == SUPPORTED
+
+
+def test_levels_are_lowered_and_raised(client: ControllerClient) -> None:
+    assert finalized(client) == FIRST_LEVELS
+    assert update(client, {"group.version": 0}) == ErrorCode.INVALID_UPDATE_VERSION, "that is no upgrade"
+    assert update(client, {"group.version": 0}, SAFE, ValidateOnly=True) == ErrorCode.NONE
+    assert finalized(client) == FIRST_LEVELS
+    assert update(client, {"group.version": 0, "transaction.version": 1}, SAFE) == ErrorCode.NONE
+    assert finalized(client) == {"metadata.version": 27, "transaction.version": 1}
+    assert update(client, FIRST_LEVELS) == ErrorCode.NONE
+    assert finalized(client) == FIRST_LEVELS
+
+
+@pytest.mark.parametrize(
+    ("levels", "how"),
+    [
+        ({"metadata.version": 28}, UPGRADE),
+        ({"metadata.version": 26}, UPGRADE),
+        ({"metadata.version": 26}, SAFE),
+        ({"metadata.version": 26}, UNSAFE),
+        ({"eligible.leader.replicas.version": 1}, UPGRADE),
+        ({"no.such.version": 1}, UPGRADE),
+        ({"transaction.version": 3}, UPGRADE),
+        ({"transaction.version": -1}, SAFE),
+        ({"transaction.version": 1}, 9),
+        ({"share.version": 1}, SAFE),
+        ({"group.version": 0, "transaction.version": 3}, SAFE),
+    ],
+)
+def test_levels_that_cannot_be_are_refused_all_together(
+    client: ControllerClient, levels: dict[str, int], how: int
+) -> None:
+    assert update(client, levels, how) == ErrorCode.INVALID_UPDATE_VERSION
+    assert finalized(client) == FIRST_LEVELS
+
+
+def test_a_level_that_a_broker_does_not_support_is_refused(client: ControllerClient) -> None:
+    """The brokers of these tests know nothing of share groups."""
+    response = client.forward(
+        "UpdateFeatures", FeatureUpdates=[{"Feature": "share.version", "MaxVersionLevel": 1, "UpgradeType": UPGRADE}]
+    )
+    assert response["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
+    assert "broker 1 does not support the feature" in response["ErrorMessage"]
+
+
+def test_older_versions_of_the_request_are_answered(client: ControllerClient) -> None:
+    down = [{"Feature": "group.version", "MaxVersionLevel": 0, "AllowDowngrade": True}]
+    assert client.forward("UpdateFeatures", 0, FeatureUpdates=down)["Results"][0]["ErrorCode"] == ErrorCode.NONE
+    up = [{"Feature": "group.version", "MaxVersionLevel": 1, "UpgradeType": UPGRADE}]
+    assert client.forward("UpdateFeatures", 1, FeatureUpdates=up)["Results"][0]["Feature"] == "group.version"

@@ -1,0 +1,35 @@
+"""The words of a story about gateways, and about what only brokers behind them say."""
+
+from state.metadata_format import NEWEST_FORMAT
+from tests.scenarios.arguments import partition_of, request_id_in
+from tests.scenarios.script import Script
+from tests.scenarios.story import Command
+
+
+def gateway(script: Script, command: Command) -> None:
+    """Start a gateway, which leads the quorum and is heard from then on: ``gateway 9``, ``gateway 9 format=4``."""
+    script.quiet = True
+    script.claim_if_first()
+    number = int(command.arguments[0])
+    metadata_format = int(command.options.get("format", NEWEST_FORMAT))
+    fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number]}
+    script.write("gateway_started", **fields, metadata_format=metadata_format)
+    script.gateways.append(number)
+
+
+def assign(script: Script, command: Command) -> None:
+    """Say in which log directory a broker's replicas are: ``assign 1 A t-0 t-1``; fences as for ``isr-change``."""
+    broker = int(command.arguments[0])
+    by_topic: dict[str, list[int]] = {}
+    for name, number in map(partition_of, command.arguments[2:]):
+        by_topic.setdefault(name, []).append(number)
+    for name, numbers in by_topic.items():
+        script.write(
+            "assign_replicas_to_dirs",
+            **script.topic_fields(name, command.options.get("topic-id")),
+            broker=broker,
+            broker_epoch=script.broker_epoch(broker, command.options.get("broker-epoch")),
+            directory=command.arguments[1],
+            partitions=numbers,
+            **request_id_in(command),
+        )

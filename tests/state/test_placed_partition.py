@@ -1,0 +1,45 @@
+"""A partition that knows where its replicas are: only it is stored longer, wherever it is stored."""
+
+import pytest
+from msgspec.structs import replace
+
+from state.codec import decode_slices, decode_stored, decode_topics, encode_slices, encode_stored, encode_topics
+from state.packed import Unpacked, pack
+from state.partition import Partition, Topic, TopicState
+from state.placed_partition import PlacedPartition, changed_directories, directories_of, directory_of, placed
+from state.slices import Slice, stored
+from tests.state.test_codec import LAST_GROWN_PARTITION
+
+PLAIN = [replace(LAST_GROWN_PARTITION, partition=number) for number in range(12)]
+PLACED = placed(PLAIN[5], ("A", "", "B"))
+MIXED = [*PLAIN[:5], PLACED, *PLAIN[6:]]
+
+
+def test_a_partition_is_placed_and_plain_again() -> None:
+    assert isinstance(PLACED, PlacedPartition)
+    assert (directories_of(PLACED), directory_of(PLACED, 3), directory_of(PLACED, 1)) == (("A", "", "B"), "A", "")
+    assert placed(PLACED, ("", "", "")) == PLAIN[5]
+    assert type(placed(PLACED, ())) is Partition
+    assert changed_directories(PLAIN[5], PLACED) == {3: "A", 2: "B"}
+
+
+def test_only_a_placed_partition_is_stored_longer() -> None:
+    plain, mixed = pack(PLAIN), pack(MIXED)
+    assert len(mixed.body) - len(plain.body) == len(pack([PLACED]).body) - len(pack([PLAIN[5]]).body) > 0
+    assert Unpacked(plain).with_changes({5: PLACED}) == mixed
+    assert Unpacked(mixed).with_changes({5: PLAIN[5]}) == plain
+
+
+def test_packed_ones_are_read_in_every_way() -> None:
+    assert [Unpacked(pack(MIXED)).at(place) for place in range(12)] == MIXED
+    assert list(Unpacked(pack(MIXED)).all()) == MIXED == Unpacked(pack(MIXED)).some(range(12))
+
+
+@pytest.mark.parametrize("count", [6, 12])
+def test_a_topic_keeps_its_directories_in_every_encoding(count: int) -> None:
+    topic = Topic("t", "id", TopicState.created, {}, tuple(MIXED[:count]))
+    whole = Slice(topic, count)
+    assert decode_topics(encode_topics([topic])) == [topic]
+    assert decode_slices(encode_slices([whole])) == [whole]
+    assert decode_slices(encode_stored([stored(whole)])) == [whole]
+    assert decode_slices(encode_stored(decode_stored(encode_topics([topic])))) == [whole]
