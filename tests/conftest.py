@@ -9,6 +9,9 @@ from typing import Any
 import psutil
 import pytest
 
+# A check of ours that fails shows its values wherever it stands. pytest does that by itself only in test files.
+pytest.register_assert_rewrite(*(f"tests.{one.name}" for one in Path(__file__).parent.iterdir() if one.is_dir()))
+
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare
 from cli.cluster.led_cluster import LedCluster

@@ -19,6 +19,7 @@ from state.decisions import Answer, BrokerDecision, QuorumDecision, decode
 from state.reason import Reason
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded
+from tests.support.freezing import freeze_process
 from tests.support.gateway_in_process import SUPPORTED, heartbeat
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
@@ -149,7 +150,7 @@ def test_a_frozen_gateway_causes_no_fencing(gateway: GatewayProcess, cluster_id:
         wait_until(lambda: all(any(one.answers) for one in brokers), "all to be active")
         seq = bus.last_seq()
         for _ in range(2):
-            gateway.pause()
+            freeze_process(tmp_path / "bus.db", gateway.pid)
             time.sleep(FROZEN_S)
             gateway.resume()
             time.sleep(AFTER_S)

@@ -15,6 +15,7 @@ from bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.clients import read_all
+from tests.support.freezing import freeze_process
 from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.spark_engine import SparkEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -114,7 +115,7 @@ def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) 
     cluster.gateways[first].start()
     cluster.gateways[first].wait_until_started()
     second = _leader(cluster)
-    cluster.gateways[second].pause()
+    freeze_process(cluster.bus_path, cluster.gateways[second].pid)
     wait_until(lambda: _leader(cluster) == first, "the first gateway to lead again")
     time.sleep(FROZEN_S)
     cluster.gateways[second].resume()

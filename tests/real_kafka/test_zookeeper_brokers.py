@@ -19,6 +19,7 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from cli.cluster.led_cluster import LedCluster
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
+from tests.support.freezing import freeze_process
 from tests.support.real_cluster import OVERRIDES
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -143,7 +144,7 @@ def goes_on_through_failures(cluster: ZookeeperCluster, folder: Path, traffic: T
 def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     """Freeze the gateway that leads, and continue it when another one leads. Then kill that one."""
     first = cluster.leading_gateway()
-    first.pause()
+    freeze_process(cluster.bus_path, first.pid)
     wait_until(lambda: cluster.controller() != first.voter.voter, "another gateway to be the controller")
     second = cluster.leading_gateway()
     traffic.goes_on()

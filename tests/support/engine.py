@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from bus.interface import Bus
 from bus.open_bus import open_bus
 from controller_logic.replay import Decided, decide
 from state.policy import Policy
+from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
@@ -72,39 +72,24 @@ class Engine:
 
     def signal_all(self, number: int) -> None:
         """Signal the process, its JVM, and its workers, each of which is in its own process group."""
-        process = psutil.Process(self.process.pid)
-        for one in (process, *process.children(recursive=True)):
+        for one in self._all():
             # Spark ends idle workers at any time.
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.send_signal(number)
 
     def freeze(self, bus_path: Path) -> None:
-        """Stop all processes while none of them writes to the bus in a file: a lock would outlast the freeze."""
+        """Stop the processes that ``signal_all`` signals while none of them writes to the bus at ``bus_path``."""
+        freeze(bus_path, self._all())
 
-        def frozen() -> bool:
-            self.signal_all(signal.SIGSTOP)
-            if _is_unlocked(bus_path):
-                return True
-            self.signal_all(signal.SIGCONT)
-            return False
-
-        wait_until(frozen, "a moment between two writes")
+    def _all(self) -> list[psutil.Process]:
+        process = psutil.Process(self.process.pid)
+        return [process, *process.children(recursive=True)]
 
     def kill(self) -> None:
         """End the process and its JVM at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(STOP_TIMEOUT_S)
-
-
-def _is_unlocked(path: Path) -> bool:
-    with contextlib.closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return False
-        connection.execute("ROLLBACK")
-        return True
 
 
 @contextlib.contextmanager

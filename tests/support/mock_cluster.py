@@ -2,22 +2,21 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 from kafka.protocol.metadata import MetadataRequest
 
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
+from tests.support.freezing import freeze_process
 from tests.support.raw import RawClient
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
@@ -82,13 +81,8 @@ class MockCluster:
         return self._processes.pop(broker)
 
     def freeze(self, broker: int) -> None:
-        """Stop a broker while it does not write to the bus; otherwise it would keep the file locked for all."""
-        frozen = psutil.Process(self.pid(broker))
-        with closing(sqlite3.connect(self.bus_path, timeout=START_TIMEOUT_S, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            frozen.suspend()
-            wait_until(lambda: frozen.status() == psutil.STATUS_STOPPED, f"broker {broker} to stand still")
-            connection.execute("ROLLBACK")
+        """Stop a broker while it does not write to the bus."""
+        freeze_process(self.bus_path, self.pid(broker))
 
     def thaw(self, broker: int) -> None:
         self._processes[broker].send_signal(signal.SIGCONT)

@@ -28,6 +28,7 @@ class ZookeeperCluster(RealCluster):
 
     def __init__(self, folder: Path, bus_path: Path) -> None:
         fetch("zookeeper-tools")
+        self.bus_path = bus_path
         self.bus = EmbeddedBus(bus_path)
         self.kafka = KafkaCluster.open(folder)
         led = LedCluster.open(self.kafka)

@@ -22,6 +22,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
 from tests.support.controller_client import LOOPBACK, ControllerClient
+from tests.support.freezing import freeze_process
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -43,12 +44,13 @@ class Gateways:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.bus = EmbeddedBus(folder / "bus.db")
+        self.bus_path = folder / "bus.db"
+        self.bus = EmbeddedBus(self.bus_path)
         self.engine = RulesEngine()
-        self.engine.start(folder / "bus.db", broker_session_timeout_ms=600_000)
+        self.engine.start(self.bus_path, broker_session_timeout_ms=600_000)
         self.cluster_id = random_cluster_id()
         self.voters = [Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(2))]
-        self.processes = {voter.voter: self.process(voter.voter, folder / "bus.db") for voter in self.voters}
+        self.processes = {voter.voter: self.process(voter.voter, self.bus_path) for voter in self.voters}
         join(self.bus)
 
     def process(self, gateway: int, bus: Path) -> GatewayProcess:
@@ -200,7 +202,7 @@ def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> N
     epoch = gateways.leader[1]
     frozen = gateways.client(100)
     wait_until(lambda: frozen.fetch(0, epoch)["ErrorCode"] == ErrorCode.NONE, "the first to know it")
-    gateways.processes[100].pause()
+    freeze_process(gateways.bus_path, gateways.processes[100].pid)
     wait_until(lambda: gateways.leader[0] == 101, "the other to lead")
     after = gateways.leader[1]
     gateways.bus.publish([topic("while-frozen")])

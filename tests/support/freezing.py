@@ -1,0 +1,36 @@
+"""Freeze processes that share a bus in a file: one that is frozen while it writes keeps the file locked for all."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from tests.support.waiting import TIMEOUT_S, wait_until
+
+
+def freeze(bus_path: Path, processes: Iterable[psutil.Process]) -> None:
+    """Stop processes, and wait until they stand still, while none of them writes to the bus. SIGCONT continues them."""
+    with contextlib.closing(sqlite3.connect(bus_path, timeout=TIMEOUT_S, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        stopping = list(processes)
+        for one in stopping:
+            # Spark ends idle workers at any time.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+        wait_until(lambda: all(_stands_still(one) for one in stopping), "the processes to stand still")
+        connection.execute("ROLLBACK")
+
+
+def freeze_process(bus_path: Path, pid: int | None) -> None:
+    """Stop one process, as ``freeze`` does. It must run."""
+    assert pid is not None
+    freeze(bus_path, [psutil.Process(pid)])
+
+
+def _stands_still(process: psutil.Process) -> bool:
+    try:
+        return process.status() in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE}
+    except psutil.NoSuchProcess:
+        return True
