@@ -6,7 +6,7 @@ from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.event import Event
-from state.events import AlterIsr, OfReplica
+from state.events import AlterIsr, IsrWritten, OfReplica
 from state.partition import Partition
 from state.reason import Reason
 
@@ -65,7 +65,7 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
-def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
+def of_another_topic(batch: Batch, event: OfReplica | IsrWritten) -> Refusal | None:
     """Refuse a request about a deleted topic whose name a newer topic has (KIP-516)."""
     topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
@@ -73,7 +73,7 @@ def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
     return Refusal("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id")
 
 
-def known_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Partition] | Refusal:
+def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[WorkingTopic, Partition] | Refusal:
     """Find the partition that an event names. A topic that is being deleted has none any more."""
     refusal = of_another_topic(batch, event)
     if refusal is not None:
@@ -110,7 +110,7 @@ def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
     return None
 
 
-def fenced_version(partition: Partition, event: AlterIsr) -> Refusal | None:
+def fenced_version(partition: Partition, event: AlterIsr | IsrWritten) -> Refusal | None:
     """Refuse a request that was made from another partition epoch (KIP-497)."""
     if event.partition_epoch < partition.partition_epoch:
         message = f"partition epoch {event.partition_epoch} is older than {partition.partition_epoch}"

@@ -20,7 +20,7 @@ from state.reason import Reason
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1
 # The wire's default is 0, so a leader that does not know of recovery counts as recovered.
-_RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
+RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
 
 
 def alter_isr(batch: Batch, event: AlterIsr) -> None:
@@ -45,9 +45,9 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
     if refusal is not None:
         batch.recorder.answer_committed(topic, partition, *refusal)
         return
-    change = isr_change(partition, event.isr, _RECOVERY[event.leader_recovery_state])
+    change = isr_change(partition, event.isr, RECOVERY[event.leader_recovery_state])
     if change is not None:
-        after = commit_partition(batch, topic, partition, change, _reason(partition, change))
+        after = commit_partition(batch, topic, partition, change, reason_of(partition, change))
         if after is partition:
             error = "UNKNOWN_SERVER_ERROR"
             batch.recorder.answer_committed(topic, partition, error, "the change would break an invariant")
@@ -70,7 +70,8 @@ def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecov
     return PartitionChange(isr=None if same_members else isr, leader_recovery_state=recovery, by_leader=True)
 
 
-def _reason(partition: Partition, change: PartitionChange) -> Reason:
+def reason_of(partition: Partition, change: PartitionChange) -> Reason:
+    """Return the reason for a change to the ISR that the leader asked for."""
     if change.leader_recovery_state != partition.leader_recovery_state:
         return Reason.LEADER_RECOVERED
     before, after = set(partition.isr), set(change.isr or partition.isr)
@@ -82,7 +83,7 @@ def _reason(partition: Partition, change: PartitionChange) -> Reason:
 def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
     isr = event.isr
     strangers = [member for member in isr if member not in partition.replicas]
-    recovery = _RECOVERY[event.leader_recovery_state]
+    recovery = RECOVERY[event.leader_recovery_state]
     message = None
     if not isr:
         message = "the ISR is empty"

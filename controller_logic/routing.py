@@ -11,6 +11,7 @@ from state.events import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    IsrWritten,
     LogEndOffset,
     Logged,
     Malformed,
@@ -24,6 +25,7 @@ _PROGRESS = Progress()
 TOPIC_EVENTS = (
     LogEndOffset,
     AlterIsr,
+    IsrWritten,
     ReplicaReport,
     CreateTopic,
     DeleteTopic,

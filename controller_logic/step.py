@@ -27,6 +27,7 @@ from controller_logic import (
     takeover,
     tick,
     watermark,
+    written_isr,
 )
 from controller_logic.batch import Batch
 from state import events as e
@@ -50,6 +51,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.BrokerConnectionLost: liveness.connection_lost,
     e.ControlledShutdown: shutdown.controlled_shutdown,
     e.AlterIsr: isr.alter_isr,
+    e.IsrWritten: written_isr.isr_written,
     e.LogEndOffset: watermark.log_end_offset,
     e.ReplicaReport: report.replica_report,
     e.AllocateProducerIds: producer_ids.allocate,

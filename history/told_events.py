@@ -37,6 +37,10 @@ def _of_broker(event: Told) -> str | None:
         case e.AlterIsr():
             epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
             return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
+        case e.IsrWritten():
+            place = f"{event.topic}-{event.partition}"
+            written = f"ISR {listed(event.isr)} of {place} into ZooKeeper"
+            return f"Broker {event.broker} wrote {written}, as leader (leader epoch {event.leader_epoch})."
         case e.AssignReplicasToDirs():
             replicas = ", ".join(f"{event.topic}-{number}" for number in event.partitions[:NAMED_MAX])
             more = f" and {len(event.partitions) - NAMED_MAX} more" if len(event.partitions) > NAMED_MAX else ""

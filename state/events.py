@@ -36,6 +36,7 @@ from state.limits import (
 )
 from state.registration import Feature, Listener
 from state.rules import FIRST_RULES
+from state.written_events import IsrWritten as IsrWritten
 
 
 class TopicPartition(msgspec.Struct, frozen=True, order=True):
@@ -239,6 +240,7 @@ AnyEvent = (
     | BrokerUnregister
     | ControlledShutdown
     | AlterIsr
+    | IsrWritten
     | LogEndOffset
     | ReplicaReport
     | CreateTopic

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from brokers import files
-from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
+from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess, protocol_settings
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, refuse_existing, remove
 from brokers.launch.kafka.node import KafkaError
@@ -85,8 +85,9 @@ class LedCluster:
         voters, folder = remembered.voters, self.folder / f"gateway-{voter.voter}"
         if self.zookeeper is not None:
             address, adopts = self.zookeeper.address, remembered.adopts
+            given = protocol_settings([node.spec.overrides for node in self.kafka.nodes.values()])
             return ZookeeperGatewayProcess(
-                voter, voters, self.kafka.cluster_id, address, remembered.bus, folder, adopts=adopts
+                voter, voters, self.kafka.cluster_id, address, remembered.bus, folder, given, adopts=adopts
             )
         settings = self._certificates.gateway_settings(voter.voter) if self._certificates else {}
         copies = [node.data[0] / METADATA_DIRECTORY for node in self.kafka.nodes.values()]

@@ -60,6 +60,14 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "create_acls": {"acls": []},
     "delete_acls": {"filters": []},
     "alter_entity": {"entity_type": "group", "names": {"group": "g"}, "values": {}},
+    "isr_written": {
+        "topic": "t",
+        "partition": 0,
+        "broker": 1,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+        "isr": [1],
+    },
     "adopt_topic": {"topic": "t", "topic_id": "i", "partitions": [{"replicas": [1]}]},
 }
 

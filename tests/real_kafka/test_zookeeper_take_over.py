@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import AdoptionError
@@ -23,6 +24,7 @@ from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 GATEWAYS = frozenset({100, 101})
+OLD = structs.replace(PATIENT, inter_broker_protocol_version="2.6")
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +203,42 @@ def test_what_tools_write_for_the_controller_is_done(cluster: ZnodeCluster) -> N
     assert (replicas["t-0"], replicas["t-1"]) == ((2,), (2, 1))
     assert cluster.decided()["t-1"][0] == 2
     assert {held["topic"]: held["state"] for held in view["topics"]} == {"t": "created", "u": "deleting"}
+
+
+def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_elected(cluster: ZnodeCluster) -> None:
+    cluster.put_topic("t", {0: [1, 2], 1: [2, 1]})
+    cluster.adopt()
+    epochs = {held["broker"]: held["broker_epoch"] for held in view_of_image(cluster.bus.image())["brokers"]}
+    path = "/brokers/topics/t/partitions/0/state"
+
+    async def nothing() -> None:
+        """Add nothing to what is there."""
+
+    # What the gateway wrote it finds again, and it says so in ZooKeeper.
+    cluster.ask("alter_reassignment", topic="t", partition=0, replicas=[2, 1])
+    decided = cluster.decided()["t-0"]
+    cluster.lead(lambda: cluster.get(path)["leader_epoch"] == decided[1], nothing, OLD)
+    assert cluster.get(path)["isrflow_partition_epoch"] == decided[3]
+    # While no gateway leads, 2 is elected in place of 1, which has written that 2 is not in sync.
+    cluster.ask("broker_heartbeat", broker=1, broker_epoch=epochs[1], want_fence=True, want_shutdown=False)
+    leader, leader_epoch, *_ = cluster.decided()["t-0"]
+    assert leader == 2
+    state = {"version": 1, "leader": 1, "leader_epoch": decided[1], "controller_epoch": 8, "isr": [1]}
+    cluster.client.set(path, json.dumps(state).encode())
+
+    def leads_again() -> bool:
+        held = cluster.get(path)
+        return held["leader"] == 1 and held["leader_epoch"] > leader_epoch
+
+    cluster.lead(leads_again, nothing, OLD)
+    assert (cluster.get(path)["isr"], cluster.decided()["t-0"][2]) == ([1], (1,))
+    other = "/brokers/topics/t/partitions/1/state"
+    assert cluster.get(other)["isr"] == [2]
+    # Handed back, a leader's own write stays.
+    version = cluster.client.set(path, json.dumps(cluster.get(path) | {"isr": [1, 2]}).encode()).version
+    cluster.ask("elect_leaders", election_type="preferred", partitions=None)
+    assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
+    assert (cluster.get(path)["isr"], cluster.client.get(path)[1].version) == ([1, 2], version)
 
 
 def _told_of(door: Door) -> set[tuple[str, int, int]]:

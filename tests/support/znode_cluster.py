@@ -82,12 +82,14 @@ class ZnodeCluster:
     def adopt(self) -> None:
         adopt(self.identity, PATIENT, self.bus)
 
-    def lead(self, until: Callable[[], bool], begin: Callable[[], Awaitable[None]]) -> None:
+    def lead(
+        self, until: Callable[[], bool], begin: Callable[[], Awaitable[None]], settings: Settings = PATIENT
+    ) -> None:
         """Run ``begin`` and a gateway, until something holds."""
 
         async def lead() -> None:
             await begin()
-            gateway = Gateway(self.identity, PATIENT, self.bus)
+            gateway = Gateway(self.identity, settings, self.bus)
             running = asyncio.create_task(gateway.run())
             async with asyncio.timeout(TIMEOUT_S):
                 while not until():

@@ -8,7 +8,7 @@ from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.frames import FrameConnection
-from brokers.gateways.zk.messages import CATALOGUE, IBP_3_9, LEADER_AND_ISR, STOP_REPLICA
+from brokers.gateways.zk.messages import BY_IBP, CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
 from brokers.gateways.zk.requests.pending import Batch, Pending
@@ -116,7 +116,7 @@ class Channel:
                 listener.host, listener.port, timeout_ms, self._settings.response_max_bytes
             )
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        version = IBP_3_9.of(request.api_key)
+        version = BY_IBP[self._settings.inter_broker_protocol_version].of(request.api_key)
         frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
         response = CATALOGUE.decode_response(request.api_key, version, await self._connection.ask(frame, timeout_ms))
         if response.correlation_id != self._correlation_id:

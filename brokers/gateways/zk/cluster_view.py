@@ -50,6 +50,8 @@ class ClusterView:
         self.removed: dict[str, TopicView] = {}
         # Partitions that brokers may know, although they are deleted: a term that begins finds them in ZooKeeper.
         self.former: dict[Place, LeaderAndIsr] = {}
+        # The versions of partitions' znodes, where brokers write them too.
+        self.versions: dict[Place, int] = {}
 
     def begin_with(self, image: Image) -> None:
         """Take in the cluster as it was last committed."""
@@ -105,6 +107,10 @@ class ClusterView:
     def partition(self, place: Place) -> LeaderAndIsr | None:
         topic = self.topics.get(place.topic)
         return topic.partitions.get(place.partition) if topic else None
+
+    def version(self, decision: LeaderAndIsr) -> int:
+        """Return the version of a partition's znode, which is the partition epoch that brokers use."""
+        return self.versions.get(Place(decision.topic, decision.partition), decision.partition_epoch)
 
     def topic_of_id(self, topic_id: str) -> TopicView | None:
         return next((topic for topic in self.topics.values() if topic.topic_id == topic_id), None)

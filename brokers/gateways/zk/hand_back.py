@@ -12,6 +12,7 @@ from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Set, Write
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
+from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import load, next_producer_id
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
@@ -56,9 +57,7 @@ def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
     if not gateways:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
-    mirror = Mirror()
-    for _ in load(session, mirror):
-        pass
+    mirror = _loaded(session, view)
     led = mirror.topics - set(mirror.strangers(view))
     if is_adopted and led and view.topics and not led & view.topics.keys():
         raise HandBackError("the bus and ZooKeeper have no topic in common: they belong to different clusters")
@@ -73,6 +72,18 @@ def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
     # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
     session.give_up()
     return True
+
+
+def _loaded(session: Session, view: ClusterView) -> Mirror:
+    """Note what ZooKeeper holds. What a leader wrote there itself, unheard, stays, because it acts on it."""
+    mirror = Mirror()
+    topics = list(load(session, mirror))
+    if all(one.state.isrflow_partition_epoch is None for topic in topics for one in topic.states.values()):
+        return mirror
+    shared = SharedMirror()
+    for topic in load(session, shared):
+        shared.held.update(shared.begin_with(view, topic))
+    return shared
 
 
 def last_writes(

@@ -9,7 +9,7 @@ all brokers everything.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -21,14 +21,17 @@ from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
-from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.former_topics import former_partitions
+from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.requests.building import Sender
 from brokers.gateways.zk.session import Session, ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
-from brokers.gateways.zk.stored import load, next_producer_id, stored_brokers
+from brokers.gateways.zk.shared_mirror import SharedMirror
+from brokers.gateways.zk.stored import StoredState, load, next_producer_id, stored_brokers
+from brokers.gateways.zk.written_isrs import WrittenIsrs
 from brokers.gateways.zk.znodes import BrokerZnode
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, TopicDecision
@@ -54,16 +57,22 @@ class Leadership:
         self._session = Session(
             identity.zookeeper, settings.zookeeper_session_timeout_ms, self._changed_elsewhere, self._lost_elsewhere
         )
-        self._mirror = Mirror()
+        # Where leaders write their ISRs themselves; None where they ask for them.
+        self._shared = SharedMirror() if settings.inter_broker_protocol_version in WRITING_IBPS else None
+        self._mirror = self._shared or Mirror()
         self._sender: Sender | None = None
         self._channels: dict[int, Channel] = {}
         self._sending: dict[int, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._present: dict[int, BrokerZnode] = {}
         self._published = asyncio.Event()
+        self._is_publishing = False
         self._changed = asyncio.Event()
         self._broker_writes = BrokerWrites(
             identity.gateways, engine, view, self._mirror, self._session, self._call, self._write
+        )
+        self._written_isrs = (
+            WrittenIsrs(engine, view, self._shared, self._session, self._call, self._write) if self._shared else None
         )
         self._admin_znodes = AdminZnodes(engine, self._session, self._call)
         # All producer ids below were handed out before the engine led these brokers.
@@ -88,11 +97,12 @@ class Leadership:
         here = self._identity.here
         listener = Listener(self._settings.inter_broker_listener_name, here.host, here.port)
         self._sender = Sender(self._identity.gateway, epoch, listener, self._settings.inter_broker_listener_name)
-        await self._call(self._load)
+        written = await self._call(self._load)
         await self._broker_writes.begin()
+        self._report(written)
         kept = self._mirror.topics - set(self._mirror.strangers(self._view))
         await self._write(sorted(kept | self._view.topics.keys()))
-        self._published.set()
+        self._go_on()
         self._sync_channels()
         self._begin(self._watch())
         logger.info("leads", controller_epoch=epoch)
@@ -109,6 +119,7 @@ class Leadership:
     async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
         """Let ``apply`` take ``events`` into the view, then make ZooKeeper and the brokers know them."""
         self._published.clear()
+        self._is_publishing = True
         apply()
         decisions = [decision for event in events for decision in event]
         try:
@@ -120,7 +131,8 @@ class Leadership:
             for channel in self._channels.values():
                 channel.tell(list(event))
         self._sync_channels()
-        self._published.set()
+        self._is_publishing = False
+        self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
             self._changed.set()
 
@@ -133,12 +145,37 @@ class Leadership:
     async def _call(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
         return await self._loop.run_in_executor(self._thread, partial(call, *given, **named))
 
-    def _load(self) -> None:
-        """Read what ZooKeeper holds of topics and producer ids."""
+    def _load(self) -> dict[Place, StoredState]:
+        """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there, unheard."""
         self._view.former = {}
+        written: dict[Place, StoredState] = {}
         for topic in load(self._session, self._mirror):
             self._view.former |= former_partitions(topic, self._view)
+            if self._shared is not None:
+                written |= self._shared.begin_with(self._view, topic)
         self.first_producer_id = next_producer_id(self._session)
+        return written
+
+    # ISRs that leaders wrote
+
+    def _report(self, written: Mapping[Place, StoredState]) -> None:
+        """Tell the engine what leaders wrote. Brokers hear of nothing until all of it is decided."""
+        if self._written_isrs is None or not written:
+            return
+        self._published.clear()
+        self._written_isrs.hold(written)
+        for place, stored in written.items():
+            self._begin(self._reported(self._written_isrs, place, stored))
+
+    async def _reported(self, written: WrittenIsrs, place: Place, stored: StoredState) -> None:
+        await written.report(place, stored)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Let brokers hear of what is decided, unless a leader wrote what is not decided yet."""
+        is_held = self._shared is not None and len(self._shared.held) > 0
+        if not is_held and not self._is_publishing:
+            self._published.set()
 
     # Brokers
 
@@ -175,6 +212,8 @@ class Leadership:
                 self._begin(self._broker_writes.ask_for(name))
             for topic in await self._broker_writes.changed_configs():
                 self._begin(self._broker_writes.alter_config(topic))
+            if self._written_isrs is not None:
+                self._report(await self._written_isrs.changed())
             asked = await self._call(asked_in, self._session, self._view, now_ms(), watch=True)
             for one in self._admin_znodes.news(asked):
                 self._begin(self._admin_znodes.carry_out(one))

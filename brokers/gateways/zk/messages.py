@@ -34,6 +34,9 @@ class Versions(NamedTuple):
 # Kafka's ControllerChannelManager has these versions.
 IBP_3_9 = Versions(leader_and_isr=7, update_metadata=8, stop_replica=4)
 IBP_2_6 = Versions(leader_and_isr=4, update_metadata=6, stop_replica=3)
+BY_IBP = {"3.9": IBP_3_9, "2.6": IBP_2_6}
+# With these, leaders write their ISRs into ZooKeeper.
+WRITING_IBPS = ("2.6",)
 
 # The requests that brokers and admins send, with the versions that are answered.
 SERVED: dict[int, tuple[int, int]] = {

@@ -20,10 +20,11 @@ class Create(NamedTuple):
 
 
 class Set(NamedTuple):
-    """Another text of a znode."""
+    """Another text of a znode, which must be at ``version``; -1 for any."""
 
     path: str
     data: bytes
+    version: int = -1
 
 
 class Delete(NamedTuple):
@@ -141,9 +142,7 @@ class Mirror:
         path = znodes.state_path(place)
         text = znodes.state_text(decision, controller_epoch)
         if version is None:
-            if not versions:
-                yield Create(f"{znodes.topic_path(place.topic)}/partitions", b"")
-            yield from (Create(path.rpartition("/")[0], b""), Create(path, text))
+            yield from self._first(place, text)
             version = 0
         if version > decision.partition_epoch:
             raise MirrorError(
@@ -153,3 +152,10 @@ class Mirror:
         for _ in range(decision.partition_epoch - version):
             yield Set(path, text)
         versions[place.partition] = decision.partition_epoch
+
+    def _first(self, place: Place, text: bytes) -> Iterator[Write]:
+        """Yield the writes that make a partition's znode, which is at version 0 then."""
+        path = znodes.state_path(place)
+        if not self._versions.get(place.topic):
+            yield Create(f"{znodes.topic_path(place.topic)}/partitions", b"")
+        yield from (Create(path.rpartition("/")[0], b""), Create(path, text))

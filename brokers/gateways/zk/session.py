@@ -142,7 +142,7 @@ class Session:
                 case Delete():
                     transaction.delete(one.path)
                 case _:
-                    transaction.set_data(one.path, one.data)
+                    transaction.set_data(one.path, one.data, version=one.version)
         self._committed(transaction)
 
     def _committed(self, transaction: Any) -> None:

@@ -1,6 +1,6 @@
 """The settings of a gateway to ZooKeeper-mode brokers: who it is, and its limits."""
 
-from typing import Any
+from typing import Any, Literal
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.given_settings import Bytes, Count, Millis, converted
@@ -31,6 +31,8 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     requests_waiting_bytes_max: Bytes = 268_435_456
     response_max_bytes: Bytes = 104_857_600
     inter_broker_listener_name: Text = "PLAINTEXT"
+    # As brokers have it. With 2.6 they write ISRs into ZooKeeper themselves, and topics have no ids for them.
+    inter_broker_protocol_version: Literal["3.9", "2.6"] = "3.9"
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import structlog
 
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.znodes import BrokerZnode, StateZnode, ZnodeError
@@ -38,14 +39,19 @@ def stored_topics(session: Session) -> Iterator[StoredTopic]:
             continue
         config = topic_config(session, name)
         states: dict[int, StoredState] = {}
-        for number in session.children(f"{path}/partitions"):
-            state_path = f"{path}/partitions/{number}/state"
-            found = session.read(state_path)
+        for child in session.children(f"{path}/partitions"):
+            number = znodes.number_in(f"{path}/partitions/{child}")
+            found = stored_state(session, Place(name, number))
             if found is not None:
-                states[znodes.number_in(f"{path}/partitions/{number}")] = StoredState(
-                    znodes.state_of(state_path, found[0]), found[1].version
-                )
+                states[number] = found
         yield StoredTopic(name, held[0], config, states)
+
+
+def stored_state(session: Session, place: Place) -> StoredState | None:
+    """Read who leads a partition; None if nobody ever did. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    path = znodes.state_path(place)
+    found = session.read(path)
+    return None if found is None else StoredState(znodes.state_of(path, found[0]), found[1].version)
 
 
 def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:

@@ -14,6 +14,7 @@ CONTROLLER, CONTROLLER_EPOCH = "/controller", "/controller_epoch"
 CLUSTER_ID = "/cluster/id"
 BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
+ISR_CHANGES = "/isr_change_notification"
 CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -29,7 +30,7 @@ PERSISTENT = (
     TOPIC_CONFIGS,
     CONFIG_CHANGES,
     DELETE_TOPICS,
-    "/isr_change_notification",
+    ISR_CHANGES,
     "/log_dir_event_notification",
 )
 # Kafka's LeaderRecoveryState, as in a partition's state.
@@ -79,6 +80,8 @@ class StateZnode(msgspec.Struct):
     controller_epoch: int
     isr: tuple[int, ...]
     leader_recovery_state: int = 0
+    # Of isrflow alone: the partition epoch that was decided. It is missing once a broker has written the znode.
+    isrflow_partition_epoch: int | None = None
 
 
 class _Cluster(msgspec.Struct):
@@ -210,8 +213,8 @@ def state_of(path: str, data: bytes) -> StateZnode:
     return read
 
 
-def state_text(decision: LeaderAndIsr, controller_epoch: int) -> bytes:
-    """Write the state of a partition."""
+def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool = False) -> bytes:
+    """Write the state of a partition; if it ``is_marked``, with the partition epoch that was decided."""
     values: dict[str, Any] = {
         "version": 1,
         "leader": decision.leader,
@@ -221,6 +224,8 @@ def state_text(decision: LeaderAndIsr, controller_epoch: int) -> bytes:
     }
     if decision.leader_recovery_state == "RECOVERING":
         values["leader_recovery_state"] = RECOVERING
+    if is_marked:
+        values["isrflow_partition_epoch"] = decision.partition_epoch
     return msgspec.json.encode(values)
 
 
@@ -265,7 +270,7 @@ def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:
     return {Place(one.topic, one.partition): one.replicas for one in read.partitions}
 
 
-def places_of(data: bytes) -> list[Place]:
-    """Read ``/admin/preferred_replica_election``. Raises ``ZnodeError``."""
-    read: _Places = _read(PREFERRED_REPLICA_ELECTION, data, _Places)
+def places_of(data: bytes, path: str = PREFERRED_REPLICA_ELECTION) -> list[Place]:
+    """Read a list of partitions: an election's, or a child of ``/isr_change_notification``. Raises ``ZnodeError``."""
+    read: _Places = _read(path, data, _Places)
     return [Place(one.topic, one.partition) for one in read.partitions]

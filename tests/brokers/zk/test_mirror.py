@@ -1,23 +1,27 @@
 """What ZooKeeper gets to hold: in which order, in which version, and what is left alone."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Create, Delete, Mirror, MirrorError, Set, Write
+from brokers.gateways.zk.shared_mirror import SharedMirror
+from brokers.gateways.zk.stored import StoredState, StoredTopic
 from state.decisions import AnyDecision
 from state.reason import Reason
-from tests.brokers.zk.decided import ID, OTHER_ID, led, topic
+from tests.brokers.zk.decided import ID, OTHER_ID, T0, led, topic
 
 
 class Held:
     """The znodes that writes lead to, with the version of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, mirror: Mirror | None = None) -> None:
         self.view = ClusterView()
-        self.mirror = Mirror()
+        self.mirror = mirror or Mirror()
         self.znodes: dict[str, tuple[bytes, int]] = {}
 
     def hear(self, *decisions: AnyDecision) -> list[Write]:
@@ -39,6 +43,7 @@ class Held:
                     assert parent in self.znodes or parent in (znodes.TOPICS, znodes.TOPIC_CONFIGS)
                     self.znodes[one.path] = (one.data, 0)
                 case Set():
+                    assert one.version in (-1, self.znodes[one.path][1])
                     self.znodes[one.path] = (one.data, self.znodes[one.path][1] + 1)
                 case Delete():
                     assert not [path for path in self.znodes if path.startswith(f"{one.path}/")]
@@ -127,3 +132,51 @@ def test_a_topic_that_a_broker_wrote_is_a_stranger_until_the_engine_decides() ->
     assert held.mirror.strangers(held.view) == []
     assert znodes.topic_of("", held.znodes["/brokers/topics/t"][0]).partitions == {0: (1, 2, 3)}
     assert held.version == 0
+
+
+def written_by_leader(held: Held, **fields: Any) -> StoredState:
+    """Write the state of the partition as its leader does, and return it as it is read then."""
+    path = "/brokers/topics/t/partitions/0/state"
+    state = {"leader": 1, "leader_epoch": 0, "controller_epoch": 7, "isr": [1, 2, 3]} | fields
+    held.make([Set(path, json.dumps(state).encode(), held.version)])
+    return StoredState(znodes.state_of(path, held.znodes[path][0]), held.version)
+
+
+def test_where_leaders_write_too_each_write_is_at_the_version_that_is_known() -> None:
+    mirror = SharedMirror()
+    held = Held(mirror)
+    held.hear(led(), topic())
+    assert (held.version, held.view.version(led())) == (0, 0)
+    # Decisions that were skipped need no write of their own.
+    held.hear(led(leader=2, leader_epoch=1, partition_epoch=1), led(leader=3, leader_epoch=2, partition_epoch=2))
+    assert (held.version, held.view.version(led(partition_epoch=2))) == (1, 1)
+    stored = written_by_leader(held, leader=3, leader_epoch=2, isr=[3])
+    assert mirror.is_news(T0, stored)
+    mirror.held.add(T0)
+    assert held.hear(led(leader=3, leader_epoch=2, partition_epoch=3, isr=(3,))) == []
+    mirror.agreed(held.view, T0, stored.version, 3)
+    mirror.held.clear()
+    assert (held.hear(), mirror.is_news(T0, stored), held.view.version(led(partition_epoch=3))) == ([], False, 2)
+    held.hear(led(leader=2, leader_epoch=3, partition_epoch=4))
+    assert held.version == 3
+
+
+def test_what_a_leader_wrote_is_told_from_what_the_gateway_wrote() -> None:
+    first = Held(SharedMirror())
+    first.hear(led(), topic())
+    texts = {path: data for path, (data, _) in first.znodes.items()}
+
+    def found(state: StoredState | None = None) -> dict[Place, StoredState]:
+        path = "/brokers/topics/t/partitions/0/state"
+        stored = state or StoredState(znodes.state_of(path, texts[path]), first.version)
+        mirror = SharedMirror()
+        mirror.found("t", texts["/brokers/topics/t"], {}, {0: stored.version})
+        first.view.apply(decided)
+        return mirror.begin_with(first.view, StoredTopic("t", texts["/brokers/topics/t"], {}, {0: stored}))
+
+    # The gateway wrote it, and must write again by itself.
+    decided = led(leader=2, leader_epoch=1, partition_epoch=1)
+    assert found() == {}
+    # The leader wrote it, and the engine knows that already, or does not know it yet.
+    assert found(written_by_leader(first, leader=2, leader_epoch=1, isr=[3, 2, 1])) == {}
+    assert found(state := written_by_leader(first, isr=[1])) == {T0: state}

@@ -126,7 +126,7 @@ class _Building:
             "Leader": decision.leader,
             "LeaderEpoch": decision.leader_epoch,
             "Isr": list(decision.isr),
-            "PartitionEpoch": decision.partition_epoch,
+            "PartitionEpoch": self._view.version(decision),
             "Replicas": list(decision.replicas),
             "AddingReplicas": list(decision.adding_replicas),
             "RemovingReplicas": list(decision.removing_replicas),
@@ -155,7 +155,7 @@ class _Building:
             "Leader": decision.leader,
             "LeaderEpoch": decision.leader_epoch,
             "Isr": list(decision.isr),
-            "ZkVersion": decision.partition_epoch,
+            "ZkVersion": self._view.version(decision),
             "Replicas": list(decision.replicas),
             "OfflineReplicas": [replica for replica in decision.replicas if not self._view.is_live(replica)],
         }

@@ -1,0 +1,105 @@
+"""An ISR that a leader wrote into ZooKeeper itself is a fact, from which the rules go on."""
+
+from typing import Any
+
+import pytest
+
+from state.decisions import LeaderAndIsr
+from state.reason import Reason
+from tests.support.world import World
+
+
+def led(**config: str) -> World:
+    """A world with one partition on brokers 1, 2 and 3, which 1 leads in epoch 0."""
+    world = World(1, 2, 3)
+    world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]}, config=config)
+    return world
+
+
+def write(world: World, *isr: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> str:
+    given = {"topic": "t", "partition": 0, "broker": isr[0], "isr": isr, "request_id": "q"}
+    world.publish("isr_written", **given | {"leader_epoch": leader_epoch, "partition_epoch": partition_epoch} | fields)
+    return world.error
+
+
+def test_a_written_isr_counts_in_the_same_leader_epoch() -> None:
+    world = led()
+    assert write(world, 1, 3) == "NONE"
+    held = world.one(LeaderAndIsr)
+    assert (held.leader, held.leader_epoch, held.partition_epoch, held.isr) == (1, 0, 1, (1, 3))
+    assert held.reason == Reason.ISR_SHRUNK
+    assert write(world, 1, 3, 2, partition_epoch=1) == "NONE"
+    assert world.one(LeaderAndIsr).reason == Reason.ISR_EXPANDED
+    assert write(world, 1, 2, 3, partition_epoch=2) == "NONE"
+    assert world.all(LeaderAndIsr) == []
+
+
+def test_a_leader_elected_meanwhile_from_outside_the_written_isr_does_not_lead() -> None:
+    world = led()
+    world.fence(1)
+    assert world.partition("t").leader == 2
+    # 1 shrank the ISR before it died, and only 3 has what it committed since.
+    assert write(world, 1, 3, partition_epoch=1) == "NONE"
+    held = world.one(LeaderAndIsr)
+    assert (held.leader, held.leader_epoch, held.isr, held.unclean) == (3, 2, (3,), False)
+
+
+def test_without_a_member_online_the_partition_waits_for_one() -> None:
+    world = led()
+    world.fence(1)
+    assert write(world, 1, partition_epoch=1) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.isr) == (-1, (1,))
+    world.join(1, incarnation="second")
+    assert world.partition("t").leader == 1
+
+
+def test_unclean_elections_may_look_outside_the_written_isr() -> None:
+    world = led(**{"unclean.leader.election.enable": "true"})
+    world.fence(1)
+    write(world, 1, partition_epoch=1)
+    assert (world.one(LeaderAndIsr).reason, world.partition("t").isr) == (Reason.UNCLEAN_ELECTION, (2,))
+
+
+def test_a_leader_hears_that_a_member_that_it_wrote_is_gone() -> None:
+    world = led()
+    world.fence(3)
+    held = world.partition("t")
+    assert (held.leader, held.leader_epoch, held.isr) == (1, 1, (1, 2))
+    # 1 added 3 in the epoch before.
+    assert write(world, 1, 3, partition_epoch=1) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.leader_epoch, held.isr) == (1, 2, (1,))
+
+
+@pytest.mark.parametrize(
+    ("isr", "fields", "error"),
+    [
+        ((1, 2), {"partition_epoch": 1}, "NOT_CONTROLLER"),
+        ((1, 2), {"leader_epoch": 1}, "NOT_CONTROLLER"),
+        ((1, 2, 2), {}, "INVALID_REQUEST"),
+        ((1, 2), {"broker": 3}, "INVALID_REQUEST"),
+        ((1, 2), {"topic_id": "another"}, "UNKNOWN_TOPIC_ID"),
+        ((1, 2), {"partition": 1}, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ],
+)
+def test_what_cannot_have_been_written_is_refused(isr: tuple[int, ...], fields: dict[str, Any], error: str) -> None:
+    world = led()
+    assert write(world, *isr, **fields) == error
+    assert world.partition("t").isr == (1, 2, 3)
+
+
+def test_a_report_from_another_state_is_refused_and_a_repeated_one_too() -> None:
+    world = led()
+    assert write(world, 1, 2) == "NONE"
+    assert write(world, 1, 2) == "INVALID_UPDATE_VERSION"
+
+
+def test_an_isr_that_a_reassignment_removed_meanwhile_changes_nothing() -> None:
+    world = World(1, 2, 3)
+    world.publish("create_topic", topic="t", assignment={"0": [1, 2]})
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=[2])
+    before = world.partition("t")
+    assert before.replicas == (2,)
+    assert write(world, 1, partition_epoch=before.partition_epoch) == "NONE"
+    assert world.partition("t").isr == (2,)
