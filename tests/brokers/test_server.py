@@ -18,6 +18,7 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import API_VERSIONS, api, api_versions
 from brokers.wire.server import Limits, Server, answering
 from tests.support.raw import RawClient
+from tests.support.waiting import TIMEOUT_S
 
 FIND = api(
     FindCoordinatorRequest, __import__("kafka.protocol.metadata").protocol.metadata.FindCoordinatorResponse, (0, 3)
@@ -48,7 +49,7 @@ def port() -> Iterator[int]:
     yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(10)
     asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
+    thread.join(TIMEOUT_S)
 
 
 def find(key: str) -> Any:
@@ -118,5 +119,5 @@ def test_connections_are_limited(port: int) -> None:
 
 
 def test_idle_connections_are_closed(port: int) -> None:
-    client = socket.create_connection(("127.0.0.1", port), timeout=10)
+    client = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
     assert client.recv(1) == b""

@@ -20,6 +20,7 @@ from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.lock_wait import while_locked
 from tests.support.bus_rows import execute
 from tests.support.lock_holder import Holder
+from tests.support.waiting import TIMEOUT_S
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
@@ -228,7 +229,7 @@ def test_a_later_thread_refuses_a_replaced_file(bus: EmbeddedBus) -> None:
 
     thread = threading.Thread(target=publish)
     thread.start()
-    thread.join(20)
+    thread.join(TIMEOUT_S)
     assert "another file took its place" in errors[0]
 
 
@@ -259,7 +260,7 @@ def _in_a_thread(call) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(20)
+    thread.join(TIMEOUT_S)
     if errors:
         raise errors[0]
 

@@ -16,7 +16,7 @@ from bus.retention import wal_bytes
 from conf.settings import Settings
 from streaming.retention import Retention
 from tests.support.bus_rows import execute, set_mark
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 TICK = b'{"kind":"tick","time_ms":1}'
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -115,7 +115,7 @@ def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
     thread.start()
     wait_until(lambda: count(bus, "events") == 5 + 7, "retention to be done")
     thread.stop()
-    thread.join(20)
+    thread.join(TIMEOUT_S)
 
 
 def retained(bus: EmbeddedBus, until: Callable[[], bool], **settings: int) -> None:
@@ -124,7 +124,7 @@ def retained(bus: EmbeddedBus, until: Callable[[], bool], **settings: int) -> No
     thread.start()
     wait_until(until, "retention to be done")
     thread.stop()
-    thread.join(20)
+    thread.join(TIMEOUT_S)
 
 
 def age(bus: EmbeddedBus, first: int, last: int, by_ms: int) -> None:
@@ -176,5 +176,5 @@ def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pyte
     assert again.wait(20)
     assert thread.is_alive()
     thread.stop()
-    thread.join(20)
+    thread.join(TIMEOUT_S)
     assert not thread.is_alive()

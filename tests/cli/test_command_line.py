@@ -11,6 +11,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from tests.cli.conftest import Isrflow
+from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()"]
 
@@ -33,7 +34,7 @@ def test_ctrl_c_ends_with_130(bus: EmbeddedBus) -> None:
         # The command has started and follows once it prints this.
         assert process.stdout.readline() == '{"late":1}\n'
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, said) == (130, "\nAborted!\n")
 
 
@@ -42,7 +43,9 @@ def test_a_group_imports_only_the_command_that_is_used(tmp_path: Path) -> None:
         "import sys; from cli import command; command(['cluster', 'down', '--help'], standalone_mode=False); "
         "assert 'cli.cluster.down' in sys.modules; assert 'cli.cluster.up' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=20, env=dict(os.environ))
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, timeout=TIMEOUT_S, env=dict(os.environ)
+    )
 
 
 def test_an_option_overrides_the_environment(

@@ -15,6 +15,7 @@ from bus.interface import Decided
 from cli import decisions
 from tests.cli.conftest import Isrflow
 from tests.support.recorded_bus import RecordedBus
+from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "decisions"]
 
@@ -63,7 +64,7 @@ def test_follow_continues_with_new_decisions(bus: EmbeddedBus) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         time.sleep(0.5)
         bus.commit(1, 7, [Decided(7, 0, b'{"late":1}')], [])
-        out, _ = process.communicate(timeout=10)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, out) == (0, b'{"late":1}\n')
 
 
@@ -76,7 +77,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(bus: EmbeddedBus) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=TIMEOUT_S) == 0
 
 
 def test_the_last_decisions_are_found_far_from_the_end(

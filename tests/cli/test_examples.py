@@ -15,6 +15,7 @@ from bus.embedded import EmbeddedBus
 from cli import COMMANDS, command
 from tests.cli.conftest import Isrflow
 from tests.cli.worked_cluster import started
+from tests.support.waiting import TIMEOUT_S
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -120,4 +121,4 @@ def test_help_is_fast_and_leaves_spark_alone() -> None:
         "slow = {'pyspark', 'pyarrow', 'pandas', 'prometheus_client', 'rich', 'kafka'} & set(sys.modules); "
         "assert not slow, slow"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=10)
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=TIMEOUT_S)

@@ -16,6 +16,7 @@ from bus.interface import MAX_EVENT_BYTES, Decided
 from cli.event_lines import with_time
 from cli.publish import EVENTS_PER_TRANSACTION, publish_lines
 from tests.cli.conftest import Isrflow
+from tests.support.waiting import TIMEOUT_S
 
 
 def published(path: str = "data/bus.db") -> list[bytes]:
@@ -164,7 +165,7 @@ def test_a_pipe_is_published_as_it_arrives(tmp_path: Path) -> None:
             while bus.last_seq() < 2 * count and time.monotonic() < deadline:
                 time.sleep(0.01)
             assert bus.last_seq() == 2 * count
-        out, _ = process.communicate(timeout=10)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
     assert out == b"4\n"
 
 

@@ -15,10 +15,10 @@ from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF
 from isrflow.client import BEGINNING
 from tests.support.decided_bus import DecidedBus
+from tests.support.waiting import TIMEOUT_S
 
 REGISTER = {"kind": "broker_register", "broker": 1, "incarnation": "a"}
 CREATE = {"kind": "create_topic", "topic": "t", "partitions": 2, "replication_factor": 1}
-WAIT_S = 20.0
 
 
 def heartbeat(epoch: int) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_a_program_registers_a_broker_and_reads_what_is_decided(decided_url: str
         assert bus.publish(heartbeat(registered["broker_epoch"]))
         created = bus.ask({**CREATE, "request_id": 7})
         assert (created["request_id"], created["error"]) == (7, "NONE")
-        led = list(itertools.islice(bus.decisions(kinds=["leader_and_isr"], wait_s=WAIT_S), 2))
+        led = list(itertools.islice(bus.decisions(kinds=["leader_and_isr"], wait_s=TIMEOUT_S), 2))
         assert [(one["partition"], one["leader"]) for one in led] == [(0, 1), (1, 1)]
         assert [one["kind"] for one in bus.decisions_on(created["seq"])][-1] == "answer"
         after = (led[-1]["seq"], led[-1]["index"])

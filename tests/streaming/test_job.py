@@ -23,6 +23,7 @@ from streaming.job import Job, run
 from streaming.job_errors import JobError, SupersededError
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
+from tests.support.waiting import TIMEOUT_S
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def ticker(bus: EmbeddedBus, claim: Claim) -> Iterator[Ticker]:
     ticker.start()
     yield ticker
     ticker.stop()
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
 
 
 def test_a_dead_ticker_stops_the_job(
@@ -124,13 +125,13 @@ def test_a_dead_ticker_stops_the_job(
     check_parts(bus, claim, ticker, Running())
     with monkeypatch.context() as patched:
         patched.setattr(bus, "claimed_epoch", timed_out)
-        ticker.join(10)
+        ticker.join(TIMEOUT_S)
     with pytest.raises(JobError, match="ticks cannot be published: no answer"):
         check_parts(bus, claim, ticker, Running())
 
 
 def test_a_ticker_that_ended_for_another_job_does_not_hide_that(bus: EmbeddedBus, claim: Claim, ticker: Ticker) -> None:
     bus.claim("other", {}, 2)
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
     with pytest.raises(SupersededError, match="epoch 2"):
         check_parts(bus, claim, ticker, Running())

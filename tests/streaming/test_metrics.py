@@ -8,14 +8,14 @@ import pytest
 
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.spark
 
 
 def status(url: str) -> int:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -15,7 +15,7 @@ from streaming import past_process
 from streaming.past_process import PastProcess
 from tests.support.decided_bus import DecidedBus
 from tests.support.engine import encoded
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 @pytest.fixture
@@ -59,13 +59,12 @@ def test_a_slow_answer_ends_the_process_and_the_next_question_starts_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(past_process, "ANSWER_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(past_process, "ANSWER_TIMEOUT_S", 0.2)
     program = tmp_path / "program.py"
     program.write_text("import sys; sys.stdin.read()")
     past = PastProcess("bus", (sys.executable, str(program)))
     with pytest.raises(PastError, match="took longer than"):
         past.at(5)
-    monkeypatch.setattr(past_process, "ANSWER_TIMEOUT_S", 20)
+    monkeypatch.setattr(past_process, "ANSWER_TIMEOUT_S", TIMEOUT_S)
     program.write_text("import sys\nfor line in sys.stdin: print('+1', flush=True)")
     assert [past.at(5), past.at(6)] == [b"1", b"1"]
     past.close()
@@ -87,5 +86,5 @@ def test_closing_does_not_wait_for_an_answer() -> None:
     asking.start()
     wait_until(lambda: never.is_running, "the process")
     never.close()
-    asking.join(10)
+    asking.join(TIMEOUT_S)
     assert len(failed) == 1

@@ -17,7 +17,7 @@ from streaming.engine_clock import EngineClock
 from streaming.ticker import Ticker
 from tests.support.engine import encoded
 from tests.support.lock_holder import Holder
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 BUSY_MS, IDLE_MS = 10, 300_000
 HOUR_MS = 3_600_000
@@ -42,7 +42,7 @@ def ticks(bus: EmbeddedBus) -> list[Tick]:
 
 def stop(ticker: Ticker) -> None:
     ticker.stop()
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
     assert not ticker.is_alive()
 
 
@@ -73,7 +73,7 @@ def test_the_ticker_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
     bus.claim("other", {}, 2)
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
     assert not ticker.is_alive()
     assert ticker.error is None
 
@@ -139,7 +139,7 @@ def test_the_tickers_error_is_what_ended_it(bus: EmbeddedBus, monkeypatch: pytes
     monkeypatch.setattr(bus, "offsets_came", timed_out)
     ticker = ticker_of(bus)
     ticker.start()
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
     assert isinstance(ticker.error, TimeoutError)
 
 
@@ -156,6 +156,6 @@ def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatc
         holder.let_go()
         wait_until(lambda: len(ticks(bus)) > 1, "two ticks")
     ticker.stop()
-    ticker.join(10)
+    ticker.join(TIMEOUT_S)
     assert ticker.error is None
     bus.close()

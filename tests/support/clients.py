@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import confluent_kafka
 import kafka
 
+from tests.support.waiting import TIMEOUT_S
+
 
 class Read(NamedTuple):
     """A record as a consumer read it."""
@@ -71,7 +73,7 @@ class KafkaPythonSender:
 
     def finish(self, timeout_s: float) -> None:
         self._producer.flush(timeout_s)
-        self._producer.close(timeout=10)
+        self._producer.close(timeout=TIMEOUT_S)
 
 
 SENDERS = {"confluent-kafka": ConfluentSender, "kafka-python": KafkaPythonSender}

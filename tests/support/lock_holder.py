@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.waiting import TIMEOUT_S
+
 HOLD = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -27,4 +29,4 @@ class Holder:
         assert self._process.stdout.readline() == "held\n"
 
     def let_go(self) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=TIMEOUT_S)

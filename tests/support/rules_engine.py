@@ -21,6 +21,7 @@ from state.cluster import MappedTopics, State
 from state.codec import encode_cluster, encode_topics
 from state.events import Tick
 from state.policy import policy_of
+from tests.support.waiting import TIMEOUT_S
 
 POLL_S = 0.02
 TICK_MS_BUSY = 100
@@ -50,7 +51,7 @@ class RulesEngine:
         """Stop deciding; undecided events stay on the bus for the next engine."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(10)
+            self._thread.join(TIMEOUT_S)
             assert not self._thread.is_alive()
         if self.error is not None:
             raise self.error

@@ -23,9 +23,9 @@ from state.decisions import AnyDecision, decode
 from tests.brokers.kraft import storages
 from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
+from tests.support.waiting import TIMEOUT_S
 
 ALL = 10_000
-WAIT_S = 30
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 12, ALL])
@@ -132,7 +132,7 @@ class BusyDisk:
     def _wait(self, descriptor: int) -> None:
         self.waits += 1
         self.is_waited_for.set()
-        assert self.ready.wait(WAIT_S), "the event loop stands still while the disk is waited for"
+        assert self.ready.wait(TIMEOUT_S), "the event loop stands still while the disk is waited for"
         self._sync(descriptor)
 
 
@@ -162,12 +162,12 @@ def test_the_loop_continues_while_the_disk_is_busy_and_one_wait_then_covers_all(
         feed = DecisionFeed(decided.bus, storage, heard, Settings(), ReadWatch(60))
         task = asyncio.create_task(feed.run())
         # The loop itself waits for nothing, so it comes to the next lines while the first chunk is written.
-        await asyncio.to_thread(disk.is_waited_for.wait, WAIT_S)
+        await asyncio.to_thread(disk.is_waited_for.wait, TIMEOUT_S)
         for _ in range(3):
-            assert await asyncio.to_thread(prepared.acquire, timeout=WAIT_S), "the next chunks are read meanwhile"
+            assert await asyncio.to_thread(prepared.acquire, timeout=TIMEOUT_S), "the next chunks are read meanwhile"
         assert (storage.end_offset, storage.read(0, 1_000), ends) == (0, b"", []), "nobody reads what is not on disk"
         disk.ready.set()
-        await asyncio.wait_for(feed.caught_up.wait(), WAIT_S)
+        await asyncio.wait_for(feed.caught_up.wait(), TIMEOUT_S)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -20,8 +20,8 @@ from state.events import ReplicaReport
 from state.registration import Listener
 from tests.brokers.zk.decided import SENDER, broker, led, topic
 from tests.brokers.zk.door import Door
+from tests.support.waiting import TIMEOUT_S
 
-TIMEOUT_S = 60
 SETTINGS = Settings(retry_backoff_ms=10, controller_socket_timeout_ms=30_000)
 
 

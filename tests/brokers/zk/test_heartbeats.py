@@ -13,8 +13,7 @@ from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from state.event_text import decode
 from state.events import GatewayHeartbeat
-
-TIMEOUT_S = 60
+from tests.support.waiting import TIMEOUT_S
 
 
 def test_lateness_that_a_full_queue_refused_is_told_by_the_next_heartbeat(tmp_path: Path) -> None:

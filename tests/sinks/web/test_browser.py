@@ -15,7 +15,6 @@ from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, m
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-WAIT_S = 20
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def shows(window: Browser, selector: str, text: str) -> None:
-    wait_until(lambda: text in window.text(selector), f"{text!r} in {selector}", WAIT_S)
+    wait_until(lambda: text in window.text(selector), f"{text!r} in {selector}")
 
 
 def opened(window: Browser, served: Served) -> None:
@@ -52,7 +51,7 @@ def test_the_page_shows_the_cluster_and_follows_it(window: Browser, served: Serv
     shows(window, "#decisions", "because a replica was fenced")
     served.batch(partition(0, leader=2, isr=(2,)), partition(1), partition(2))
     shows(window, "#rows", "under-replicated")
-    wait_until(lambda: "orders-1" not in window.text("#rows"), "two partitions to recover", WAIT_S)
+    wait_until(lambda: "orders-1" not in window.text("#rows"), "two partitions to recover")
     served.batch(*(partition(number) for number in range(3)))
     shows(window, "#risk", "No partition is at risk")
     assert window.complaints() == []
@@ -72,7 +71,7 @@ def test_everything_is_reached_by_keyboard(window: Browser, served: Served) -> N
     shows(window, "#detail-title", "orders-2")
     shows(window, "#detail", "Event 1 created orders-2.")
     window.press(ESCAPE)
-    wait_until(lambda: not window.run("return document.querySelector('#detail').open"), "the end of the detail", WAIT_S)
+    wait_until(lambda: not window.run("return document.querySelector('#detail').open"), "the end of the detail")
     window.run("document.querySelector('#rows button').focus()")
     window.press(DOWN, ENTER)
     shows(window, "#detail-title", "orders-1")
@@ -82,7 +81,7 @@ def test_everything_is_reached_by_keyboard(window: Browser, served: Served) -> N
     shows(window, "#past", "as it was")
     shows(window, "#rows", "offline")
     window.press("l")
-    wait_until(lambda: window.run("return document.querySelector('#past').hidden"), "now", WAIT_S)
+    wait_until(lambda: window.run("return document.querySelector('#past').hidden"), "now")
     shows(window, "#rows", "orders-2")
 
 

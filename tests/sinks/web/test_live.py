@@ -18,6 +18,7 @@ from state.partition import Topic
 from state.slices import Slice, slices_of
 from tests.sinks.sample import decision
 from tests.sinks.web.test_partitions import partition, topic
+from tests.support.waiting import TIMEOUT_S
 
 BROKERS = {number: Broker(number, number, "i", BrokerState.active, None, (), (), 0) for number in (1, 2, 3)}
 
@@ -174,5 +175,5 @@ def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene) -> No
     scene.bus.commit(0, 1, [], [Page(0, 0, b"\x00")])
     scene.live.start()
     scene.live.stop()
-    scene.live.join(10)
+    scene.live.join(TIMEOUT_S)
     assert not scene.live.is_alive()

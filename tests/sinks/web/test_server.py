@@ -15,7 +15,7 @@ from sinks.metrics import Metrics, MetricsError
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from tests.sinks.sample import sample
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def served() -> Iterator[int]:
 
 
 def get(port: int, path: str, method: str = "GET") -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
