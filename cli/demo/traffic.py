@@ -16,11 +16,14 @@ INTERVAL_S = 0.01
 FLUSH_TIMEOUT_S = 30.0
 READ_TIMEOUT_S = 30.0
 JOIN_TIMEOUT_S = 10.0
+# As the client reports it.
+UNKNOWN_OFFSET = -1
 
 
 class Acked(NamedTuple):
     """An acknowledged record: its offset, its number, when it was acknowledged, and how long that took."""
 
+    # UNKNOWN_OFFSET if the record was sent twice and the broker answered that it had it already.
     offset: int
     number: int
     at_s: float
@@ -156,10 +159,10 @@ def _is_behind(consumer: Any, ends: dict[int, int], partitions: Sequence[Any]) -
 
 
 def account(acked: dict[int, list[Acked]], read: dict[int, list[tuple[int, int]]]) -> Account:
-    """Compare acknowledged records with those read: each must appear once, in order, at its offset."""
+    """Compare acknowledged records with those read: each must appear once, in order, at its offset if that is known."""
     lost = duplicates = out_of_order = 0
     for partition, records in acked.items():
-        found = set(read[partition])
+        found = {*read[partition], *((UNKNOWN_OFFSET, number) for _, number in read[partition])}
         lost += sum((one.offset, one.number) not in found for one in records)
         numbers = [number for _, number in read[partition]]
         duplicates += sum(often - 1 for often in Counter(numbers).values())

@@ -17,7 +17,7 @@ from cli.demo.kafka_story import KafkaStory
 from cli.demo.mock_story import MockStory
 from cli.demo.screen import draw
 from cli.demo.story import FAIL_OVER, TOPIC, Story
-from cli.demo.traffic import Account, Acked, Writer, account
+from cli.demo.traffic import UNKNOWN_OFFSET, Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
 from tests.support.rooms import ROOMS
 from tests.support.wheel import build_wheel, install_wheel
@@ -46,6 +46,12 @@ def test_acknowledged_records_must_be_read_once_at_their_offsets(
     made = account(acked((0, 10), (1, 11)), {0: read})
     assert made == expected
     assert made.is_clean == (expected.lost == expected.duplicates == expected.out_of_order == 0)
+
+
+def test_a_record_of_unknown_offset_must_be_read_somewhere() -> None:
+    made = acked((0, 10), (UNKNOWN_OFFSET, 11))
+    assert account(made, {0: [(0, 10), (1, 11)]}).is_clean
+    assert account(made, {0: [(0, 10), (1, 12)]}).lost == 1
 
 
 def processes_of(directory: str) -> list[psutil.Process]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
-from tests.support.clients import SENDERS, Sender, read_all
+from tests.support.clients import SENDERS, Sender, lost_records, read_all
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 PARTITIONS = 6
@@ -181,11 +181,9 @@ class Traffic:
 
     def _check_what_is_there(self) -> None:
         read = read_all(self._bootstrap, self._topic, PARTITIONS)
-        places = {record.value: (record.partition, record.offset) for record in read}
-        assert len(places) == len(read), "a record is there twice"
+        assert len({record.value for record in read}) == len(read), "a record is there twice"
         for sender in self.senders.values():
-            lost = {value: place for value, place in sender.acknowledged.items() if places.get(value) != place}
-            assert lost == {}
+            assert lost_records(sender.acknowledged, read) == {}
         for name in self.senders:
             for partition in range(PARTITIONS):
                 values = [record.value.decode() for record in read if record.partition == partition]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import confluent_kafka
@@ -19,10 +19,17 @@ class Read(NamedTuple):
     value: bytes
 
 
-class Sender(Protocol):
-    """A producer with acks=all; ``acknowledged`` maps each acknowledged value to its (partition, offset)."""
+# Partition and offset.
+Place = tuple[int, int]
+# A producer does not know the offset of a record that it sent twice, if the broker answers that it has it already
+# (DUPLICATE_SEQUENCE_NUMBER).
+UNKNOWN_OFFSET = -1
 
-    acknowledged: dict[bytes, tuple[int, int]]
+
+class Sender(Protocol):
+    """A producer with acks=all; ``acknowledged`` maps each acknowledged value to its place."""
+
+    acknowledged: dict[bytes, Place]
     failed: list[str]
 
     def send(self, topic: str, partition: int, value: bytes) -> None: ...
@@ -34,7 +41,7 @@ class ConfluentSender:
     """librdkafka's producer."""
 
     def __init__(self, bootstrap: str, **config: Any) -> None:
-        self.acknowledged: dict[bytes, tuple[int, int]] = {}
+        self.acknowledged: dict[bytes, Place] = {}
         self.failed: list[str] = []
         settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5}
         self._producer = confluent_kafka.Producer({**settings, "log_level": 0, **config})
@@ -47,7 +54,8 @@ class ConfluentSender:
         if error is not None:
             self.failed.append(str(error))
         else:
-            self.acknowledged[message.value()] = (message.partition(), message.offset())
+            offset = UNKNOWN_OFFSET if message.offset() is None else message.offset()
+            self.acknowledged[message.value()] = (message.partition(), offset)
 
     def finish(self, timeout_s: float) -> None:
         assert self._producer.flush(timeout_s) == 0
@@ -57,7 +65,7 @@ class KafkaPythonSender:
     """kafka-python's producer with its defaults: idempotent, acks=all."""
 
     def __init__(self, bootstrap: str, **config: Any) -> None:
-        self.acknowledged: dict[bytes, tuple[int, int]] = {}
+        self.acknowledged: dict[bytes, Place] = {}
         self.failed: list[str] = []
         self._lock = threading.Lock()
         self._producer = kafka.KafkaProducer(bootstrap_servers=bootstrap.split(","), linger_ms=5, **config)
@@ -77,6 +85,17 @@ class KafkaPythonSender:
 
 
 SENDERS = {"confluent-kafka": ConfluentSender, "kafka-python": KafkaPythonSender}
+
+
+def lost_records(acknowledged: Mapping[bytes, Place], read: Iterable[Read]) -> dict[bytes, Place]:
+    """Return the acknowledged records that are not in their places."""
+    places: set[tuple[bytes, Place]] = set()
+    for record in read:
+        places |= {
+            (record.value, (record.partition, record.offset)),
+            (record.value, (record.partition, UNKNOWN_OFFSET)),
+        }
+    return {value: place for value, place in acknowledged.items() if (value, place) not in places}
 
 
 def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60) -> list[Read]:
