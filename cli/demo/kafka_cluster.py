@@ -1,4 +1,4 @@
-"""A demo cluster of real Kafka: an engine, two gateways, and the brokers that follow them."""
+"""A demo cluster of real Kafka: an engine, two gateways, and brokers, perhaps in ZooKeeper mode."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,25 @@ HEAP = "384m"
 TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=false")
 
 
+def jar_sets(*, zookeeper: bool) -> tuple[str, str]:
+    """Return the names of the jars of the brokers and of Kafka's tools."""
+    return ("zookeeper-broker", "zookeeper-tools") if zookeeper else ("kafka-broker", "kafka-tools")
+
+
 class KafkaDemoCluster(DemoCluster):
     """An engine, two gateways and real Kafka brokers, with Kafka's own tools to administer them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, zookeeper: bool = False) -> None:
         bus = directory / "bus.db"
         super().__init__(directory, bus)
+        self.in_zookeeper = zookeeper
         self._led = LedCluster.create(
-            directory / "kafka", bus, brokers=len(BROKERS), engine_settings=self.engine_settings(TIMES), heap=HEAP
+            directory / "kafka",
+            bus,
+            brokers=len(BROKERS),
+            engine_settings=self.engine_settings(TIMES),
+            zookeeper=zookeeper,
+            heap=HEAP,
         )
 
     def start_engine(self) -> None:
@@ -34,6 +45,9 @@ class KafkaDemoCluster(DemoCluster):
 
     def start(self) -> None:
         self.start_engine()
+        if self._led.zookeeper is not None:
+            self.start_service(self._led.zookeeper)
+            self._led.zookeeper.wait_until_started()
         for gateway in self._led.gateways.values():
             self.start_service(gateway)
         self._led.kafka.format()
@@ -76,4 +90,5 @@ class KafkaDemoCluster(DemoCluster):
             raise DemoError(f"broker {broker} did not stop within {timeout_s:.0f} s after SIGTERM")
 
     def _tool(self, name: str, *arguments: str) -> None:
-        run_tool(name, ",".join(self.bootstrap_servers()), arguments)
+        _, tools = jar_sets(zookeeper=self.in_zookeeper)
+        run_tool(name, ",".join(self.bootstrap_servers()), arguments, tools)

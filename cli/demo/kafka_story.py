@@ -2,6 +2,7 @@
 
 import time
 
+from brokers.launch.kafka.properties import ZOOKEEPER_SESSION_MS
 from cli.demo.kafka_cluster import KafkaDemoCluster
 from cli.demo.story import (
     CALM_S,
@@ -16,17 +17,18 @@ from cli.demo.story import (
 )
 from cli.demo.traffic import Writer
 from cli.demo.watch import Watch
-from conf.jars import KAFKA_VERSION
+from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
 
 MOVED_PARTITION = 1
 STOPPED_PARTITION = 2
+STARTED = "start the engine, two gateways and three brokers of Kafka"
 
 
 class KafkaStory(Story):
     """Real brokers, led by the engine through a gateway, lose a leader, move replicas and stop."""
 
     steps = (
-        f"start the engine, two gateways and three brokers of Kafka {KAFKA_VERSION}",
+        f"{STARTED} {KAFKA_VERSION}",
         f"kafka-topics creates {TOPIC}: {CREATED}",
         *FAIL_OVER,
         f"kafka-reassign-partitions takes {TOPIC}-{MOVED_PARTITION} off its first broker",
@@ -100,3 +102,10 @@ class KafkaStory(Story):
         waited_s = writer.longest_wait_s(STOPPED_PARTITION, began_s)
         self.over(f"broker {broker} handed over and ended in {took_s:.1f} s; records waited {waited_s:.1f} s at most")
         return waited_s
+
+
+class ZookeeperStory(KafkaStory):
+    """The same with brokers in ZooKeeper mode, which obey the gateway's requests."""
+
+    steps = (f"{STARTED} {ZOOKEEPER_KAFKA_VERSION}, and their ZooKeeper", *KafkaStory.steps[1:])
+    detection = f"detected by the end of its session with ZooKeeper ({ZOOKEEPER_SESSION_MS / 1000:g} s)"

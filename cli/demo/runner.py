@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -18,8 +18,8 @@ from brokers.launch.service import ServiceError
 from cli.demo import screen
 from cli.demo.cluster import HOST, DemoCluster
 from cli.demo.errors import DemoError
-from cli.demo.kafka_cluster import KafkaDemoCluster
-from cli.demo.kafka_story import KafkaStory
+from cli.demo.kafka_cluster import KafkaDemoCluster, jar_sets
+from cli.demo.kafka_story import KafkaStory, ZookeeperStory
 from cli.demo.mock_cluster import MockDemoCluster
 from cli.demo.mock_story import MockStory
 from cli.demo.story import TOPIC, Result, Story
@@ -30,15 +30,15 @@ from conf.jars import fetch, missing
 CHECK_INTERVAL_S = 0.5
 
 
-def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
+def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
     """Run the demo. Raises ``Refused`` if a record was lost, ``Unreachable`` if the demo could not finish."""
     if kafka:
-        _fetch()
+        _fetch(jar_sets(zookeeper=zookeeper))
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
     click.echo(f"Working in {directory}; it is deleted if the demo succeeds.")
     wanted = False
-    cluster, story = _kafka(directory) if kafka else _mock(directory)
+    cluster, story = _kafka(directory, zookeeper) if kafka else _mock(directory)
     click.echo(story.opening)
     click.echo(f"Watch it live at http://{HOST}:{cluster.metrics_port}/")
     try:
@@ -66,13 +66,14 @@ def _mock(directory: Path) -> tuple[DemoCluster, Story]:
     return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check))
 
 
-def _kafka(directory: Path) -> tuple[DemoCluster, Story]:
-    cluster = KafkaDemoCluster(directory)
-    return cluster, KafkaStory(cluster, Watch(cluster.bus, TOPIC, cluster.check))
+def _kafka(directory: Path, zookeeper: bool) -> tuple[DemoCluster, Story]:
+    cluster = KafkaDemoCluster(directory, zookeeper=zookeeper)
+    story = ZookeeperStory if zookeeper else KafkaStory
+    return cluster, story(cluster, Watch(cluster.bus, TOPIC, cluster.check))
 
 
-def _fetch() -> None:
-    for name in ("kafka-broker", "kafka-tools"):
+def _fetch(names: Sequence[str]) -> None:
+    for name in names:
         if gone := missing(name):
             click.echo(f"Fetching {len(gone)} jars of {name}, once.")
             fetch(name)

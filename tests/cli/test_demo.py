@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bus.embedded import EmbeddedBus
 from cli.demo.cluster import DemoCluster
-from cli.demo.kafka_story import KafkaStory
+from cli.demo.kafka_story import KafkaStory, ZookeeperStory
 from cli.demo.mock_story import MockStory
 from cli.demo.screen import draw
 from cli.demo.story import FAIL_OVER, TOPIC, Story
@@ -68,7 +68,7 @@ def directory_in(line: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("kind", [MockStory, KafkaStory])
+@pytest.mark.parametrize("kind", [MockStory, KafkaStory, ZookeeperStory])
 def test_a_story_prints_its_next_step(kind: type[Story]) -> None:
     assert kind.steps[2:7] == FAIL_OVER
     assert len(set(kind.steps)) == len(kind.steps)
@@ -76,7 +76,7 @@ def test_a_story_prints_its_next_step(kind: type[Story]) -> None:
     assert "session" in kind.detection
 
 
-@pytest.mark.parametrize("kind", [MockStory, KafkaStory])
+@pytest.mark.parametrize("kind", [MockStory, KafkaStory, ZookeeperStory])
 def test_the_screen_shows_the_story_so_far(kind: type[Story], tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     watch = Watch(bus, TOPIC, lambda: None)

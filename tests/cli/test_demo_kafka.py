@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.kafka_cluster import KafkaDemoCluster
-from cli.demo.kafka_story import KafkaStory
+from cli.cluster.led_cluster import ZOOKEEPER_ENGINE_SETTINGS
+from cli.demo.kafka_cluster import TIMES, KafkaDemoCluster, jar_sets
+from cli.demo.kafka_story import KafkaStory, ZookeeperStory
 from cli.demo.story import TOPIC
 from cli.demo.watch import Watch
 from conf.jars import fetch
@@ -19,12 +20,14 @@ pytestmark = pytest.mark.cluster
 class Cluster(KafkaDemoCluster):
     """A demo cluster decided by the rules without Spark: the same story in less time."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, *, zookeeper: bool) -> None:
+        super().__init__(directory, zookeeper=zookeeper)
         self.engine = RulesEngine()
 
     def start_engine(self) -> None:
-        self.engine.start(self.bus.path, broker_connection_lost_grace_ms=0, auto_leader_rebalance_enable=False)
+        listed = (*TIMES, *(ZOOKEEPER_ENGINE_SETTINGS if self.in_zookeeper else ()))
+        settings = dict(one.split("=") for one in listed)
+        self.engine.start(self.bus.path, **{name.replace(".", "_"): value for name, value in settings.items()})
 
     def wait_for_engine(self) -> None:
         wait_until(lambda: self.bus.decided_seq() > 0, "the rules to decide", 20.0)
@@ -34,11 +37,11 @@ class Cluster(KafkaDemoCluster):
         self.engine.stop()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    for name in ("kafka-broker", "kafka-tools"):
+@pytest.fixture(params=[False, True], ids=["metadata log", "ZooKeeper"])
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    for name in jar_sets(zookeeper=request.param):
         fetch(name)
-    cluster = Cluster(tmp_path)
+    cluster = Cluster(tmp_path, zookeeper=request.param)
     yield cluster
     cluster.stop()
     cluster.bus.close()
@@ -46,7 +49,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
     watch = Watch(cluster.bus, TOPIC, cluster.check)
-    story = KafkaStory(cluster, watch)
+    story = (ZookeeperStory if cluster.in_zookeeper else KafkaStory)(cluster, watch)
     try:
         result = story.tell()
     finally:
@@ -56,4 +59,6 @@ def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
     assert result.account.read_back >= result.account.acknowledged > 600
     assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped cleanly"]
     running = {service.name for service in cluster.services if service.state == "running"}
-    assert len(running) == 4, "two gateways, and all brokers except the one that was stopped"
+    others = {"zookeeper"} if cluster.in_zookeeper else set()
+    assert len(running - others) == 4, "two gateways, and all brokers except the one that was stopped"
+    assert others <= running
