@@ -1,6 +1,7 @@
 """One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
 
 import asyncio
+from collections.abc import Iterable
 
 import structlog
 
@@ -16,7 +17,7 @@ from brokers.gateways.zk.settings import Settings
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from bus.clock import now_ms
-from state.decisions import AnyDecision, BrokerDecision
+from state.decisions import AnyDecision, BrokerDecision, StopReplica
 from state.events import ReplicaReport
 
 logger = structlog.get_logger()
@@ -58,9 +59,9 @@ class Channel:
         self._pending.tell(self.broker.broker, decisions, self._view)
         self._wake.set()
 
-    def tell_all(self) -> None:
-        """Tell the broker everything."""
-        self._pending.tell_all(self._view, self.broker.broker)
+    def tell_all(self, orders: Iterable[StopReplica] = ()) -> None:
+        """Tell the broker everything, and which of its replicas the newest events stop."""
+        self._pending.tell_all(self._view, self.broker.broker, orders)
         self._wake.set()
 
     async def run(self) -> None:

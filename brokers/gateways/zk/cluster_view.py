@@ -104,6 +104,11 @@ class ClusterView:
         held = self.brokers.get(broker)
         return held is not None and held.state in _LIVE
 
+    def is_online(self, broker: int) -> bool:
+        """Say whether a broker's replicas count: not while it shuts down."""
+        held = self.brokers.get(broker)
+        return held is not None and held.state == "active"
+
     def partition(self, place: Place) -> LeaderAndIsr | None:
         topic = self.topics.get(place.topic)
         return topic.partitions.get(place.partition) if topic else None

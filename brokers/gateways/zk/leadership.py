@@ -34,7 +34,7 @@ from brokers.gateways.zk.stored import StoredState, load, next_producer_id, stor
 from brokers.gateways.zk.written_isrs import WrittenIsrs
 from brokers.gateways.zk.znodes import BrokerZnode
 from bus.clock import now_ms
-from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, TopicDecision
+from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.event import Event
 from state.registration import Listener
 
@@ -130,7 +130,8 @@ class Leadership:
         for event in events:
             for channel in self._channels.values():
                 channel.tell(list(event))
-        self._sync_channels()
+        # A broker that is back was sent nothing yet, and may have been told to remove logs in the event that let it in.
+        self._sync_channels([decision for decision in decisions if isinstance(decision, StopReplica)])
         self._is_publishing = False
         self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
@@ -179,7 +180,7 @@ class Leadership:
 
     # Brokers
 
-    def _sync_channels(self) -> None:
+    def _sync_channels(self, orders: Sequence[StopReplica] = ()) -> None:
         """Have a channel to each run of a broker that lives, and to no other."""
         assert self._sender is not None
         live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
@@ -193,7 +194,7 @@ class Leadership:
                 channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)
                 self._channels[number] = channel
                 self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
-                channel.tell_all()
+                channel.tell_all(orders)
 
     # What happens in ZooKeeper
 

@@ -1,5 +1,7 @@
 """From decisions to requests: order, folding, and what a broker that is slow or starts is told."""
 
+import pytest
+
 from brokers.gateways.zk.messages import LEADER_AND_ISR
 from state.reason import Reason
 from tests.brokers.zk.decided import ID, OTHER_ID, T0, Told, broker, led, lines, stop, topic
@@ -141,3 +143,60 @@ def test_each_batch_begins_with_who_lives_now() -> None:
     first = next(number for number, one in enumerate(requests) if one.api_key == LEADER_AND_ISR)
     assert lines(requests[:1]) == ["UpdateMetadata live=1,2,3,4,100"]
     assert lines([requests[first]]) == ["LeaderAndIsr t-0:4@2"]
+
+
+def test_a_broker_that_comes_back_is_told_to_remove_logs_that_a_deletion_waits_for() -> None:
+    told = standing()
+    told.hear(led(-1, 2, 2, to=(), reason=Reason.TOPIC_DELETED), topic("ineligible"))
+    told.pending.tell_all(told.view, 1)
+    sent = told.sent()
+    assert lines(sent) == ["UpdateMetadata live=1,2,3,100 t-0:-2@2", "StopReplica t-0:delete"]
+    assert sent[1].told[T0].topic_id == ID
+
+
+def test_a_replica_is_new_while_it_is_added() -> None:
+    told = Told(4)
+    told.hear(*BROKERS, broker(4))
+    told.hear(led(is_new=True), topic())
+    told.sent()
+    moving = {"replicas": (4, 1, 2, 3), "adding_replicas": (4,), "to": (4, 1, 2, 3)}
+    told.hear(led(1, 1, 1, **moving))
+    assert lines(told.sent())[0] == "LeaderAndIsr t-0:1@1 new"
+    # Its broker was away, so its log may be in a directory that failed.
+    told.hear(led(1, 2, 2, reason=Reason.REPLICA_ONLINE, **moving))
+    assert lines(told.sent())[0] == "LeaderAndIsr t-0:1@2"
+    told.hear(led(1, 3, 3, isr=(4, 1), **moving))
+    assert lines(told.sent())[0] == "LeaderAndIsr t-0:1@3"
+
+
+def test_who_lives_is_told_when_it_changes() -> None:
+    told = standing()
+    told.hear(broker(4, "fenced"))
+    assert told.sent() == []
+    told.hear(broker(4))
+    assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,4,100"]
+    told.hear(broker(4, epoch=1))
+    assert told.sent() == []
+
+
+@pytest.mark.parametrize(("state", "live"), [("fenced", "1,2"), ("controlled_shutdown", "1,2,3")])
+def test_replicas_of_a_broker_that_goes_are_offline(state: str, live: str) -> None:
+    told = standing()
+    told.hear(led(1, 1, 1, isr=(1, 2)))
+    told.sent()
+    told.hear(broker(3, state))
+    *_, sent = told.sent()
+    assert lines([sent]) == [f"UpdateMetadata live={live},100 t-0:1@1"]
+    assert sent.values["TopicStates"][0]["PartitionStates"][0]["OfflineReplicas"] == [3]
+
+
+def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_moved() -> None:
+    told = standing()
+    told.hear(led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
+    orders = [stop(1, leader_epoch=1), stop(3, leader_epoch=1, partition=1)]
+    told.pending.tell_all(told.view, 1, orders)
+    assert lines(told.sent())[-1] == "StopReplica t-0:delete"
+    # Meanwhile it has the replica again.
+    told.hear(led(2, 2, 2, replicas=(1, 2, 3), isr=(2, 3), to=(1, 2, 3)))
+    told.pending.tell_all(told.view, 1, orders)
+    assert "StopReplica t-0:delete" not in lines(told.sent())

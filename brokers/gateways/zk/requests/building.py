@@ -157,7 +157,7 @@ class _Building:
             "Isr": list(decision.isr),
             "ZkVersion": self._view.version(decision),
             "Replicas": list(decision.replicas),
-            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.is_live(replica)],
+            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.is_online(replica)],
         }
 
     def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:

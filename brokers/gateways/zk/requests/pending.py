@@ -7,11 +7,13 @@ such a partition begins another one.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
+from state.ids import EPOCH_DURING_DELETE
 from state.reason import Reason
+from state.registration import Listener
 
 # A partition that is told about takes at most this many bytes here.
 BYTES_EACH = 400
@@ -50,6 +52,9 @@ class Pending:
         self._count_max = min(partitions_max, bytes_max // BYTES_EACH)
         self._batches: deque[Batch] = deque()
         self._is_overfull = False
+        # Who lives, as it was last told, and which of them are online.
+        self._live: list[tuple[int, Sequence[Listener], str | None]] = []
+        self._online: frozenset[int] = frozenset()
 
     @property
     def count(self) -> int:
@@ -73,9 +78,13 @@ class Pending:
         self._batches.clear()
         self._is_overfull = False
 
-    def tell_all(self, view: ClusterView, broker: int) -> None:
-        """Say everything: who lives, all partitions, the replicas of this broker, and which logs it must remove."""
+    def tell_all(self, view: ClusterView, broker: int, orders: Iterable[StopReplica] = ()) -> None:
+        """Say everything: who lives, all partitions, the replicas of this broker, and which logs it must remove.
+
+        ``orders`` are what the newest events told this broker to stop.
+        """
         self.clear()
+        self._note_brokers(view)
         batch = self._last()
         batch.live = True
         batch.deleted |= {place: held for place, held in view.former.items() if view.partition(place) is None}
@@ -86,10 +95,18 @@ class Pending:
                 continue
             if topic.is_deleting:
                 batch.deleted[place] = held
+                if broker in held.replicas:
+                    # It may be back because of that, or the order was lost. One that has no log agrees.
+                    batch.stops[place] = _removal(held, broker)
                 continue
             batch.metadata[place] = None
             if broker in held.replicas:
                 batch.leader_and_isr[place] = held.is_new
+        for order in orders:
+            place = Place(order.topic, order.partition)
+            held = view.partition(place)
+            if broker in order.to and (held is None or broker not in held.replicas):
+                batch.stops[place] = order
 
     def tell(self, broker: int, decisions: Sequence[AnyDecision], view: ClusterView) -> None:
         """Say what an event's decisions mean for this broker. ``view`` has taken them in already."""
@@ -100,7 +117,7 @@ class Pending:
                 case StopReplica() if broker in decision.to:
                     self._stop(decision)
                 case BrokerDecision():
-                    self._brokers_changed()
+                    self._brokers_changed(view)
                 case TopicDecision(state="deleting" | "ineligible"):
                     topic = view.topics.get(decision.topic)
                     if topic is not None and topic.is_deleting:
@@ -119,11 +136,30 @@ class Pending:
             self._batches.append(Batch())
         return self._batches[-1]
 
-    def _brokers_changed(self) -> None:
+    def _brokers_changed(self, view: ClusterView) -> None:
         """Have every batch begin with who lives, because each is sent with the newest leaders."""
-        self._last()
-        for batch in self._batches:
-            batch.live = True
+        live, online = self._live, self._online
+        self._note_brokers(view)
+        if self._live != live:
+            self._last()
+            for batch in self._batches:
+                batch.live = True
+        if gone := online - self._online:
+            self._replicas_gone(gone, view)
+
+    def _note_brokers(self, view: ClusterView) -> None:
+        self._live = [(held.broker, held.listeners, held.rack) for held in view.live]
+        self._online = frozenset(held.broker for held in view.live if view.is_online(held.broker))
+
+    def _replicas_gone(self, gone: frozenset[int], view: ClusterView) -> None:
+        """Say which replicas are offline, also of partitions about which nothing is decided."""
+        last = self._last()
+        for place in view.places():
+            held = view.partition(place)
+            if held is None or gone.isdisjoint(held.replicas) or view.topics[place.topic].is_deleting:
+                continue
+            if place not in last.stops and place not in last.deleted:
+                last.metadata[place] = None
 
     def _partition(self, broker: int, decision: LeaderAndIsr) -> None:
         place = Place(decision.topic, decision.partition)
@@ -137,7 +173,7 @@ class Pending:
             self._batches.append(last)
         last.metadata[place] = None
         if broker in decision.to:
-            last.leader_and_isr[place] = decision.is_new or last.leader_and_isr.get(place, False)
+            last.leader_and_isr[place] = _is_new(broker, decision) or last.leader_and_isr.get(place, False)
 
     def _stop(self, decision: StopReplica) -> None:
         place = Place(decision.topic, decision.partition)
@@ -155,3 +191,24 @@ class Pending:
         for batch in self._batches:
             batch.leader_and_isr.pop(place, None)
             batch.metadata.pop(place, None)
+
+
+def _is_new(broker: int, decision: LeaderAndIsr) -> bool:
+    """Say whether a broker must make the log, even if one of its log directories failed: it cannot be there."""
+    is_added = broker in decision.adding_replicas and broker not in decision.isr
+    return decision.is_new or (is_added and decision.reason != Reason.REPLICA_ONLINE)
+
+
+def _removal(held: LeaderAndIsr, broker: int) -> StopReplica:
+    return StopReplica(
+        seq=held.seq,
+        controller_epoch=held.controller_epoch,
+        time_ms=held.time_ms,
+        reason=Reason.TOPIC_DELETED,
+        topic=held.topic,
+        topic_id=held.topic_id,
+        partition=held.partition,
+        delete=True,
+        leader_epoch=EPOCH_DURING_DELETE,
+        to=(broker,),
+    )
