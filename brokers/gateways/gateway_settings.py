@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from brokers.given_settings import Bytes, Count, Millis
+from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 
@@ -48,3 +48,9 @@ class GatewaySettings(
     max_connections: Count = 2_000
     max_connections_per_ip: Count = 1_000
     connections_max_idle_ms: Millis = 600_000
+    # How long a gateway that stops waits for another one to lead.
+    hand_over_timeout_ms: Millis = 1_500
+    metrics_host: str = "127.0.0.1"
+    metrics_port: MetricsPort = NO_PORT
+    metrics_ssl_keystore_location: str = ""
+    metrics_token_file: str = ""

@@ -7,14 +7,10 @@ import msgspec
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from brokers.launch.kafka.cluster import KafkaCluster
-from cli.cluster.led_cluster import LedCluster
 from tests.real_kafka.traffic import PARTITIONS, Traffic
-from tests.support.cluster_command import on_cluster
-from tests.support.real_cluster import OVERRIDES
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
-from tests.support.zookeeper_cluster import ZookeeperCluster
+from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
@@ -22,31 +18,12 @@ SAFE = {"min.insync.replicas": "2"}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose cluster is gone after the test."""
-    folder = tmp_path / "kafka"
-    yield folder
-    if (folder / "cluster.json").exists():
-        led = LedCluster.open(KafkaCluster.open(folder))
-        assert led is not None
-        led.kill()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, folder: Path) -> Iterator[ZookeeperCluster]:
-    """Three brokers of 3.9.1 that speak as 2.6 did, a gateway and a ZooKeeper, under the rules."""
+def cluster(tmp_path: Path) -> Iterator[ZookeeperCluster]:
+    """Brokers of 3.9.1 that speak as 2.6 did, under the rules."""
     engine = RulesEngine()
     engine.start(tmp_path / "bus.db", **POLICY)
-    given = OVERRIDES | {"inter.broker.protocol.version": "2.6"}
-    sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
-    places = ("--bus", str(tmp_path / "bus.db"), "--heap", "384m")
-    up = ("up", "--kafka", "3.9.1", "--zookeeper", *places, *sets)
-    code, said = on_cluster(folder, *up)
-    if "ended by itself" in said:
-        # A broker that gets no time while it starts loses its session with ZooKeeper, and ends.
-        code, said = on_cluster(folder, *up)
-    assert code == 0, said
-    yield ZookeeperCluster(folder, tmp_path / "bus.db")
+    with started(tmp_path / "kafka", tmp_path / "bus.db", inter_broker_protocol_version="2.6") as cluster:
+        yield cluster
     engine.stop()
 
 

@@ -1,7 +1,7 @@
 """Real brokers of Kafka 3.9 in ZooKeeper mode, as ``isrflow cluster up --zookeeper`` made them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import Place
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
-from brokers.launch.kafka.tools import run_tool
+from brokers.launch.kafka.tools import CONFIGS, run_tool
 from bus.embedded import EmbeddedBus
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
-from tests.support.real_cluster import RealCluster
+from tests.support.cluster_command import on_cluster
+from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 # Of a partition: leader, leader epoch, ISR in rising order, partition epoch.
@@ -38,7 +39,8 @@ class ZookeeperCluster(RealCluster):
 
     def tool(self, name: str, arguments: str) -> str:
         """Run one of the admin tools of Kafka 3.9. Raises ``ToolError`` when it fails."""
-        return run_tool(name, self.bootstrap, arguments.split(), "zookeeper-tools")
+        jars = "zookeeper-broker" if name == CONFIGS else "zookeeper-tools"
+        return run_tool(name, self.bootstrap, arguments.split(), jars)
 
     def stored(self, topic: str) -> dict[int, Stored]:
         """Return what ZooKeeper holds of each partition, with its znode's version as the partition epoch."""
@@ -57,6 +59,11 @@ class ZookeeperCluster(RealCluster):
             return znodes.controller_of(client.get(znodes.CONTROLLER)[0]).brokerid
         return None
 
+    def present(self) -> set[int]:
+        """Name the brokers whose znodes are there."""
+        with self._client() as client:
+            return {int(name) for name in client.get_children(znodes.BROKERS)}
+
     def leading_gateway(self) -> GatewayService:
         """Return the gateway that brokers obey."""
         controller: int = wait_until(self.controller, "a controller")
@@ -66,11 +73,16 @@ class ZookeeperCluster(RealCluster):
         with self._client() as client:
             return znodes.epoch_of(client.get(znodes.CONTROLLER_EPOCH)[0])
 
+    def ask_to_move(self, topic: str, targets: Sequence[tuple[int, ...]]) -> None:
+        """Ask in ZooKeeper for a move of each partition from 0 on."""
+        partitions = [{"topic": topic, "partition": n, "replicas": target} for n, target in enumerate(targets)]
+        with self._client() as client:
+            client.create(znodes.REASSIGN_PARTITIONS, json.dumps({"version": 1, "partitions": partitions}).encode())
+
     def reassign(self, topic: str, replicas: tuple[int, ...]) -> None:
         """Move partition 0 of a topic as old tools do it: by asking in ZooKeeper. Wait until that is done."""
-        moves = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}
+        self.ask_to_move(topic, [replicas])
         with self._client() as client:
-            client.create(znodes.REASSIGN_PARTITIONS, json.dumps(moves).encode())
             wait_until(lambda: client.exists(znodes.REASSIGN_PARTITIONS) is None, "the move to end")
         assert self.partitions(topic)[0]["replicas"] == replicas
         self.agree(topic)
@@ -91,3 +103,24 @@ class ZookeeperCluster(RealCluster):
             number: (held["leader"], held["leader_epoch"], tuple(sorted(held["isr"])), held["partition_epoch"])
             for number, held in self.partitions(topic).items()
         }
+
+
+@contextmanager
+def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> Iterator[ZookeeperCluster]:
+    """Start three brokers, a gateway and a ZooKeeper on a bus on which somebody decides. Kill them at the end.
+
+    ``overrides`` are Kafka's settings, with underscores for dots.
+    """
+    given = OVERRIDES | {name.replace("_", "."): value for name, value in overrides.items()}
+    sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+    up = ("up", "--kafka", "3.9.1", "--zookeeper", "--bus", str(bus_path), "--heap", "384m", *options, *sets)
+    try:
+        code, said = on_cluster(folder, *up)
+        if "ended by itself" in said:
+            # A broker that gets no time while it starts loses its session with ZooKeeper, and ends.
+            code, said = on_cluster(folder, *up)
+        assert code == 0, said
+        yield ZookeeperCluster(folder, bus_path)
+    finally:
+        if (folder / "cluster.json").exists() and (led := LedCluster.open(KafkaCluster.open(folder))) is not None:
+            led.kill()

@@ -38,7 +38,7 @@ SERIES = (
     _Series(
         "isrflow_gateway_decided_seq",
         "gauge",
-        "The seq of the last event whose decisions are in its metadata log.",
+        "The seq of the last event whose decisions are in its metadata log, or known to it if it has none.",
         lambda m: m.decided_seq,
     ),
     _Series("isrflow_gateway_log_start_offset", "gauge", "Start of its metadata log.", lambda m: m.start_offset),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
-from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
+from brokers.given_settings import Bytes, Count, Millis, converted
 from conf.super_users import AuthorizerClass, SuperUsers
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
@@ -24,7 +24,6 @@ class Identity(GatewayIdentity, frozen=True, kw_only=True):
 class Settings(GatewaySettings, frozen=True, kw_only=True):
     """The settings that only gateways of this kind have."""
 
-    hand_over_timeout_ms: Millis = 1_500
     state_wait_max_ms: Millis = 1_200
     followed_wait_max_ms: Millis = 500
     metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES
@@ -50,10 +49,6 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     sasl_credentials_file: MaybeFile = ""
     sasl_username: str = ""
     sasl_password_file: MaybeFile = ""
-    metrics_host: str = "127.0.0.1"
-    metrics_port: MetricsPort = NO_PORT
-    metrics_ssl_keystore_location: str = ""
-    metrics_token_file: str = ""
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

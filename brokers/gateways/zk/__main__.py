@@ -10,24 +10,28 @@ from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway
+from brokers.gateways.zk.metrics import SERIES
 from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
-from brokers.given_settings import parsed
+from brokers.given_settings import metrics_protection, parsed
+from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
+from conf.security.exposure import Protection
 
 EXIT_UNREACHABLE = 3
 
 logger = structlog.get_logger()
 
 
-async def _serve(identity: Identity, settings: Settings, url: str, *, adopting: bool) -> None:
+async def _serve(identity: Identity, settings: Settings, protection: Protection, url: str, *, adopting: bool) -> None:
     bus = await opened(url, settings.bus_unreachable_max_ms)
     if adopting:
         await asyncio.to_thread(adopt, identity, settings, bus)
     gateway = Gateway(identity, settings, bus)
     stopped_by_signals(gateway.stop)
-    await gateway.run()
+    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port, protection):
+        await gateway.run()
 
 
 @click.command()
@@ -56,6 +60,7 @@ def main(
 ) -> None:
     """Run a gateway to brokers in ZooKeeper mode until SIGTERM."""
     settings = parsed(given, settings_of)
+    protection = metrics_protection(settings)
     listed = voters_with(gateway, voters)
     identity = Identity(
         gateway=gateway, voters=listed, zookeeper=zookeeper, cluster_id=cluster_id, listen_port=listen_port
@@ -63,7 +68,7 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:
-        asyncio.run(_serve(identity, settings, bus, adopting=adopting))
+        asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
     except* (BusError, OSError, TimeoutError, ZookeeperError, AdoptionError) as group:
         logger.error("stopped", why=repr(first_of(group)))
         sys.exit(EXIT_UNREACHABLE)

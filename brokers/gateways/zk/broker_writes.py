@@ -19,6 +19,8 @@ from brokers.gateways.zk.stored import topic_config
 from brokers.gateways.zk.strangers import alteration, creation
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
+from state.events import AlterConfig
+from state.policy import TOPIC_NAMES
 
 logger = structlog.get_logger()
 
@@ -85,16 +87,15 @@ class BrokerWrites:
         finally:
             self._asked.discard(name)
 
-    async def changed_configs(self) -> list[str]:
-        """Name the topics whose settings a broker changed since the last call."""
-        changed: list[str] = []
+    async def changed_configs(self) -> list[tuple[str, str]]:
+        """Name the entities whose settings a broker changed since the last call, as below ``/config``."""
+        changed: list[tuple[str, str]] = []
         notes = set(await self._call(self._session.children, znodes.CONFIG_CHANGES, True))
         for name in sorted(notes - self._notes):
             path = f"{znodes.CONFIG_CHANGES}/{name}"
             held = await self._call(self._session.read, path)
-            topic = None if held is None else znodes.changed_topic_in(path, held[0])
-            if topic in self._view.topics and topic is not None:
-                changed.append(topic)
+            if held is not None:
+                changed.append(znodes.changed_entity_in(path, held[0]))
         self._notes = notes
         return list(dict.fromkeys(changed))
 
@@ -120,3 +121,24 @@ class BrokerWrites:
             if answer.error != "NONE" and topic in self._view.topics:
                 logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
                 await self._write([topic])
+
+    async def follow_defaults(self, *, is_removal_known: bool = True) -> None:
+        """Ask the engine for those settings of all brokers that rules act on.
+
+        ``is_removal_known`` says that a setting which is not there was removed. When a term begins, it may never have
+        been there.
+        """
+        held = await self._call(self._session.read, znodes.BROKER_DEFAULTS)
+        found = znodes.config_of(znodes.BROKER_DEFAULTS, held[0]) if held is not None and held[0] else {}
+        decided = self._view.configs.get(("cluster", None), {})
+        config: dict[str, str | int | float | bool | None] = {
+            name: found.get(name)
+            for name in TOPIC_NAMES
+            if found.get(name) != decided.get(name) and (is_removal_known or name in found)
+        }
+        if not config:
+            return
+        event = AlterConfig(time_ms=now_ms(), entity="cluster", config=config)
+        with contextlib.suppress(NoAnswerError, QueueFullError):
+            [answer] = await self._engine.ask(event, lane=Lane.ADMIN)
+            logger.info("settings of all brokers", config=config, answer=answer.error, why=answer.message)

@@ -45,6 +45,7 @@ class ClusterView:
         self.configs: dict[tuple[str, str | None], dict[str, str]] = {}
         # Which gateway leads, and which start of it.
         self.leader: tuple[int, str] | None = None
+        self.quorum_epoch = 0
         self.controller_epoch = 0
         # By id, those that are gone since somebody last cleared this: brokers must still be told of them.
         self.removed: dict[str, TopicView] = {}
@@ -58,6 +59,7 @@ class ClusterView:
         for decision in decisions_of(image):
             self.apply(decision)
         quorum = read_image(image).cluster.quorum
+        self.quorum_epoch = quorum.quorum_epoch
         if quorum.voter != NO_LEADER:
             self.leader = (quorum.voter, quorum.incarnation)
 
@@ -84,6 +86,7 @@ class ClusterView:
                 self.configs[decision.entity, decision.name] = decision.in_force or decision.config
             case QuorumDecision():
                 self.leader = (decision.voter, decision.incarnation)
+                self.quorum_epoch = decision.quorum_epoch
 
     def _topic(self, decision: TopicDecision) -> None:
         held = self._topic_of(decision.topic, decision.topic_id)

@@ -17,6 +17,7 @@ gateway leads is decided too, by the engine, as for brokers of Kafka 4 (``contro
 import asyncio
 import contextlib
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,7 +27,9 @@ from brokers.engine.follow import follow
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
+from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
@@ -42,6 +45,7 @@ from bus.clock import StallWatch, now_ms
 from bus.interface import Bus, Image
 from state.decisions import Answer, AnyDecision
 from state.events import GatewayStarted
+from state.ids import NO_LEADER
 
 logger = structlog.get_logger()
 
@@ -60,6 +64,8 @@ class Gateway:
         self._incarnation = uuid.uuid4().hex
         self._stopping = asyncio.Event()
         self._engine = EngineClient(bus, self._incarnation, settings)
+        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation)
+        self._is_serving = False
         self._view = ClusterView()
         self._proxy = Proxy(self._view, settings)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
@@ -68,6 +74,23 @@ class Gateway:
         # All decisions on the events up to here are in the view.
         self._seq = 0
         self._settled = asyncio.Event()
+
+    def measures(self) -> GatewayMeasures:
+        """Measure this gateway, from any thread."""
+        events, event_bytes = self._engine.waiting
+        # Copied, because another thread changes them.
+        brokers = list(self._view.brokers.values())
+        return GatewayMeasures(
+            gateway=self._identity.gateway,
+            is_serving=self._is_serving,
+            leads=self.leads,
+            quorum_epoch=self._view.quorum_epoch,
+            decided_seq=self._seq,
+            brokers=Counter(broker.state for broker in brokers),
+            events=events,
+            event_bytes=event_bytes,
+            is_cut_off=self._engine.is_cut_off,
+        )
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""
@@ -81,6 +104,10 @@ class Gateway:
                 parts = (self._engine.run(), self._follow(), self._live(), self._serve())
                 tasks = [group.create_task(part) for part in parts]
                 await self._stopping.wait()
+                if self._is_serving:
+                    # Another gateway takes /controller as soon as the engine names it.
+                    last = self._heartbeats.last()
+                    await hand_over(self._engine, self, last, self._settings.hand_over_timeout_ms)
                 for task in tasks:
                     task.cancel()
         finally:
@@ -140,7 +167,12 @@ class Gateway:
     @property
     def leads(self) -> bool:
         """Say whether brokers obey this gateway."""
-        return self._leadership is not None and self._leadership.ended is None
+        return self._leadership is not None and self._leadership.ended is None and self._is_named()
+
+    @property
+    def leader(self) -> int:
+        """The gateway that the engine names; -1 if none."""
+        return self._view.leader[0] if self._view.leader else NO_LEADER
 
     def _is_named(self) -> bool:
         """Say whether the engine names this start of this gateway as the leader."""
@@ -183,12 +215,11 @@ class Gateway:
         number, incarnation = self._identity.gateway, self._incarnation
         started = GatewayStarted(time_ms=now_ms(), gateway=number, incarnation=incarnation, voters=voters)
         self._engine.tell(started, lane=Lane.GATEWAY)
-        heartbeats = Heartbeats(self._engine, number, incarnation)
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
         while True:
             stall.begin()
             await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
-            heartbeats.send(stall.end())
+            self._heartbeats.send(stall.end())
 
     # What brokers and clients ask
 
@@ -214,6 +245,7 @@ class Gateway:
         server = Server(answering(context), limits, self._gone)
         port = self._identity.port
         await server.start(here.host, port)
+        self._is_serving = True
         logger.info("serving", host=here.host, port=port)
         try:
             await asyncio.Event().wait()

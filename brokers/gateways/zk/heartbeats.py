@@ -1,6 +1,7 @@
 """A gateway's heartbeats. Each says how long the process was held up since the last one that went out."""
 
 import structlog
+from msgspec.structs import replace
 
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
@@ -22,11 +23,17 @@ class Heartbeats:
     def send(self, late_ms: int) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long. If the queue is full, the next one says so."""
         self._untold_ms += late_ms
-        beat = GatewayHeartbeat(
-            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, late_ms=self._untold_ms
-        )
         try:
-            self._engine.tell(beat, lane=Lane.GATEWAY)
+            self._engine.tell(self._next(), lane=Lane.GATEWAY)
             self._untold_ms = 0
         except QueueFullError as error:
             logger.warning("heartbeat skipped", why=str(error))
+
+    def last(self) -> GatewayHeartbeat:
+        """Return the heartbeat that says that this gateway stops."""
+        return replace(self._next(), want_shutdown=True)
+
+    def _next(self) -> GatewayHeartbeat:
+        return GatewayHeartbeat(
+            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, late_ms=self._untold_ms
+        )

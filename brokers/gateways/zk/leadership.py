@@ -18,6 +18,7 @@ import structlog
 
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
@@ -104,6 +105,7 @@ class Leadership:
         await self._write(sorted(kept | self._view.topics.keys()))
         self._go_on()
         self._sync_channels()
+        self._begin(self._broker_writes.follow_defaults(is_removal_known=False))
         self._begin(self._watch())
         logger.info("leads", controller_epoch=epoch)
 
@@ -211,8 +213,12 @@ class Leadership:
             self._tell(list(presence_events(self._present, self._view, now_ms(), beat=beat)), Lane.BROKER)
             for name in await self._broker_writes.new_topics():
                 self._begin(self._broker_writes.ask_for(name))
-            for topic in await self._broker_writes.changed_configs():
-                self._begin(self._broker_writes.alter_config(topic))
+            for entity in await self._broker_writes.changed_configs():
+                kind, name = entity
+                if kind == "topics" and name in self._view.topics:
+                    self._begin(self._broker_writes.alter_config(name))
+                elif entity == znodes.ALL_BROKERS:
+                    self._begin(self._broker_writes.follow_defaults())
             if self._written_isrs is not None:
                 self._report(await self._written_isrs.changed())
             asked = await self._call(asked_in, self._session, self._view, now_ms(), watch=True)

@@ -15,6 +15,9 @@ CLUSTER_ID = "/cluster/id"
 BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
 ISR_CHANGES = "/isr_change_notification"
+# What brokers call the entity of all of them, below ``/config/brokers``.
+ALL_BROKERS = ("brokers", "<default>")
+BROKER_DEFAULTS = f"/config/{'/'.join(ALL_BROKERS)}"
 CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -257,11 +260,11 @@ def config_change_text(topic: str) -> bytes:
     return msgspec.json.encode({"version": 2, "entity_path": f"topics/{topic}"})
 
 
-def changed_topic_in(path: str, data: bytes) -> str | None:
-    """Return the topic whose settings a note is about; None if it is about something else. Raises ``ZnodeError``."""
+def changed_entity_in(path: str, data: bytes) -> tuple[str, str]:
+    """Return whose settings a note is about, as below ``/config``: ("topics", its name). Raises ``ZnodeError``."""
     read: _ConfigChange = _read(path, data, _ConfigChange)
     kind, _, name = read.entity_path.partition("/")
-    return name if kind == "topics" and name else None
+    return kind, name
 
 
 def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:

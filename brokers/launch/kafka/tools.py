@@ -13,7 +13,7 @@ LEADER_ELECTION = "LeaderElectionCommand"
 FEATURES = "FeatureCommand"
 # This one is not among the other tools, and comes with the brokers' jars.
 CONFIGS = "kafka.admin.ConfigCommand"
-_BROKERS = "kafka-broker"
+_BROKERS, _TOOLS = "kafka-broker", "kafka-tools"
 
 
 class ToolError(Exception):
@@ -21,17 +21,17 @@ class ToolError(Exception):
 
 
 def run_tool(
-    name: str, bootstrap: str, arguments: Sequence[str], set_name: str = "kafka-tools", *, is_controller: bool = False
+    name: str, bootstrap: str, arguments: Sequence[str], set_name: str = _TOOLS, *, is_controller: bool = False
 ) -> str:
     """Run the tool ``org.apache.kafka.tools.<name>``, or ``CONFIGS``, against ``bootstrap``, and return its output.
 
     ``bootstrap`` are brokers, or a controller. ``set_name`` names the jars (``conf.jars``), which decide the version of
-    the tool.
+    the tool. ``CONFIGS`` of Kafka 4 is found by itself.
     Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """
     java = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     is_of_brokers = name == CONFIGS
-    class_path = ":".join(map(str, jars(_BROKERS if is_of_brokers else set_name)))
+    class_path = ":".join(map(str, jars(_BROKERS if is_of_brokers and set_name == _TOOLS else set_name)))
     main = name if is_of_brokers else f"org.apache.kafka.tools.{name}"
     connect_by = "--bootstrap-controller" if is_controller else "--bootstrap-server"
     command = [*java, "-cp", class_path, main, connect_by, bootstrap, *arguments]
