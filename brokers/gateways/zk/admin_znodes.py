@@ -36,7 +36,7 @@ def asked_in(session: Session, view: ClusterView, time_ms: int, *, watch: bool =
             events.append(DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id))
         found.append(Asked(f"{znodes.DELETE_TOPICS}/{name}", events))
     for path, read in ((znodes.REASSIGN_PARTITIONS, _moves), (znodes.PREFERRED_REPLICA_ELECTION, _election)):
-        if (held := session.read(path)) is not None:
+        if (held := session.read(path, watch)) is not None:
             try:
                 found.append(read(held[0], view, time_ms))
             except ZnodeError as error:

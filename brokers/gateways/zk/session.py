@@ -165,11 +165,13 @@ class Session:
         is_noted = self.read(znodes.ADOPTION) is not None
         self._write([*([Delete(znodes.ADOPTION)] if is_noted else []), Delete(znodes.CONTROLLER)])
 
-    def read(self, path: str) -> tuple[bytes, Any] | None:
+    def read(self, path: str, watch: bool = False) -> tuple[bytes, Any] | None:
         """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
 
-        Raises ``ZookeeperError``.
+        With ``watch``, ``changed`` is called once when it is made, written or removed. Raises ``ZookeeperError``.
         """
+        if watch:
+            self._asked(self._client.exists, path, watch=self._seen)
         try:
             data, stat = self._asked(self._client.get, path)
         except NoNodeError:
