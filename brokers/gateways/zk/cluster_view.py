@@ -33,7 +33,9 @@ class TopicView:
     @property
     def is_deleting(self) -> bool:
         """Say whether brokers remove it. A deletion that waits for a reassignment is only announced."""
-        return self.state in ("deleting", "ineligible") and all(one.leader < 0 for one in self.partitions.values())
+        return self.state in ("deleting", "ineligible") and not any(
+            one.leader >= 0 or one.adding_replicas or one.removing_replicas for one in self.partitions.values()
+        )
 
 
 class ClusterView:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from msgspec.structs import replace
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
@@ -81,8 +81,13 @@ class Broker:
         self.answered[place] = (topic_id, request.told[place].leader_epoch)
 
 
+# A deletion waits for a move while no partition has a leader, and then one gets a leader again.
+WAITING = [*[("register", 0, 0, 0)] * 26, ("create", 0, 0, 0), ("second_move", 0, 1, 2), ("delete", 0, 0, 0)]
+
+
 @settings(max_examples=40, deadline=None)
 @given(draws(max_size=60))
+@example([*WAITING, ("beat", 1, 0, 0)])
 def test_brokers_know_what_the_rules_decided(drawn: list[tuple[str, int, int, int]]) -> None:
     view = ClusterView()
     brokers: dict[tuple[int, int], Broker] = {}
