@@ -209,8 +209,9 @@ def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator
     yield f"`make bench-failover`, {time.strftime('%Y-%m-%d')}, on {facts()}."
     settings = ", ".join(f"`{key}={value}`" for key, value in given.set) or "Kafka's default settings"
     yield (
-        f"Three brokers of Kafka 4.1.0 with {settings}, and one topic of {PARTITIONS} partitions with three "
-        "replicas each. An idempotent producer (librdkafka, acks=all) sends to each partition every "
+        f"Three brokers of Kafka 4.1.0, or of 3.9.1 in ZooKeeper mode, with {settings}, and one topic of "
+        f"{PARTITIONS} partitions with three replicas each. An idempotent producer (librdkafka, acks=all) sends to "
+        "each partition every "
         f"{INTERVAL_MS} ms. A leading broker is killed with SIGKILL. The gap is the longest time between two "
         "acknowledgements on any partition after that. "
         f"All setups alternate in one run (rounds: {given.rounds}). The load is a one-minute average."

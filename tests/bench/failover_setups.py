@@ -1,19 +1,24 @@
 """The setups whose fail-over is compared: Kafka with its own controller, and the same brokers under the engine.
 
 Every setup has three broker processes with the same settings, and one controller: a Kafka node that is only a
-controller, or the Spark job with one gateway.
+controller, or the Spark job with one gateway. Where Kafka uses ZooKeeper, a fourth broker without replicas is the
+controller.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from brokers.launch.gateway import ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
+from bus.embedded import EmbeddedBus
 from bus.interface import Bus
+from cli.cluster.led_cluster import ZOOKEEPER_ENGINE_SETTINGS
 from conf.jars import fetch
 from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.spark_engine import SparkEngine
@@ -82,7 +87,82 @@ class UnderEngine(NamedTuple):
             engine.kill()
 
 
-Setup = Plain | UnderEngine
+class PlainInZookeeper(NamedTuple):
+    """The setup of Kafka 3.9 with a controller of its own, which ZooKeeper tells of brokers that are gone."""
+
+    name: str
+    session_ms: int
+
+    @contextmanager
+    def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
+        with ExitStack() as stack:
+            zookeeper = _zookeeper(directory, stack)
+            overrides = dict(brokers) | {"zookeeper.session.timeout.ms": str(self.session_ms)}
+            (port,) = free_ports(1)
+            controller = NodeSpec(
+                node_id=CONTROLLER,
+                roles=("broker",),
+                voters=(),
+                port=port,
+                zookeeper=zookeeper.address,
+                overrides=overrides,
+            )
+            specs = broker_specs(BROKERS, (), zookeeper=zookeeper.address, overrides=overrides)
+            cluster = KafkaCluster.create(directory / "kafka", (controller, *specs))
+            stack.callback(cluster.kill)
+            # The first one to start is the controller.
+            node = cluster.nodes[CONTROLLER]
+            node.format(cluster.cluster_id)
+            node.start()
+            node.wait_until_started()
+            cluster.up()
+            yield Running(cluster, None, None)
+
+
+class InZookeeperUnderEngine(NamedTuple):
+    """The setup of Kafka 3.9 with the Spark job and one gateway, which ZooKeeper tells of brokers that are gone."""
+
+    name: str
+    session_ms: int
+
+    @contextmanager
+    def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
+        with ExitStack() as stack:
+            zookeeper = _zookeeper(directory, stack)
+            overrides = dict(brokers) | {"zookeeper.session.timeout.ms": str(self.session_ms)}
+            specs = broker_specs(BROKERS, (), zookeeper=zookeeper.address, overrides=overrides)
+            cluster = KafkaCluster.create(directory / "kafka", specs)
+            stack.callback(cluster.kill)
+            bus_path = directory / "bus.db"
+            bus = EmbeddedBus(bus_path)
+            stack.callback(bus.close)
+            engine = SparkEngine()
+            stack.callback(engine.kill)
+            given = dict(one.split("=") for one in ZOOKEEPER_ENGINE_SETTINGS)
+            engine.start(bus_path, **{name.replace(".", "_"): value for name, value in given.items()})
+            (port,) = free_ports(1)
+            voter = Voter(CONTROLLER, LOOPBACK, port)
+            gateway = ZookeeperGatewayProcess(
+                voter, (voter,), cluster.cluster_id, zookeeper.address, str(bus_path), directory / "gateway"
+            )
+            gateway.start()
+            stack.callback(gateway.kill)
+            gateway.wait_until_started()
+            cluster.up()
+            yield Running(cluster, bus, gateway.log_file)
+
+
+def _zookeeper(directory: Path, stack: ExitStack) -> ZookeeperProcess:
+    fetch("zookeeper-broker")
+    (port,) = free_ports(1)
+    server = ZookeeperProcess(port, directory / "zookeeper")
+    server.start()
+    stack.callback(server.kill)
+    server.wait_until_started()
+    return server
+
+
+Setup = Plain | UnderEngine | PlainInZookeeper | InZookeeperUnderEngine
 
 
 def setups(session_ms: int) -> list[Setup]:
@@ -92,4 +172,8 @@ def setups(session_ms: int) -> list[Setup]:
         Plain(f"Kafka's controller, session {session_ms / 1000:g} s", session_ms),
         UnderEngine(f"engine, session {session_ms / 1000:g} s, told of lost connections", session_ms, 0),
         UnderEngine(f"engine, session {session_ms / 1000:g} s alone", session_ms, -1),
+        PlainInZookeeper(f"Kafka 3.9.1's controller in ZooKeeper mode, session {session_ms / 1000:g} s", session_ms),
+        InZookeeperUnderEngine(
+            f"engine, brokers of 3.9.1 in ZooKeeper mode, session {session_ms / 1000:g} s", session_ms
+        ),
     ]
