@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewTopic
+from msgspec.structs import replace
 
 from brokers.launch.kafka.tools import CONFIGS
 from brokers.launch.ports import free_ports
 from bus.image import read_image
 from tests.real_kafka.traffic import PARTITIONS, Traffic
+from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
@@ -66,6 +68,7 @@ def test_nothing_acknowledged_is_lost_without_an_engine_or_while_replicas_move(
     cluster.wait_for_isr("t-whole", 3)
 
     moves_go_on_when_a_broker_comes_back(cluster, traffic)
+    a_directory_fails(cluster, traffic)
     settings_are_the_brokers_own(cluster)
     traffic.goes_on()
     traffic.end()
@@ -101,6 +104,41 @@ def moves_go_on_when_a_broker_comes_back(cluster: ZookeeperCluster, traffic: Tra
     )
     cluster.wait_for_isr("t", 2)
     traffic.goes_on()
+
+
+def a_directory_fails(cluster: ZookeeperCluster, traffic: Traffic) -> None:
+    """Give a broker a second log directory, and let it fail: only the replicas in it are replaced."""
+    node = cluster.broker(1)
+    assert node.stop()
+    often = {"replica.high.watermark.checkpoint.interval.ms": "500"}
+    node.spec = replace(node.spec, log_dirs=2, overrides=node.spec.overrides | often)
+    cluster.restart(1)
+    cluster.wait_for_isr("t", 2)
+    # The directory with the fewest replicas takes new ones.
+    cluster.create(NewTopic("placed", 2, replica_assignment=[[1, 2]] * 2))
+    sender = ConfluentSender(cluster.bootstrap)
+    for number in range(2):
+        sender.send("placed", number, b"before")
+    sender.finish(TIMEOUT_S)
+    folder = node.data[1]
+    assert [(folder / f"placed-{number}").is_dir() for number in range(2)] == [True, True]
+    # In its place is a file, as in Kafka's own tests.
+    folder.rename(folder.with_name("failed"))
+    folder.write_bytes(b"")
+    wait_until(lambda: isrs(cluster, "placed") == {(2,)}, "the replicas in the failed directory to be replaced")
+    assert cluster.states()[1] == "active"
+    assert {len(isr) for isr in isrs(cluster, "t")} == {2}
+    traffic.goes_on()
+    assert node.stop()
+    folder.unlink()
+    folder.with_name("failed").rename(folder)
+    cluster.restart(1)
+    cluster.wait_for_isr("placed", 2)
+    assert lost_records(sender.acknowledged, read_all(cluster.bootstrap, "placed", 2)) == {}
+
+
+def isrs(cluster: ZookeeperCluster, topic: str) -> set[tuple[int, ...]]:
+    return {held["isr"] for held in cluster.partitions(topic).values()}
 
 
 def settings_are_the_brokers_own(cluster: ZookeeperCluster) -> None:

@@ -205,6 +205,27 @@ def test_what_tools_write_for_the_controller_is_done(cluster: ZnodeCluster) -> N
     assert {held["topic"]: held["state"] for held in view["topics"]} == {"t": "created", "u": "deleting"}
 
 
+def test_a_broker_that_notes_a_lost_directory_is_told_again_what_it_leads(cluster: ZnodeCluster) -> None:
+    cluster.client.delete("/controller")
+    cluster.put_topic("t", {0: [3, 2]})
+    cluster.adopt()
+    door = Door()
+    note = f"{znodes.LOG_DIR_EVENTS}/log_dir_event_0000000000"
+
+    async def listen() -> None:
+        listening = await asyncio.start_server(door.serve, "127.0.0.1", 0)
+        cluster.put_broker(3, listening.sockets[0].getsockname()[1])
+
+    def is_told(times: int) -> bool:
+        if door.names.count("LeaderAndIsr") == 1 and not cluster.is_there(note):
+            cluster.put(f"{znodes.LOG_DIR_EVENTS}/log_dir_event_unreadable", "x")
+            cluster.put(note, {"version": 1, "broker": 3, "event": 1})
+        return door.names.count("LeaderAndIsr") == times
+
+    cluster.lead(lambda: is_told(2), listen)
+    assert cluster.client.get_children(znodes.LOG_DIR_EVENTS) == []
+
+
 def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_elected(cluster: ZnodeCluster) -> None:
     cluster.put_topic("t", {0: [1, 2], 1: [2, 1]})
     cluster.adopt()

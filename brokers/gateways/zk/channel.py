@@ -50,6 +50,7 @@ class Channel:
         self._published = published
         self._pending = Pending(settings.requests_waiting_max, settings.requests_waiting_bytes_max)
         self._answered: Answered = {}
+        self._is_asked_again = False
         self._connection: FrameConnection | None = None
         self._correlation_id = 0
         self._wake = asyncio.Event()
@@ -62,6 +63,11 @@ class Channel:
     def tell_all(self, orders: Iterable[StopReplica] = ()) -> None:
         """Tell the broker everything, and which of its replicas the newest events stop."""
         self._pending.tell_all(self._view, self.broker.broker, orders)
+        self._wake.set()
+
+    def ask_again(self) -> None:
+        """Tell the broker everything, also what it has answered, because its answers may be others now."""
+        self._is_asked_again = True
         self._wake.set()
 
     async def run(self) -> None:
@@ -92,6 +98,11 @@ class Channel:
 
     async def _next(self) -> Batch | None:
         await self._published.wait()
+        if self._is_asked_again:
+            # Not before, because a request that was under way may have been answered since.
+            self._is_asked_again = False
+            self._answered.clear()
+            self._pending.tell_all(self._view, self.broker.broker)
         if self._pending.is_overfull:
             logger.warning("too far behind, so everything is told", broker=self.broker.broker)
             self._pending.tell_all(self._view, self.broker.broker)

@@ -23,6 +23,7 @@ from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.failed_directories import noting_brokers
 from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.gateways.zk.mirror import Mirror, MirrorError
@@ -221,6 +222,10 @@ class Leadership:
                     self._begin(self._broker_writes.follow_defaults())
             if self._written_isrs is not None:
                 self._report(await self._written_isrs.changed())
+            for broker in await self._call(noting_brokers, self._session):
+                logger.warning("a broker lost a log directory", broker=broker)
+                if broker in self._channels:
+                    self._channels[broker].ask_again()
             asked = await self._call(asked_in, self._session, self._view, now_ms(), watch=True)
             for one in self._admin_znodes.news(asked):
                 self._begin(self._admin_znodes.carry_out(one))

@@ -15,6 +15,7 @@ CLUSTER_ID = "/cluster/id"
 BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
 ISR_CHANGES = "/isr_change_notification"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 # What brokers call the entity of all of them, below ``/config/brokers``.
 ALL_BROKERS = ("brokers", "<default>")
 BROKER_DEFAULTS = f"/config/{'/'.join(ALL_BROKERS)}"
@@ -34,7 +35,7 @@ PERSISTENT = (
     CONFIG_CHANGES,
     DELETE_TOPICS,
     ISR_CHANGES,
-    "/log_dir_event_notification",
+    LOG_DIR_EVENTS,
 )
 # Kafka's LeaderRecoveryState, as in a partition's state.
 RECOVERING = 1
@@ -93,6 +94,10 @@ class _Cluster(msgspec.Struct):
 
 class _ConfigChange(msgspec.Struct):
     entity_path: str = ""
+
+
+class _LogDirEvent(msgspec.Struct):
+    broker: int
 
 
 class _Config(msgspec.Struct):
@@ -265,6 +270,12 @@ def changed_entity_in(path: str, data: bytes) -> tuple[str, str]:
     read: _ConfigChange = _read(path, data, _ConfigChange)
     kind, _, name = read.entity_path.partition("/")
     return kind, name
+
+
+def noting_broker_in(path: str, data: bytes) -> int:
+    """Return which broker noted that a log directory of it failed. Raises ``ZnodeError``."""
+    read: _LogDirEvent = _read(path, data, _LogDirEvent)
+    return read.broker
 
 
 def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:

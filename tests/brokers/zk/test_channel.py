@@ -13,6 +13,7 @@ from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.answers import StaleControllerError
 from brokers.gateways.zk.settings import Settings
+from brokers.wire.errors import ErrorCode
 from bus.embedded import EmbeddedBus
 from state.decisions import AnyDecision
 from state.event_text import decode
@@ -90,6 +91,23 @@ def test_a_closed_connection_leads_to_the_same_requests_again(tmp_path: Path) ->
             await until(lambda: len(door.requests) == 5)
             first = ["UpdateMetadata", "LeaderAndIsr"]
             assert door.names == [*first, *first, "UpdateMetadata"]
+            await cancelled([task])
+
+    run(work())
+
+
+def test_a_broker_that_is_asked_again_says_which_replicas_it_lost(tmp_path: Path) -> None:
+    async def work() -> None:
+        lost = {"TopicName": "", "PartitionIndex": 0, "ErrorCode": ErrorCode.KAFKA_STORAGE_ERROR}
+        answer = {"Topics": [{"TopicId": topic().topic_id, "PartitionErrors": [lost]}]}
+        door = Door({}, {}, {}, answer)
+        async with way_to(door, tmp_path) as way:
+            way.hear(led(), topic())
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            await until(lambda: door.names == ["LeaderAndIsr", "UpdateMetadata"])
+            way.channel.ask_again()
+            await until(lambda: way.reports() == [(0, "leader"), (0, "error")])
             await cancelled([task])
 
     run(work())
