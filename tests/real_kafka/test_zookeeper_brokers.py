@@ -15,7 +15,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
 from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.wire.errors import ErrorCode
 from cli.cluster.led_cluster import LedCluster
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
@@ -152,6 +154,8 @@ def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     cluster.create(NewTopic("u", 1, 3))
     cluster.agree("u")
     wait_until(lambda: "no longer leads" in first.log_file.read_text(), "the first gateway to hear of it")
+    refused = dict.fromkeys((LEADER_AND_ISR, UPDATE_METADATA), ErrorCode.STALE_CONTROLLER_EPOCH)
+    assert cluster.answers_to_a_stale_controller(1) == refused
     second.kill()
     wait_until(lambda: cluster.controller() == first.voter.voter, "the first gateway to lead again")
     second.start()

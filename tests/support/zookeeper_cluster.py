@@ -1,5 +1,6 @@
 """Real brokers of Kafka 3.9 in ZooKeeper mode, as ``isrflow cluster up --zookeeper`` made them."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,7 +10,11 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.cluster_view import Place
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.frames import FrameConnection
+from brokers.gateways.zk.messages import CATALOGUE, IBP_3_9
+from brokers.gateways.zk.requests.building import Sender, requests_of
+from brokers.gateways.zk.requests.pending import Batch
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.tools import CONFIGS, run_tool
@@ -20,6 +25,7 @@ from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.waiting import TIMEOUT_S, wait_until
 
+TIMEOUT_MS, ANSWER_BYTES_MAX = int(TIMEOUT_S * 1000), 1 << 20
 # Of a partition: leader, leader epoch, ISR in rising order, partition epoch.
 Stored = tuple[int, int, tuple[int, ...], int]
 
@@ -78,6 +84,29 @@ class ZookeeperCluster(RealCluster):
         partitions = [{"topic": topic, "partition": n, "replicas": target} for n, target in enumerate(targets)]
         with self._client() as client:
             client.create(znodes.REASSIGN_PARTITIONS, json.dumps({"version": 1, "partitions": partitions}).encode())
+
+    def answers_to_a_stale_controller(self, broker: int) -> dict[int, int]:
+        """Tell a broker everything as a controller of the epoch before would. Return the code of each answer by API."""
+        view, batch = ClusterView(), Batch()
+        view.begin_with(self.bus.image())
+        batch.live = True
+        batch.leader_and_isr = dict.fromkeys(view.places(), False)
+        [known] = [held for held in view.live if held.broker == broker]
+        [listener] = known.listeners
+        sender = Sender(min(self.gateways), self.controller_epoch() - 1, listener, listener.name)
+
+        async def told() -> dict[int, int]:
+            codes = {}
+            connection = await FrameConnection.open(listener.host, listener.port, TIMEOUT_MS, ANSWER_BYTES_MAX)
+            for request in requests_of(batch, known, view, sender, {}):
+                key, version = request.api_key, IBP_3_9.of(request.api_key)
+                frame = CATALOGUE.encode_request(key, version, 1, "stale", request.values)
+                answer = await connection.ask(frame, TIMEOUT_MS)
+                codes[key] = CATALOGUE.decode_response(key, version, answer).values["ErrorCode"]
+            connection.close()
+            return codes
+
+        return asyncio.run(told())
 
     def reassign(self, topic: str, replicas: tuple[int, ...]) -> None:
         """Move partition 0 of a topic as old tools do it: by asking in ZooKeeper. Wait until that is done."""

@@ -56,6 +56,7 @@ class Player:
         self._topic_ids: dict[str, str] = {}
         self._told_up_to: dict[int, int] = {}
         self._topics: list[str] = []
+        self._unanswered: list[FrameConnection] = []
         wait_until(lambda: self._controller() == CONTROLLER, "a controller")
 
     def do(self, block: Block) -> None:
@@ -83,6 +84,8 @@ class Player:
         self._told_up_to = self._counts()
 
     def close(self) -> None:
+        for connection in self._unanswered:
+            connection.close()
         for broker in self._brokers.values():
             broker.stop()
 
@@ -109,13 +112,17 @@ class Player:
     # Requests
 
     def _ask(self, api_key: int, **values: Any) -> Values:
-        version = SERVED[api_key][1]
-        connection = FrameConnection("127.0.0.1", self._port, TIMEOUT_S)
+        connection = self._asked(api_key, **values)
         try:
-            connection.send_bytes(framed(CATALOGUE.encode_request(api_key, version, 1, "story", values)))
-            return CATALOGUE.decode_response(api_key, version, connection.frame()).values
+            return CATALOGUE.decode_response(api_key, SERVED[api_key][1], connection.frame()).values
         finally:
             connection.close()
+
+    def _asked(self, api_key: int, **values: Any) -> FrameConnection:
+        """Send a request, and return the connection on which the answer comes."""
+        connection = FrameConnection("127.0.0.1", self._port, TIMEOUT_S)
+        connection.send_bytes(framed(CATALOGUE.encode_request(api_key, SERVED[api_key][1], 1, "story", values)))
+        return connection
 
     # Words
 
@@ -165,7 +172,7 @@ class Player:
     def delete_topic(self, command: Command) -> None:
         topics = [{"Name": name, "TopicId": "A" * 22} for name in command.arguments]
         # Kafka answers once the topic is gone, which here may be after a broker came back.
-        self._ask(DELETE_TOPICS, Topics=topics, TimeoutMs=1)
+        self._unanswered.append(self._asked(DELETE_TOPICS, Topics=topics, TimeoutMs=TIMEOUT_MS))
 
     def create_partitions(self, command: Command) -> None:
         name, total, *listed = command.arguments
