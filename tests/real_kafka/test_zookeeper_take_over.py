@@ -15,9 +15,7 @@ from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE
 from brokers.gateways.zk.session import ControllerMovedError, ZookeeperError
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
-from brokers.launch.ports import free_ports
 from bus.image import view_of_image
-from conf.jars import fetch
 from tests.brokers.zk.door import Door
 from tests.support.rules_engine import RulesEngine
 from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
@@ -27,20 +25,9 @@ GATEWAYS = frozenset({100, 101})
 OLD = structs.replace(PATIENT, inter_broker_protocol_version="2.6")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperProcess]:
-    fetch("zookeeper-broker")
-    [port] = free_ports(1)
-    server = ZookeeperProcess(port, tmp_path_factory.mktemp("zookeeper"))
-    server.start()
-    server.wait_until_started()
-    yield server
-    server.kill()
-
-
 @pytest.fixture
-def cluster(server: ZookeeperProcess, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ZnodeCluster]:
-    cluster = ZnodeCluster(server, request.node.name, tmp_path / "bus.db")
+def cluster(zookeeper: ZookeeperProcess, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ZnodeCluster]:
+    cluster = ZnodeCluster(zookeeper, request.node.name, tmp_path / "bus.db")
     engine = RulesEngine()
     engine.start(tmp_path / "bus.db", broker_session_timeout_ms=600_000, auto_leader_rebalance_enable=False)
     yield cluster

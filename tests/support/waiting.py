@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 # Far more than a quiet machine needs: a machine that runs other tests too may give a process no time for a while.
 TIMEOUT_S = 120.0
@@ -20,3 +23,10 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = TIMEO
             raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
         time.sleep(min(POLL_MAX_S, max(POLL_S, waited_s / POLLS_PER_WAIT)))
     return value
+
+
+def wait_until_equal(read: Callable[[], T], expected: T, what: str) -> None:
+    """Poll until ``read`` returns what is expected. At the end of the time, show how it differs."""
+    with suppress(TimeoutError):
+        wait_until(lambda: read() == expected, what)
+    assert read() == expected

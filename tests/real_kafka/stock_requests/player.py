@@ -41,9 +41,14 @@ QUIET = ("tick", "report", "describe", "rules", "offsets")
 Word = Callable[["Player", Command], None]
 
 
+def is_played(block: Block) -> bool:
+    """Say whether something is asked or happens in a block."""
+    return any(command.word not in QUIET for command in block.commands)
+
+
 def played(story: Story) -> list[Block]:
-    """Return the blocks of a story in which something is asked or happens."""
-    return [block for block in story.blocks if any(command.word not in QUIET for command in block.commands)]
+    """Return the blocks of a story that are played."""
+    return [block for block in story.blocks if is_played(block)]
 
 
 class Player:
@@ -75,6 +80,11 @@ class Player:
             for number, broker in self._brokers.items()
         }
         return told(lines)
+
+    def heard(self, *, of_living: bool = False) -> dict[int, list[Heard]]:
+        """Return what each broker heard, or each that lives, unless it heard nothing."""
+        brokers = {number: one for number, one in self._brokers.items() if one.lives or not of_living}
+        return {number: one.heard for number, one in brokers.items() if one.heard}
 
     def count(self) -> int:
         return sum(len(broker.heard) for broker in self._brokers.values())
