@@ -1,4 +1,4 @@
-"""A ZooKeeper for those that ask for it. Each user of it takes a root of its own."""
+"""What tests of real brokers share: a ZooKeeper, in which each takes a root of its own, and an engine to come."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import pytest
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from conf.jars import fetch
+from tests.support.rules_engine import RulesEngine
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +20,11 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperPro
         yield server
     finally:
         server.kill()
+
+
+@pytest.fixture
+def next_engine() -> Iterator[RulesEngine]:
+    """The rules, not started yet."""
+    engine = RulesEngine()
+    yield engine
+    engine.stop()

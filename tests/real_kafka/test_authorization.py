@@ -27,11 +27,10 @@ from msgspec.structs import replace
 
 from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
-from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
+from tests.support.real_cluster import AUTHORIZER, LOOPBACK, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 GATEWAY = "the gateway"
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
 Ask = Callable[[AdminClient], dict[Any, Future[Any]]]

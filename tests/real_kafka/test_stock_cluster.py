@@ -15,10 +15,9 @@ from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.tools import CONFIGS, ToolError, run_tool
 from conf.jars import fetch
 from tests.real_kafka.stock.operations import MOVES, PLAN, SCRIPT, Call, Tool
-from tests.support.real_cluster import LOOPBACK, OVERRIDES, RealCluster, led_by_rules
+from tests.support.real_cluster import AUTHORIZER, LOOPBACK, OVERRIDES, RealCluster, led_by_rules
 
 pytestmark = pytest.mark.cluster
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACCESS = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
 ENGINES_OWN = "unclean.leader.election.enable=false"
 SETTINGS = {"auto.leader.rebalance.enable": "false"}

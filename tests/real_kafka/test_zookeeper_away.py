@@ -35,14 +35,6 @@ def engine(tmp_path: Path) -> Iterator[RulesEngine]:
 
 
 @pytest.fixture
-def next_engine() -> Iterator[RulesEngine]:
-    """The rules, not started yet."""
-    engine = RulesEngine()
-    yield engine
-    engine.stop()
-
-
-@pytest.fixture
 def cluster(tmp_path: Path, engine: RulesEngine) -> Iterator[ZookeeperCluster]:
     with started(tmp_path / "kafka", tmp_path / "bus.db", "--gateways", "2") as cluster:
         yield cluster

@@ -16,16 +16,13 @@ from confluent_kafka.admin import (
 )
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
-from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.wire.errors import ErrorCode
-from cli.cluster.led_cluster import LedCluster
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.freezing import freeze_process
-from tests.support.real_cluster import OVERRIDES
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
-from tests.support.zookeeper_cluster import ZookeeperCluster
+from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
 # On a busy machine everything that is waited for takes longer than the usual limit of a test.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -35,14 +32,8 @@ SAFE = {"min.insync.replicas": "2"}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose cluster is gone after the test."""
-    folder = tmp_path / "kafka"
-    yield folder
-    if (folder / "cluster.json").exists():
-        led = LedCluster.open(KafkaCluster.open(folder))
-        assert led is not None
-        led.kill()
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "kafka"
 
 
 @pytest.fixture
@@ -55,26 +46,10 @@ def engine(tmp_path: Path) -> Iterator[RulesEngine]:
 
 
 @pytest.fixture
-def next_engine(tmp_path: Path) -> Iterator[RulesEngine]:
-    """The rules on another bus, not started yet."""
-    engine = RulesEngine()
-    yield engine
-    engine.stop()
-
-
-@pytest.fixture
 def cluster(tmp_path: Path, folder: Path, engine: RulesEngine) -> Iterator[ZookeeperCluster]:
-    """Three brokers, a gateway and a ZooKeeper, under the rules."""
-    sets = [part for key, value in OVERRIDES.items() for part in ("--set", f"{key}={value}")]
-    places = ("--bus", str(tmp_path / "bus.db"), "--heap", "384m")
-    up = ("up", "--kafka", "3.9.1", "--zookeeper", "--gateways", "2", *places, *sets)
-    code, said = on_cluster(folder, *up)
-    if "ended by itself" in said:
-        # A broker that gets no time while it starts loses its session with ZooKeeper, and ends.
-        code, said = on_cluster(folder, *up)
-    assert code == 0, said
-    assert "3 nodes of Kafka 3.9.1" in said
-    yield ZookeeperCluster(folder, tmp_path / "bus.db")
+    """Three brokers, two gateways and a ZooKeeper, under the rules."""
+    with started(folder, tmp_path / "bus.db", "--gateways", "2") as cluster:
+        yield cluster
 
 
 def status_of(folder: Path) -> tuple[int, dict[str, Any]]:

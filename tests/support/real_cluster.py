@@ -25,6 +25,7 @@ from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 LOOPBACK = "127.0.0.1"
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # The settings of an engine that leads real brokers.
 POLICY = {
     "broker_session_timeout_ms": 6_000,

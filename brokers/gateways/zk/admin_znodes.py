@@ -61,7 +61,10 @@ def _moves(data: bytes, view: ClusterView, time_ms: int) -> Asked:
 
 
 def _election(data: bytes, view: ClusterView, time_ms: int) -> Asked:
-    partitions = tuple(TopicPartition(place.topic, place.partition) for place in znodes.places_of(data))
+    partitions = tuple(
+        TopicPartition(place.topic, place.partition)
+        for place in znodes.places_of(znodes.PREFERRED_REPLICA_ELECTION, data)
+    )
     return Asked(
         znodes.PREFERRED_REPLICA_ELECTION,
         [ElectLeaders(time_ms=time_ms, election_type="preferred", partitions=partitions)] if partitions else [],

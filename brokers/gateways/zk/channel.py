@@ -66,7 +66,11 @@ class Channel:
         self._wake.set()
 
     def ask_again(self) -> None:
-        """Tell the broker everything, also what it has answered, because its answers may be others now."""
+        """Tell the broker everything again, because it lost a log directory.
+
+        It answers ``KAFKA_STORAGE_ERROR`` for each replica that was in it, also if it knows what it is told
+        (``KafkaController.processLogDirEventNotification``).
+        """
         self._is_asked_again = True
         self._wake.set()
 

@@ -23,10 +23,10 @@ from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.failed_directories import noting_brokers
 from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.gateways.zk.mirror import Mirror, MirrorError
+from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.requests.building import Sender
 from brokers.gateways.zk.session import Session, ZookeeperError
@@ -222,7 +222,8 @@ class Leadership:
                     self._begin(self._broker_writes.follow_defaults())
             if self._written_isrs is not None:
                 self._report(await self._written_isrs.changed())
-            for broker in await self._call(noting_brokers, self._session):
+            noted = await self._call(take_notes, self._session, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in)
+            for broker in set(noted):
                 logger.warning("a broker lost a log directory", broker=broker)
                 if broker in self._channels:
                     self._channels[broker].ask_again()

@@ -14,10 +14,11 @@ from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.shared_mirror import SharedMirror, is_as_decided
 from brokers.gateways.zk.stored import StoredState, stored_state
-from brokers.gateways.zk.znodes import RECOVERING, ZnodeError
+from brokers.gateways.zk.znodes import RECOVERING
 from bus.clock import now_ms
 from state.decisions import Answer, LeaderAndIsr
 from state.written_events import IsrWritten
@@ -59,15 +60,8 @@ class WrittenIsrs:
 
     async def changed(self) -> dict[Place, StoredState]:
         """Read what brokers noted since the last call, and hold back what leaders wrote."""
-        places: dict[Place, None] = {}
-        for name in await self._call(self._session.children, znodes.ISR_CHANGES, True):
-            path = f"{znodes.ISR_CHANGES}/{name}"
-            held = await self._call(self._session.read, path)
-            try:
-                places |= dict.fromkeys(znodes.places_of(held[0], path) if held else ())
-            except ZnodeError as error:
-                logger.warning("a note on changed ISRs cannot be read", why=str(error))
-            await self._call(self._session.remove, path)
+        noted = await self._call(take_notes, self._session, znodes.ISR_CHANGES, znodes.places_of)
+        places = dict.fromkeys(place for one in noted for place in one)
         news = {place: await self._news(place) for place in places if place not in self._mirror.held}
         found = {place: stored for place, stored in news.items() if stored is not None}
         self.hold(found)

@@ -284,7 +284,7 @@ def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:
     return {Place(one.topic, one.partition): one.replicas for one in read.partitions}
 
 
-def places_of(data: bytes, path: str = PREFERRED_REPLICA_ELECTION) -> list[Place]:
+def places_of(path: str, data: bytes) -> list[Place]:
     """Read a list of partitions: an election's, or a child of ``/isr_change_notification``. Raises ``ZnodeError``."""
     read: _Places = _read(path, data, _Places)
     return [Place(one.topic, one.partition) for one in read.partitions]
