@@ -55,9 +55,9 @@ def command(
 
     The command reads the bus, and checks whether this user may write to it and to the checkpoint.
 
-    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. If kafka-broker is there,
-    write one of Kafka's classes too. This takes half a minute. Engines of this Python environment and Kafka brokers
-    then start some seconds faster.
+    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. If kafka-broker or
+    zookeeper-broker is there, write one of Kafka's classes too. This takes half a minute. Engines of this Python
+    environment and Kafka brokers then start some seconds faster.
 
     With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
     certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
@@ -124,6 +124,7 @@ def _fetch(name: str) -> None:
 
 def _prepare() -> None:
     # Importing Spark takes seconds, so only --prepare does it. Without it the command needs no Spark.
+    from brokers.launch.kafka.node import VERSIONS
     from brokers.launch.kafka.preparing import prepare
     from brokers.launch.service import ServiceError
     from streaming.class_archive import write_class_archive
@@ -131,8 +132,9 @@ def _prepare() -> None:
     _fetch("spark-files")
     try:
         click.echo(f"wrote {write_class_archive()}")
-        if not missing("kafka-broker"):
-            click.echo(f"Kafka's classes are in {prepare()}")
+        for set_name, version in VERSIONS.items():
+            if not missing(set_name):
+                click.echo(f"the classes of Kafka {version} are in {prepare(set_name)}")
     except (RuntimeError, ServiceError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"cannot archive classes: {error}") from error
 

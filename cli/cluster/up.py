@@ -9,6 +9,7 @@ import click
 
 from brokers.gateways.kraft.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
+from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER, VERSIONS
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from cli.cluster.folder import dir_option, open_cluster
@@ -92,7 +93,7 @@ def command(
             _fetch(_jars_of(led))
         else:
             _check_version(version, plain, described)
-            _fetch("zookeeper-broker" if described["zookeeper"] else "kafka-broker")
+            _fetch(IN_ZOOKEEPER if described["zookeeper"] else IN_KRAFT)
             kafka, led = _create_cluster(folder, plain, conf, bus, described)
         if led:
             led.up(click.echo)
@@ -104,7 +105,7 @@ def command(
         raise Unreachable(str(error)) from error
     except ValueError as error:
         raise WrongUse(str(error)) from error
-    found = KAFKA_VERSION if _jars_of(led) == "kafka-broker" else ZOOKEEPER_KAFKA_VERSION
+    found = VERSIONS[_jars_of(led)]
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
 
 
@@ -118,7 +119,7 @@ def _check_version(version: str | None, plain: bool, described: dict[str, Any]) 
 
 
 def _jars_of(led: LedCluster | None) -> str:
-    return "zookeeper-broker" if led is not None and led.zookeeper is not None else "kafka-broker"
+    return IN_ZOOKEEPER if led is not None and led.zookeeper is not None else IN_KRAFT
 
 
 def _fetch(set_name: str) -> None:

@@ -17,6 +17,8 @@ from brokers.gateways.zk.requests.building import Sender, requests_of
 from brokers.gateways.zk.requests.pending import Batch
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.node import IN_ZOOKEEPER
+from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import CONFIGS, run_tool
 from bus.embedded import EmbeddedBus
 from cli.cluster.led_cluster import LedCluster
@@ -45,7 +47,7 @@ class ZookeeperCluster(RealCluster):
 
     def tool(self, name: str, arguments: str) -> str:
         """Run one of the admin tools of Kafka 3.9. Raises ``ToolError`` when it fails."""
-        jars = "zookeeper-broker" if name == CONFIGS else "zookeeper-tools"
+        jars = IN_ZOOKEEPER if name == CONFIGS else "zookeeper-tools"
         return run_tool(name, self.bootstrap, arguments.split(), jars)
 
     def stored(self, topic: str) -> dict[int, Stored]:
@@ -143,6 +145,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
     given = OVERRIDES | {name.replace("_", "."): value for name, value in overrides.items()}
     sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
     up = ("up", "--kafka", "3.9.1", "--zookeeper", "--bus", str(bus_path), "--heap", "384m", *options, *sets)
+    prepare(IN_ZOOKEEPER)
     try:
         code, said = on_cluster(folder, *up)
         if "ended by itself" in said:

@@ -8,7 +8,7 @@ from brokers.launch.kafka.properties import NodeSpec, log_dirs, log_properties, 
 from brokers.launch.service import Service, ServiceError
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
-from conf.jars import KAFKA_VERSION, jars
+from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, jars
 from conf.java import java_home
 from conf.private_dir import private_dir
 
@@ -20,12 +20,17 @@ _STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def class_archive(home: Path) -> ClassArchive:
+# The sets of jars of a node of Kafka 4, and of a broker in ZooKeeper mode.
+IN_KRAFT, IN_ZOOKEEPER = "kafka-broker", "zookeeper-broker"
+VERSIONS = {IN_KRAFT: KAFKA_VERSION, IN_ZOOKEEPER: ZOOKEEPER_KAFKA_VERSION}
+
+
+def class_archive(set_name: str, home: Path) -> ClassArchive:
     """Return the archive of a node's classes for the Java at ``home``, written or not. It is beside the jars.
 
-    With it a node starts with 40 % less CPU time.
+    With it a node starts with 40 % less CPU time. ``set_name`` is the set of the node's jars.
     """
-    return ClassArchive(cache_dir() / "classes", f"kafka-{KAFKA_VERSION}", home)
+    return ClassArchive(cache_dir() / "classes", f"kafka-{VERSIONS[set_name]}", home)
 
 
 class KafkaError(ServiceError):
@@ -85,11 +90,10 @@ class KafkaNode(Service):
 
     def _java(self, heap: str, flags: Sequence[str] | None) -> Iterator[str]:
         home = java_home()
-        in_kraft = self.spec.zookeeper is None
-        class_path = ":".join(map(str, jars("kafka-broker" if in_kraft else "zookeeper-broker")))
+        set_name = IN_KRAFT if self.spec.zookeeper is None else IN_ZOOKEEPER
+        class_path = ":".join(map(str, jars(set_name)))
         yield from (str(home / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true")
-        usual = (*JVM_FLAGS, *(class_archive(home).options if in_kraft else ()))
-        yield from usual if flags is None else flags
+        yield from (*JVM_FLAGS, *class_archive(set_name, home).options) if flags is None else flags
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:

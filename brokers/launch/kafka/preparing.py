@@ -3,10 +3,13 @@
 import fcntl
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
-from brokers.launch.kafka.node import JVM_FLAGS, class_archive
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
+from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER, JVM_FLAGS, class_archive
+from brokers.launch.kafka.zookeeper import ZookeeperProcess
+from brokers.launch.ports import free_ports
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
 from conf.jars import Jar, fetch
@@ -17,28 +20,36 @@ LOCK = "kafka-classes.lock"
 STOP_TIMEOUT_S = 180.0
 
 
-def prepare(fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
-    """Fetch what a Kafka node needs, write the archive of its classes if there is none, and return the archive.
+def prepare(set_name: str = IN_KRAFT, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
+    """Fetch a set of a node's jars, write the archive of its classes if there is none, and return the archive.
 
     Writing runs a node, which takes 15 s. Calls ``fetched`` for each fetched jar. Raises ``JarsError``, ``JavaError``,
     ``ServiceError`` or ``RuntimeError``.
     """
-    fetch("kafka-broker", fetched)
-    archive = class_archive(java_home())
+    fetch(set_name, fetched)
+    archive = class_archive(set_name, java_home())
     with (cache_dir() / LOCK).open("wb") as lock:
         # If two processes prepare at once, one writes and the other one waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if archive.path is None:
-            _write(archive)
+            _write(set_name, archive)
     assert archive.path is not None, "it was just written"
     return archive.path
 
 
-def _write(archive: ClassArchive) -> None:
-    with archive.written() as options, tempfile.TemporaryDirectory(prefix="isrflow-kafka-") as name:
-        cluster = KafkaCluster.create(Path(name), plain_specs(1, jvm_flags=(*JVM_FLAGS, *options)))
-        try:
-            cluster.up()
-            cluster.down(STOP_TIMEOUT_S)
-        finally:
-            cluster.kill()
+def _write(set_name: str, archive: ClassArchive) -> None:
+    with archive.written() as options, ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isrflow-kafka-")))
+        flags = (*JVM_FLAGS, *options)
+        if set_name == IN_ZOOKEEPER:
+            zookeeper = ZookeeperProcess(free_ports(1)[0], folder / "zookeeper")
+            zookeeper.start()
+            stack.callback(zookeeper.kill)
+            zookeeper.wait_until_started()
+            specs = broker_specs(1, (), zookeeper=zookeeper.address, jvm_flags=flags)
+        else:
+            specs = plain_specs(1, jvm_flags=flags)
+        cluster = KafkaCluster.create(folder / "kafka", specs)
+        stack.callback(cluster.kill)
+        cluster.up()
+        cluster.down(STOP_TIMEOUT_S)

@@ -3,7 +3,7 @@
 import socket
 from pathlib import Path
 
-from brokers.launch.kafka.node import JVM_FLAGS
+from brokers.launch.kafka.node import IN_ZOOKEEPER, JVM_FLAGS, class_archive
 from brokers.launch.kafka.properties import LOOPBACK, log_properties
 from brokers.launch.service import Service
 from conf.jars import jars
@@ -44,8 +44,10 @@ class ZookeeperProcess(Service):
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         self._log_properties.write_text(log_properties(self.log_file))
-        class_path = ":".join(map(str, jars("zookeeper-broker")))
-        java = [str(java_home() / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *JVM_FLAGS]
+        class_path = ":".join(map(str, jars(IN_ZOOKEEPER)))
+        home = java_home()
+        flags = (*JVM_FLAGS, *class_archive(IN_ZOOKEEPER, home).options)
+        java = [str(home / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *flags]
         program = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties))
         return [*java, f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path, *program]
 
