@@ -5,6 +5,7 @@ repeats what its brokers know already, unless its leader or a member of its ISR 
 election, which goes on from the epochs that were found.
 """
 
+from controller_logic import fencing
 from controller_logic.admin import complaint_about_creation
 from controller_logic.availability import elect_leader, replicas_failed
 from controller_logic.batch import Batch
@@ -18,10 +19,13 @@ from state.adoption_events import AdoptTopic, FoundPartition
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.reason import Reason
+from state.rules import ADOPTION_RULES
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
     """Go on with a topic as it was found. One whose name is taken is refused."""
+    if fencing.of_later_rules(batch, event, ADOPTION_RULES):
+        return
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     refusal = complaint_about_creation(batch, event.topic, config) or _complaint_about_partitions(event)
     if refusal is not None:

@@ -15,8 +15,10 @@ from state.obstacle import Obstacle
 from state.partition import Partition, ReplicaState
 
 
-def passed_over(before: Partition, after: Partition, brokers: Mapping[int, Broker], *, unclean: bool) -> dict[int, str]:
-    """Return the obstacle of each replica that the election between ``before`` and ``after`` passed over.
+def passed_over(
+    isr: tuple[int, ...], after: Partition, brokers: Mapping[int, Broker], *, unclean: bool
+) -> dict[int, str]:
+    """Return the obstacle of each replica that an election from ``isr`` passed over, which led to ``after``.
 
     The replicas are in order of assignment. An election that takes the first replica passes nobody over.
     """
@@ -25,7 +27,7 @@ def passed_over(before: Partition, after: Partition, brokers: Mapping[int, Broke
         if replica == after.leader and not unclean:
             break
         # An election takes members out of the ISR, and the end of a reassignment may bring one in.
-        is_in_sync = replica in before.isr or (replica in after.isr and not unclean)
+        is_in_sync = replica in isr or (replica in after.isr and not unclean)
         obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=is_in_sync)
         if obstacle is not None:
             found[replica] = obstacle.value

@@ -119,7 +119,8 @@ def _commit_settled(
         is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
         over = None
         if is_election and state.rules_version >= EXPLAINED_RULES:
-            over = passed_over(before, after, state.brokers, unclean=change.unclean)
+            isr = before.isr if change.elected_from is None else change.elected_from
+            over = passed_over(isr, after, state.brokers, unclean=change.unclean)
         batch.recorder.say_leader_and_isr(
             topic,
             after,

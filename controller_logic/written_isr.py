@@ -5,8 +5,10 @@ hears of it. So records may be committed that only the written ISR has, and a le
 
     decided             leader 1 epoch 7  isr 1,2,3      written    leader 1 epoch 7  isr 1      the ISR becomes 1
     decided meanwhile   leader 2 epoch 8  isr 2,3        written    leader 1 epoch 7  isr 1      2 does not lead
+    replicas 2,3 too    leader 2 epoch 8  isr 2,3        written    leader 1 epoch 7  isr 1      1 is a replica again
 
-In the second case no broker has heard of epoch 8, because the gateway could not write it over what the leader wrote.
+After the first case no broker has heard of epoch 8, because the gateway could not write it over what the leader wrote.
+So the log of a replica that was removed in it is still there.
 """
 
 from msgspec.structs import replace
@@ -18,17 +20,22 @@ from controller_logic.election import elect_offline
 from controller_logic.fencing import Refusal
 from controller_logic.isr import RECOVERY, isr_change, reason_of
 from controller_logic.partition_machine import led_by
-from controller_logic.replica_machine import online_replicas
+from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_LEADER
 from state.partition import Partition, PartitionState
 from state.reason import Reason
+from state.rules import TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from state.written_events import IsrWritten
+
+Ids = tuple[int, ...]
 
 
 def isr_written(batch: Batch, event: IsrWritten) -> None:
     """Commit the ISR that was written, less the members that are not online, and replace a leader outside it."""
+    if fencing.of_later_rules(batch, event, WRITTEN_ISR_RULES):
+        return
     found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
         batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
@@ -62,28 +69,67 @@ def _impossible(partition: Partition, event: IsrWritten) -> Refusal | None:
 def _change(
     batch: Batch, topic: WorkingTopic, partition: Partition, event: IsrWritten
 ) -> tuple[PartitionChange | None, Reason]:
-    """Return the change; None if the ISR is the same, or if all of it was removed by a reassignment meanwhile."""
-    written = tuple([member for member in event.isr if member in partition.replicas])
+    """Return the change; None if the ISR is the same."""
+    members = tuple([member for member in event.isr if member in partition.replicas])
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    if not written:
-        return None, Reason.ISR_ALTERED
-    if partition.leader in written:
-        isr = tuple([member for member in written if member in online or member == partition.leader])
+    if partition.leader in members:
+        isr = tuple([member for member in members if member in online or member == partition.leader])
         change = isr_change(partition, isr, RECOVERY[event.leader_recovery_state])
         if change is None:
             return None, Reason.ISR_ALTERED
         # The leader must hear of what it did not write.
         is_its_own = event.leader_epoch == partition.leader_epoch and isr == event.isr
         return (change if is_its_own else _of_controller(change)), reason_of(partition, change)
-    elected = elect_offline(written, online, unclean_allowed=topic.unclean_allowed)
+    moved = tuple([member for member in event.isr if member not in partition.replicas])
+    if _is_needed(batch, moved, members, online):
+        back = _taken_back(batch, partition, moved)
+        replicas, states = back.replicas or (), back.replica_states or ()
+        online = online_replicas(replicas, states, batch.state.active)
+        return _led(batch, topic, partition, event, back, event.isr, online), Reason.REASSIGNMENT
+    if not members or (partition.leader == NO_LEADER and partition.isr == members):
+        return None, Reason.ISR_ALTERED
+    change = _led(batch, topic, partition, event, PartitionChange(), members, online)
+    return change, Reason.UNCLEAN_ELECTION if change.unclean else Reason.LEADER_FENCED
+
+
+def _is_needed(batch: Batch, moved: Ids, members: Ids, online: Ids) -> bool:
+    """Say whether, of a written ISR, only replicas that were moved away since can lead."""
+    if not moved or batch.state.rules_version < TAKEN_BACK_RULES:
+        return False
+    return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(moved))
+
+
+def _taken_back(batch: Batch, partition: Partition, moved: Ids) -> PartitionChange:
+    """Assign replicas again that a reassignment removed. It goes on until the target has caught up with them."""
+    return PartitionChange(
+        replicas=partition.replicas + moved,
+        removing_replicas=partition.removing_replicas + moved,
+        replica_states=partition.replica_states + first_states(moved, batch.state.active),
+        removed=tuple([entry for entry in partition.removed if entry.broker not in moved]),
+    )
+
+
+def _led(
+    batch: Batch,
+    topic: WorkingTopic,
+    partition: Partition,
+    event: IsrWritten,
+    change: PartitionChange,
+    isr: Ids,
+    online: Ids,
+) -> PartitionChange:
+    """Add to ``change`` the election of a leader from a written ISR, or the wait for one."""
+    if batch.state.rules_version >= TAKEN_BACK_RULES:
+        change = replace(change, elected_from=isr)
+    elected = elect_offline(isr, online, unclean_allowed=topic.unclean_allowed)
     if elected is not None:
         # Brokers that write the ISR themselves know nothing of recovery (KIP-704).
-        change = replace(led_by(elected), leader_recovery_state=None)
-        return change, Reason.UNCLEAN_ELECTION if elected.unclean else Reason.LEADER_FENCED
-    if partition.leader == NO_LEADER and partition.isr == written:
-        return None, Reason.ISR_ALTERED
-    offline = PartitionChange(state=PartitionState.OfflinePartition, leader=NO_LEADER, isr=written)
-    return offline, Reason.LEADER_FENCED
+        won = led_by(elected)
+        return replace(change, state=won.state, leader=won.leader, isr=won.isr, unclean=won.unclean)
+    if batch.state.rules_version >= TAKEN_BACK_RULES and len(isr) > 1:
+        # As ever when all members are gone, one stays that has every committed record.
+        isr = (event.broker,) if event.broker in isr else isr[:1]
+    return replace(change, state=PartitionState.OfflinePartition, leader=NO_LEADER, isr=isr)
 
 
 def _of_controller(change: PartitionChange) -> PartitionChange:

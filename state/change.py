@@ -27,5 +27,7 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     directories: tuple[str, ...] | None = None
     # Set by the election itself: whether committed records may be lost.
     unclean: bool = False
+    # The ISR from which the leader was elected, if it is not the one before the change.
+    elected_from: tuple[int, ...] | None = None
     # The leader asked for it, so its leader epoch stays (KIP-497).
     by_leader: bool = False

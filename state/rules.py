@@ -27,7 +27,7 @@ differently on events that are already on some bus, because a replay must repeat
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 7
+NEWEST_RULES = 8
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -63,3 +63,9 @@ ACL_RULES = 5
 ENTITY_RULES = 6
 # replicas are in log directories
 DIRECTORY_RULES = 7
+# a topic that another controller led is taken over
+ADOPTION_RULES = 7
+# an ISR that a leader wrote into ZooKeeper counts
+WRITTEN_ISR_RULES = 7
+# a replica is assigned again if only it has what its leader wrote meanwhile
+TAKEN_BACK_RULES = 8

@@ -7,6 +7,7 @@ import pytest
 from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from state.partition import PartitionState
 from state.reason import Reason
+from state.rules import ADOPTION_RULES
 from tests.support.world import World
 
 LED: dict[str, Any] = {
@@ -18,6 +19,15 @@ LED: dict[str, Any] = {
 }
 
 
+def claimed(*brokers: int, rules_version: int = ADOPTION_RULES) -> World:
+    """A world with brokers, whose job has some version of the rules."""
+    world = World()
+    world.claim(rules_version)
+    for broker in brokers:
+        world.join(broker)
+    return world
+
+
 def adopt(world: World, *partitions: dict[str, Any], **fields: Any) -> str:
     given = {"topic": "t", "topic_id": "found-id", "partitions": partitions, "request_id": "q"}
     world.publish("adopt_topic", **given | fields)
@@ -25,7 +35,7 @@ def adopt(world: World, *partitions: dict[str, Any], **fields: Any) -> str:
 
 
 def test_a_topic_goes_on_with_its_id_and_its_epochs() -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     assert adopt(world, LED, config={"min.insync.replicas": "2"}) == "NONE"
     assert world.one(Answer).topic_id == "found-id"
     topic = world.one(TopicDecision)
@@ -41,7 +51,7 @@ def test_a_topic_goes_on_with_its_id_and_its_epochs() -> None:
 
 
 def test_what_follows_continues_the_epochs() -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     adopt(world, LED)
     world.fence(3)
     held = world.partition("t")
@@ -49,7 +59,7 @@ def test_what_follows_continues_the_epochs() -> None:
 
 
 def test_a_leader_that_is_gone_is_replaced_at_once() -> None:
-    world = World(1, 2)
+    world = claimed(1, 2)
     adopt(world, LED)
     held = world.one(LeaderAndIsr)
     assert (held.leader, held.leader_epoch, held.partition_epoch, held.isr) == (1, 8, 13, (1,))
@@ -58,7 +68,7 @@ def test_a_leader_that_is_gone_is_replaced_at_once() -> None:
 
 
 def test_a_partition_without_a_leader_waits_for_a_member_of_its_isr() -> None:
-    world = World(1, 2)
+    world = claimed(1, 2)
     adopt(world, LED | {"isr": [3], "leader": -1})
     assert [held.leader for held in world.all(LeaderAndIsr)] == [-1]
     assert (world.partition("t").isr, world.state.cluster.totals.offline) == ((3,), 1)
@@ -67,20 +77,20 @@ def test_a_partition_without_a_leader_waits_for_a_member_of_its_isr() -> None:
 
 
 def test_a_leader_that_the_former_controller_did_not_elect_yet_is_elected() -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     adopt(world, LED | {"leader": -1})
     assert (world.partition("t").leader, world.partition("t").leader_epoch) == (1, 8)
 
 
 def test_a_partition_that_never_had_a_leader_gets_its_first() -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     adopt(world, LED, {"replicas": [2, 3]})
     [led] = [held for held in world.all(LeaderAndIsr) if held.partition == 1]
     assert (led.leader, led.leader_epoch, led.isr, led.is_new) == (2, 0, (2, 3), True)
 
 
 def test_a_reassignment_goes_on() -> None:
-    world = World(1, 2, 3, 4)
+    world = claimed(1, 2, 3, 4)
     moving = {"replicas": [4, 1, 2, 3], "isr": [1, 2, 3], "leader": 1, "adding_replicas": [4], "removing_replicas": [3]}
     adopt(world, LED | moving)
     assert world.partition("t").adding_replicas == (4,)
@@ -90,14 +100,14 @@ def test_a_reassignment_goes_on() -> None:
 
 
 def test_a_reassignment_that_was_over_ends_at_once() -> None:
-    world = World(1, 2, 3, 4)
+    world = claimed(1, 2, 3, 4)
     moved = {"replicas": [4, 1, 2, 3], "isr": [1, 2, 4], "leader": 1, "adding_replicas": [4], "removing_replicas": [3]}
     adopt(world, LED | moved)
     assert world.partition("t").replicas == (4, 1, 2)
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     world.create("t", (1, 2))
     assert adopt(world, LED) == "TOPIC_ALREADY_EXISTS"
     assert world.all(LeaderAndIsr) == []
@@ -121,7 +131,13 @@ def test_a_name_that_is_taken_is_refused() -> None:
     ],
 )
 def test_what_no_controller_leaves_is_refused(wrong: dict[str, Any]) -> None:
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3)
     assert adopt(world, LED, LED | wrong) == "INVALID_REQUEST"
     assert str(world.one(Answer).message).startswith("partition 1: ")
     assert world.kinds == "answer"
+
+
+def test_an_engine_of_older_rules_refuses_to_take_a_topic_over() -> None:
+    world = claimed(1, 2, 3, rules_version=ADOPTION_RULES - 1)
+    assert adopt(world, LED) == "INVALID_REQUEST"
+    assert world.kinds == "answer,rejected"

@@ -4,14 +4,24 @@ from typing import Any
 
 import pytest
 
-from state.decisions import LeaderAndIsr
+from state.decisions import LeaderAndIsr, StopReplica
 from state.reason import Reason
+from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from tests.support.world import World
 
 
-def led(**config: str) -> World:
+def claimed(*brokers: int, rules_version: int = NEWEST_RULES) -> World:
+    """A world with brokers, whose job has some version of the rules."""
+    world = World()
+    world.claim(rules_version)
+    for broker in brokers:
+        world.join(broker)
+    return world
+
+
+def led(rules_version: int = NEWEST_RULES, **config: str) -> World:
     """A world with one partition on brokers 1, 2 and 3, which 1 leads in epoch 0."""
-    world = World(1, 2, 3)
+    world = claimed(1, 2, 3, rules_version=rules_version)
     world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]}, config=config)
     return world
 
@@ -95,11 +105,81 @@ def test_a_report_from_another_state_is_refused_and_a_repeated_one_too() -> None
     assert write(world, 1, 2) == "INVALID_UPDATE_VERSION"
 
 
-def test_an_isr_that_a_reassignment_removed_meanwhile_changes_nothing() -> None:
-    world = World(1, 2, 3)
+def moved(rules_version: int = NEWEST_RULES) -> World:
+    """A world in which 2 and 3 lead and follow, because a reassignment that began at 1 and 2 has ended."""
+    world = claimed(1, 2, 3, rules_version=rules_version)
     world.publish("create_topic", topic="t", assignment={"0": [1, 2]})
-    world.publish("alter_reassignment", topic="t", partition=0, replicas=[2])
-    before = world.partition("t")
-    assert before.replicas == (2,)
-    assert write(world, 1, partition_epoch=before.partition_epoch) == "NONE"
-    assert world.partition("t").isr == (2,)
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=[2, 3])
+    begun = world.partition("t")
+    assert write(world, 1, 2, 3, leader_epoch=begun.leader_epoch, partition_epoch=begun.partition_epoch) == "NONE"
+    assert world.partition("t").leader == 2
+    return world
+
+
+def write_alone(world: World, *isr: int) -> str:
+    """Write what 1 wrote before the end of the reassignment reached ZooKeeper."""
+    return write(world, *(isr or (1,)), leader_epoch=1, partition_epoch=world.partition("t").partition_epoch)
+
+
+def test_a_replica_that_alone_has_what_its_leader_wrote_is_assigned_again() -> None:
+    world = moved()
+    assert write_alone(world) == "NONE"
+    held = world.one(LeaderAndIsr)
+    assert (held.leader, held.isr, held.replicas, held.removing_replicas) == (1, (1,), (2, 3, 1), (1,))
+    assert (held.reason, held.unclean) == (Reason.REASSIGNMENT, False)
+    assert (world.partition("t").removed, set(held.to)) == ((), {1, 2, 3})
+    # The reassignment ends again once its target has caught up.
+    world.alter_isr("t", (1, 2, 3))
+    held = world.partition("t")
+    assert (held.leader, held.isr, held.replicas, held.removing_replicas) == (2, (2, 3), (2, 3), ())
+
+
+def test_a_leader_that_wrote_its_isr_and_died_is_waited_for_although_it_was_moved_away() -> None:
+    world = moved()
+    world.fence(1)
+    assert write_alone(world) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.isr, held.replicas, held.removing_replicas) == (-1, (1,), (2, 3, 1), (1,))
+    world.join(1, incarnation="second")
+    assert all(decision.to != (1,) for decision in world.all(StopReplica))
+    assert (world.partition("t").leader, world.partition("t").isr) == (1, (1,))
+
+
+def test_a_leader_that_wrote_its_isr_and_shuts_down_is_waited_for_too() -> None:
+    world = moved()
+    world.publish("controlled_shutdown", broker=1, broker_epoch=world.broker(1).broker_epoch)
+    assert write_alone(world) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").isr) == (-1, (1,))
+    assert world.replica_states("t") == "Online,Online,Offline"
+
+
+def test_older_rules_let_the_target_lead_without_what_was_written() -> None:
+    world = moved(TAKEN_BACK_RULES - 1)
+    assert write_alone(world) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").replicas) == (2, (2, 3))
+
+
+def test_a_replica_that_was_moved_away_stays_so_if_another_has_what_was_written() -> None:
+    world = moved()
+    assert write_alone(world, 1, 2) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").replicas, world.partition("t").isr) == (2, (2, 3), (2,))
+    world = moved()
+    world.fence(2)
+    # 3 leads, without what 1 and 2 have, and of these only 1 lives.
+    assert write_alone(world, 1, 2) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.isr, held.replicas) == (1, (1,), (2, 3, 1))
+
+
+def test_without_a_member_online_one_member_stays_in_the_isr() -> None:
+    world = led()
+    world.fence(1, 3)
+    assert world.partition("t").leader == 2
+    assert write(world, 1, 3, partition_epoch=world.partition("t").partition_epoch) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").isr) == (-1, (1,))
+
+
+def test_an_engine_of_older_rules_refuses_what_leaders_write() -> None:
+    world = led(WRITTEN_ISR_RULES - 1)
+    assert write(world, 1, 3) == "INVALID_REQUEST"
+    assert world.kinds == "answer,rejected"

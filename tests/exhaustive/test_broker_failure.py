@@ -178,4 +178,4 @@ def test_an_election_takes_the_first_replica_that_it_has_no_obstacle_for(size: i
             expected = {replica: expected[replica] for replica in preferred}
         else:
             assert list(expected) == list(case.replicas), "nobody could be elected cleanly"
-        assert passed_over(before, after, brokers, unclean=change.unclean) == expected, case
+        assert passed_over(before.isr, after, brokers, unclean=change.unclean) == expected, case

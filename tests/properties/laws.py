@@ -8,11 +8,12 @@ from msgspec import UNSET
 from state import codec
 from state.canonical import has_clash
 from state.cluster import Outcome, State, Totals, counted
-from state.decisions import AnyDecision, LeaderAndIsr
+from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, laid_over
+from state.reason import Reason
 from state.rules import ANNOUNCING_RULES, EXPLAINED_RULES, ONLINE_RULES
 
 _NONE: Mapping[str, str] = {}
@@ -142,6 +143,9 @@ def check_addressees(state: State, before: Partition | None, after: Partition, d
 
 def check_passed_over(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
     """Check that an election names an obstacle of each replica before the leader, or of all if no clean leader is."""
+    if any(isinstance(one, TopicDecision) and one.reason == Reason.TOPIC_ADOPTED for one in decisions):
+        # An election in it replaces a leader that the engine never knew.
+        return
     for decision in decisions:
         if not isinstance(decision, LeaderAndIsr) or decision.partition != after.partition:
             continue

@@ -249,6 +249,24 @@ def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_e
     assert (cluster.get(path)["isr"], cluster.client.get(path)[1].version) == ([1, 2], version)
 
 
+def test_what_a_leader_wrote_before_it_was_moved_away_is_kept(cluster: ZnodeCluster) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    path = "/brokers/topics/t/partitions/0/state"
+
+    async def nothing() -> None:
+        """Add nothing to what is there."""
+
+    # The move has only to be begun, because 2 is in sync. While no gateway leads, 1 writes that 2 no longer is.
+    cluster.ask("alter_reassignment", topic="t", partition=0, replicas=[2])
+    assert cluster.decided()["t-0"][0] == 2
+    cluster.client.set(path, json.dumps(cluster.get(path) | {"isr": [1]}).encode())
+    cluster.lead(lambda: "isrflow_partition_epoch" in cluster.get(path), nothing, OLD)
+    assert (cluster.get(path)["leader"], cluster.get(path)["isr"]) == (1, [1])
+    found = cluster.get("/brokers/topics/t")
+    assert (found["partitions"], found["removing_replicas"]) == ({"0": [2, 1]}, {"0": [1]})
+
+
 def _told_of(door: Door) -> set[tuple[str, int, int]]:
     return {
         (topic["TopicName"], one["PartitionIndex"], one["Leader"])

@@ -15,7 +15,7 @@ from state.events import Logged
 from state.partition import LeaderRecoveryState, Partition
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENGINE_CLOCK_RULES
+from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 from tests.properties.laws import check_laws
 
 _T = TypeVar("_T", bound=Decision)
@@ -59,6 +59,12 @@ class World:
             assert withheld == []
             check_laws(before, outcome, self.policy, self.overrides)
         return self.decisions
+
+    def claim(self, rules_version: int = NEWEST_RULES) -> list[AnyDecision]:
+        """Begin another job, whose rules hold from now on."""
+        epoch = self.state.cluster.controller_epoch + 1
+        told = {"controller_id": "c", "controller_epoch": epoch, "rules_version": rules_version}
+        return self.publish("controller_started", **told)
 
     def register(self, broker: int, incarnation: str = "first", **fields: Any) -> list[AnyDecision]:
         return self.publish("broker_register", broker=broker, incarnation=incarnation, **fields)

@@ -167,6 +167,8 @@ class Pending:
             self._forget(place)
             self._last().deleted[place] = decision
             return
+        if broker in decision.isr:
+            self._keep_log(place, decision.topic_id)
         last = self._last()
         if place in last.stops or place in last.deleted:
             last = Batch()
@@ -174,6 +176,12 @@ class Pending:
         last.metadata[place] = None
         if broker in decision.to:
             last.leader_and_isr[place] = _is_new(broker, decision) or last.leader_and_isr.get(place, False)
+
+    def _keep_log(self, place: Place, topic_id: str) -> None:
+        """Drop an order to remove a log: the replica was moved away, and is needed again because of what it has."""
+        for batch in self._batches:
+            if place in batch.stops and batch.stops[place].topic_id == topic_id:
+                del batch.stops[place]
 
     def _stop(self, decision: StopReplica) -> None:
         place = Place(decision.topic, decision.partition)
