@@ -45,7 +45,7 @@ def _hand_back(led: LedCluster) -> bool:
     # These load ZooKeeper's client, which the other commands do not need.
     from brokers.gateways.zk.hand_back import HandBackError, hand_back
     from brokers.gateways.zk.session import ZookeeperError
-    from brokers.gateways.zk.settings import Settings
+    from brokers.gateways.zk.settings import settings_of
 
     assert led.zookeeper is not None
     bus = led.bus.open()
@@ -54,7 +54,9 @@ def _hand_back(led: LedCluster) -> bool:
             raise Refused(f"an engine decides on {led.bus}: stop it first")
         for service in (led.engine, *led.gateways.values()):
             service.stop()
-        return hand_back(led.zookeeper.address, led.kafka.cluster_id, Settings(), bus)
+        # All gateways have the same.
+        settings = settings_of(dict(next(iter(led.gateways.values())).settings))
+        return hand_back(led.zookeeper.address, led.kafka.cluster_id, settings, bus)
     except (HandBackError, ZookeeperError) as error:
         raise Refused(str(error)) from error
     finally:

@@ -7,8 +7,10 @@ goes on. Nothing may be decided meanwhile, so the engine and the gateways are st
 
 from collections.abc import Collection, Iterator
 
+from msgspec.structs import replace
+
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Set, Write
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
@@ -41,14 +43,14 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> 
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(cluster_id)
-        return _handed_back(session, view, held)
+        return _handed_back(session, view, held, leaders_write_isrs=settings.leaders_write_isrs)
     except (ZnodeError, MirrorError) as error:
         raise HandBackError(str(error)) from error
     finally:
         session.close()
 
 
-def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
+def _handed_back(session: Session, view: ClusterView, held: Held, *, leaders_write_isrs: bool) -> bool:
     quorum = held.cluster.quorum
     gateways = frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
     former = session.former_controller()
@@ -57,7 +59,7 @@ def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
     if not gateways:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
-    mirror = _loaded(session, view)
+    mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
     led = mirror.topics - set(mirror.strangers(view))
     if is_adopted and led and view.topics and not led & view.topics.keys():
         raise HandBackError("the bus and ZooKeeper have no topic in common: they belong to different clusters")
@@ -74,16 +76,27 @@ def _handed_back(session: Session, view: ClusterView, held: Held) -> bool:
     return True
 
 
-def _loaded(session: Session, view: ClusterView) -> Mirror:
+def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) -> Mirror:
     """Note what ZooKeeper holds. What a leader wrote there itself, unheard, stays, because it acts on it."""
-    mirror = Mirror()
-    topics = list(load(session, mirror))
-    if all(one.state.isrflow_partition_epoch is None for topic in topics for one in topic.states.values()):
+    if not leaders_write_isrs:
+        mirror = Mirror()
+        list(load(session, mirror))
         return mirror
     shared = SharedMirror()
     for topic in load(session, shared):
-        shared.held.update(shared.begin_with(view, topic))
+        for place, stored in shared.begin_with(view, topic).items():
+            shared.held.add(place)
+            _assign_again(view, place, stored.state.isr)
     return shared
+
+
+def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None:
+    """Keep members of a written ISR assigned, which a reassignment has removed: as replicas that are to be removed."""
+    held = view.topics[place.topic].partitions[place.partition]
+    moved = tuple([member for member in isr if member not in held.replicas])
+    view.topics[place.topic].partitions[place.partition] = replace(
+        held, replicas=held.replicas + moved, removing_replicas=tuple(held.removing_replicas) + moved
+    )
 
 
 def last_writes(

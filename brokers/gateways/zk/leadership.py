@@ -24,7 +24,6 @@ from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.former_topics import former_partitions
-from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
@@ -60,7 +59,7 @@ class Leadership:
             identity.zookeeper, settings.zookeeper_session_timeout_ms, self._changed_elsewhere, self._lost_elsewhere
         )
         # Where leaders write their ISRs themselves; None where they ask for them.
-        self._shared = SharedMirror() if settings.inter_broker_protocol_version in WRITING_IBPS else None
+        self._shared = SharedMirror() if settings.leaders_write_isrs else None
         self._mirror = self._shared or Mirror()
         self._sender: Sender | None = None
         self._channels: dict[int, Channel] = {}

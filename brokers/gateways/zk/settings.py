@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.given_settings import Bytes, Count, Millis, converted
 from state.limits import Text
 
@@ -33,6 +34,11 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     inter_broker_listener_name: Text = "PLAINTEXT"
     # As brokers have it. With 2.6 they write ISRs into ZooKeeper themselves, and topics have no ids for them.
     inter_broker_protocol_version: Literal["3.9", "2.6"] = "3.9"
+
+    @property
+    def leaders_write_isrs(self) -> bool:
+        """Say whether leaders write their ISRs into ZooKeeper themselves, and do not ask for them."""
+        return self.inter_broker_protocol_version in WRITING_IBPS
 
 
 def settings_of(given: dict[str, Any]) -> Settings:
