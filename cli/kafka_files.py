@@ -12,6 +12,8 @@ from cli.errors import WrongUse
 
 _Number = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BYTES_MAX = 256 * 1024 * 1024
+# In a plan: the broker chooses.
+ANY_LOG_DIR = "any"
 _T = TypeVar("_T")
 
 
@@ -53,9 +55,24 @@ def read_plan(path: Path) -> tuple[Move, ...]:
     _check_version(path, plan.version)
     _check_distinct(path, [f"{move.topic}-{move.partition}" for move in plan.partitions])
     for move in plan.partitions:
-        if any(where != "any" for where in move.log_dirs or ()):
-            raise WrongUse(f'{path}: {move.topic}-{move.partition} names log dirs: expected only "any"')
+        _check_log_dirs(path, move)
     return plan.partitions
+
+
+def _check_log_dirs(path: Path, move: Move) -> None:
+    """Refuse named log directories. isrflow speaks to the bus alone, and only a broker can choose its directory."""
+    if move.log_dirs is None:
+        return
+    name = f"{move.topic}-{move.partition}"
+    if len(move.log_dirs) != len(move.replicas):
+        raise WrongUse(f"{path}: {name} has {len(move.replicas)} replicas and {len(move.log_dirs)} log_dirs")
+    named = [where for where in move.log_dirs if where != ANY_LOG_DIR]
+    if named:
+        raise WrongUse(
+            f"{path}: {name} names the log directory {named[0]}, and only the broker can move a replica into it. "
+            "Give the file to Kafka's own tool: kafka-reassign-partitions --bootstrap-server BROKERS --execute "
+            f'--reassignment-json-file {path}; or write "{ANY_LOG_DIR}", and the broker chooses'
+        )
 
 
 def read_topics(path: Path) -> list[str]:
@@ -79,7 +96,7 @@ def plan_of(replicas: Mapping[tuple[str, int], Sequence[int]]) -> dict[str, Any]
     return {
         "version": 1,
         "partitions": [
-            {"topic": topic, "partition": number, "replicas": list(brokers), "log_dirs": ["any"] * len(brokers)}
+            {"topic": topic, "partition": number, "replicas": list(brokers), "log_dirs": [ANY_LOG_DIR] * len(brokers)}
             for (topic, number), brokers in sorted(replicas.items())
         ],
     }

@@ -19,7 +19,8 @@ from cli.reassign.plan_option import partition_of, plan_option
 def command(ask: Ask, plan: Path, additional: bool) -> None:
     """Begin to move the partitions of a plan.
 
-    The command first prints the present assignment, because it is the plan that moves everything back.
+    The command first prints the present assignment, because it is the plan that moves everything back. A plan that
+    names log directories is for Kafka's own kafka-reassign-partitions, which asks the brokers.
 
     \b
     Examples:

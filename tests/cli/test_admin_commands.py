@@ -161,7 +161,14 @@ def publish_isr(bus: EmbeddedBus, partition: dict[str, Any], isr: tuple[int, ...
         ('{"version":1,"partitions":[]}', "names nothing"),
         ('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[]}]}', "$.partitions[0].replicas"),
         ('{"version":1,"partitions":[{"topic":"orders","partition":0,"replica":[1]}]}', "unknown field `replica`"),
-        ('{"version":1,"partitions":[{"topic":"o","partition":0,"replicas":[1],"log_dirs":["/x"]}]}', "log dirs"),
+        (
+            '{"version":1,"partitions":[{"topic":"o","partition":0,"replicas":[1,2],"log_dirs":["any","/x"]}]}',
+            "o-0 names the log directory /x",
+        ),
+        (
+            '{"version":1,"partitions":[{"topic":"o","partition":0,"replicas":[1,2],"log_dirs":["any"]}]}',
+            "o-0 has 2 replicas and 1 log_dirs",
+        ),
         ("{", "Input data was truncated"),
     ],
 )
