@@ -6,6 +6,8 @@ count, record. There is nothing to settle, and no invariant ties two of these va
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from controller_logic.batch import Batch
 from state.acl import Acl
 from state.broker import Broker
@@ -98,7 +100,14 @@ def commit_entity(batch: Batch, entity: Entity) -> None:
     entity_id = entity_id_of(entity.entity_type, entity.names)
     others = {held_id: held for held_id, held in batch.state.entities.items() if held_id != entity_id}
     batch.state.entities = dict(sorted((others | ({entity_id: entity} if entity.values else {})).items()))
-    batch.recorder.say_entity(entity)
+    batch.recorder.say_entity(entity, Reason.ENTITY_CHANGED)
+
+
+def commit_expired(batch: Batch, expired: Mapping[str, Entity]) -> None:
+    """Commit that some metadata entities, by their ids, are gone, because their time is over."""
+    batch.state.entities = {held_id: one for held_id, one in batch.state.entities.items() if held_id not in expired}
+    for one in expired.values():
+        batch.recorder.say_entity(replace(one, values={}), Reason.TOKEN_EXPIRED)
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str]) -> None:

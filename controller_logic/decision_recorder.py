@@ -224,10 +224,10 @@ class DecisionRecorder:
         added, removed = (tuple(starmap(with_id, some.items())) for some in (created, deleted))
         self._say(AclsDecision, Reason.ACLS_CHANGED, created=added, deleted=removed)
 
-    def say_entity(self, entity: Entity) -> None:
+    def say_entity(self, entity: Entity, reason: Reason) -> None:
         """Record a metadata entity as it now stands. Without values it is gone."""
         told = {"entity_type": entity.entity_type, "names": entity.names, "values": entity.values}
-        self._say(EntityDecision, Reason.ENTITY_CHANGED, **told)
+        self._say(EntityDecision, reason, **told)
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
         """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""

@@ -8,11 +8,11 @@ from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
 from controller_logic.feature_checks import check_brokers
-from state.entity import Entity, entity_id_of
+from state.entity import TOKEN, Entity, entity_id_of
 from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
-from state.metadata_format import ENTITY_FORMAT
-from state.rules import ENTITY_RULES
+from state.metadata_format import ENTITY_FORMAT, TOKEN_FORMAT
+from state.rules import ENTITY_RULES, TOKEN_RULES
 
 # They are stored as a whole with each batch.
 ENTITIES_MAX = 10_000
@@ -22,7 +22,7 @@ _NOTHING: Mapping[str, str] = {}
 
 def alter_entity(batch: Batch, event: AlterEntity) -> None:
     """Set or remove values of an entity, all or none."""
-    if fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT):
+    if _cannot_be_kept(batch, event):
         return
     held = batch.state.entities
     entity_id = entity_id_of(event.entity_type, event.names)
@@ -40,6 +40,12 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     if after != before and not event.validate_only:
         commit_entity(batch, entity)
     batch.recorder.answer()
+
+
+def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
+    if event.entity_type == TOKEN:
+        return fencing.cannot_be_kept(batch, event, TOKEN_RULES, TOKEN_FORMAT, event.entity_type)
+    return fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT)
 
 
 def _check_size(after: Mapping[str, Entity]) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from controller_logic.feature_checks import check_feature_names, checked_level
 from controller_logic.quota_checks import check_quota_names, checked_quota
 from controller_logic.scram_checks import check_scram, check_scram_names, checked_scram_value
+from controller_logic.token_checks import check_token, check_token_names, checked_token_value
 from state.entity import EntityType
 from state.entity_complaint import ComplaintError
 from state.group_settings import complaint_about_group
@@ -130,4 +131,5 @@ _TYPES: dict[EntityType, _Type] = {
     "client_metrics": _Type(_check_subscription_name, _subscribed, _anything),
     "features": _Type(check_feature_names, checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
+    "delegation_token": _Type(check_token_names, checked_token_value, check_token),
 }

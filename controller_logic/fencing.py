@@ -19,19 +19,19 @@ class Refusal(NamedTuple):
     message: str
 
 
-def of_later_rules(batch: Batch, event: Event, rules_version: int) -> bool:
-    """Say whether only a later version of the rules knows this kind of event. Then it is rejected and answered."""
+def of_later_rules(batch: Batch, event: Event, rules_version: int, what: str = "") -> bool:
+    """Say whether only a later version of the rules knows ``what``, or the event's kind. Then the event is refused."""
     if batch.state.rules_version >= rules_version:
         return False
-    message = f"version {batch.state.rules_version} of the rules has no {event.__struct_config__.tag}"
+    message = f"version {batch.state.rules_version} of the rules has no {what or event.__struct_config__.tag}"
     batch.recorder.reject("kind", message, Reason.REQUEST_REFUSED)
     batch.recorder.answer_if_requested("INVALID_REQUEST", message)
     return True
 
 
-def cannot_be_kept(batch: Batch, event: Event, rules_version: int, metadata_format: int) -> bool:
+def cannot_be_kept(batch: Batch, event: Event, rules_version: int, metadata_format: int, what: str = "") -> bool:
     """Say whether the event's decision could not become records. Then the event is refused."""
-    if of_later_rules(batch, event, rules_version):
+    if of_later_rules(batch, event, rules_version, what):
         return True
     if batch.state.quorum.metadata_format >= metadata_format:
         return False

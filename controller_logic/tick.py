@@ -1,12 +1,12 @@
 """Do what is due when time has passed."""
 
-from controller_logic import balance, deletion, gateways, liveness, no_op, watermark
+from controller_logic import balance, deletion, gateways, liveness, no_op, tokens, watermark
 from controller_logic.batch import Batch
 from state.events import Tick
 
 
 def tick(batch: Batch, _event: Tick) -> None:
-    """Look at sessions, deletions, watermarks and balance, in this order.
+    """Look at sessions, deletions, watermarks, balance and tokens, in this order.
 
     A tick that fences a broker begins no deletion, because one event may change a partition only once. A deletion that
     is due begins at the next tick.
@@ -16,5 +16,6 @@ def tick(batch: Batch, _event: Tick) -> None:
         deletion.begin_waiting(batch)
     watermark.advance_watermarks(batch)
     balance.check_balance(batch)
+    tokens.remove_expired(batch)
     no_op.decide_no_op(batch)
     batch.recorder.answer_if_requested()

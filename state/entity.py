@@ -16,8 +16,12 @@ from state.limits import Name, Text
 # group, client_metrics: dynamic settings of a group, and of a subscription to clients' metrics (KIP-714).
 # scram_credential: named by user and mechanism (KIP-554); the values are secret.
 # features: the one entity of its type; its values are the levels that were changed (KIP-584).
-EntityType = Literal["client_quota", "group", "client_metrics", "scram_credential", "features"]
+# delegation_token: named by token-id (KIP-48); what proves a token is not among its values.
+EntityType = Literal["client_quota", "group", "client_metrics", "scram_credential", "features", "delegation_token"]
 SECRET: EntityType = "scram_credential"
+TOKEN: EntityType = "delegation_token"
+# The part of its name, and the value that changes: the time from which on a token is no longer good.
+TOKEN_ID, TOKEN_EXPIRY = "token-id", "expiry_timestamp_ms"
 # Shown to people in place of a secret value.
 HIDDEN = "[hidden]"
 

@@ -10,10 +10,11 @@ newest one that all live gateways can write.
 4: ACLs become records.
 5: metadata entities become records.
 6: replicas are in log directories, of which a broker may have several.
+7: delegation tokens become records.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 6
+NEWEST_FORMAT = 7
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
@@ -24,3 +25,5 @@ ACL_FORMAT = 4
 ENTITY_FORMAT = 5
 # From this format on, replicas are in log directories.
 DIRECTORY_FORMAT = 6
+# From this format on, there are delegation tokens.
+TOKEN_FORMAT = 7

@@ -24,10 +24,11 @@ differently on events that are already on some bus, because a replay must repeat
 6: metadata entities are kept: client quotas, settings of groups, subscriptions to clients' metrics, SCRAM
    credentials, levels of features.
 7: a broker behind a gateway may have several log directories. Where one fails, only the replicas in it go offline.
+9: delegation tokens are kept, and those that have expired are removed.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 8
+NEWEST_RULES = 9
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -69,3 +70,5 @@ ADOPTION_RULES = 7
 WRITTEN_ISR_RULES = 7
 # a replica is assigned again if only it has what its leader wrote meanwhile
 TAKEN_BACK_RULES = 8
+# delegation tokens are kept
+TOKEN_RULES = 9

@@ -1,7 +1,9 @@
 """A broker and a gateway, both with Kafka's authorizer: super users and ACLs say who may change what."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,13 +27,14 @@ from confluent_kafka.admin import (
 )
 from msgspec.structs import replace
 
-from brokers.launch.kafka.tools import run_tool
+from brokers.launch.kafka.tools import TOPICS, ToolError, run_tool
 from brokers.launch.ports import free_ports
 from tests.support.real_cluster import AUTHORIZER, LOOPBACK, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
 GATEWAY = "the gateway"
+TOKEN_KEY = "a key for tokens"
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
 Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
@@ -39,8 +42,12 @@ Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
     """The broker's addresses by user, without authentication for None, with a password for others; the gateway's."""
+    folder = tmp_path_factory.mktemp("real")
+    key = folder / "token.key"
+    key.write_text(TOKEN_KEY)
     access = {"super.users": "User:admin", "authorizer.class.name": AUTHORIZER}
-    cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings=access)
+    access |= {"delegation.token.secret.key.file": str(key)}
+    cluster = RealCluster(folder, brokers=1, gateway_settings=access)
     node = cluster.broker(1)
     [port] = free_ports(1)
     plain, sasl = f"{LOOPBACK}:{node.spec.port}", f"{LOOPBACK}:{port}"
@@ -62,6 +69,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
                 f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
             ),
             "authorizer.class.name": AUTHORIZER,
+            "delegation.token.secret.key": TOKEN_KEY,
             # For the other brokers, and for clients that do not authenticate.
             "super.users": "User:ANONYMOUS;User:admin",
         },
@@ -184,3 +192,35 @@ def test_a_client_logs_in_with_a_credential_that_an_admin_set(addresses: dict[st
     [future] = mallory.alter_user_scram_credentials([change]).values()
     with pytest.raises(KafkaException, match="CLUSTER_AUTHORIZATION_FAILED"):
         future.result(TIMEOUT_S)
+
+
+def logged_in(file: Path, mechanism: str, module: str, fields: str) -> list[str]:
+    """Write the properties with which Kafka's tools log in; return the options that name them."""
+    login = f"org.apache.kafka.common.security.{module} required {fields};"
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\nsasl.jaas.config={login}\n")
+    return ["--command-config", str(file)]
+
+
+def test_a_client_logs_in_with_a_delegation_token(addresses: dict[str | None, str], tmp_path: Path) -> None:
+    """The gateway makes the token's id and what proves it, and the broker derives the same from the same key."""
+    fields = f'username="mallory" password="{PASSWORDS["mallory"]}"'
+    mallory = logged_in(tmp_path / "mallory", "PLAIN", "plain.PlainLoginModule", fields)
+
+    def tokens(arguments: str) -> str:
+        return run_tool("DelegationTokenCommand", addresses["mallory"], [*arguments.split(), *mallory])
+
+    made = re.search(
+        r"^(\S{22})\s+(\S{88})\s+User:mallory\s", tokens("--create --max-life-time-period -1"), re.MULTILINE
+    )
+    assert made is not None
+    token_id, proof = made.groups()
+    fields = f'username="{token_id}" password="{proof}" tokenauth="true"'
+    by_token = logged_in(tmp_path / "token", "SCRAM-SHA-512", "scram.ScramLoginModule", fields)
+    listed = "--describe --owner-principal User:mallory"
+    wait_until(lambda: token_id in tokens(listed), "the broker to have read the token")
+    run_tool(TOPICS, addresses["mallory"], ["--list", *by_token])
+    tokens(f"--renew --renew-time-period 60000 --hmac {proof}")
+    tokens(f"--expire --expiry-time-period -1 --hmac {proof}")
+    wait_until(lambda: token_id not in tokens(listed), "the broker to have read that the token is gone")
+    with pytest.raises(ToolError, match="invalid credentials"):
+        run_tool(TOPICS, addresses["mallory"], ["--list", *by_token])

@@ -127,6 +127,7 @@ LIMITS = (
 ERRORS = {
     "NONE": (0, "The request is done."),
     "BROKER_ID_NOT_REGISTERED": (102, "No broker with this id is registered."),
+    "DELEGATION_TOKEN_NOT_FOUND": (62, "There is no delegation token of this id, or it has expired and is gone."),
     "DUPLICATE_BROKER_REGISTRATION": (101, "Another process holds the broker's id, and its session is valid."),
     "ELECTION_NOT_NEEDED": (84, "The preferred replica leads already, or for an unclean election, any does."),
     "ELIGIBLE_LEADERS_NOT_AVAILABLE": (83, "No replica is online."),

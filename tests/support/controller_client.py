@@ -25,10 +25,10 @@ def newest(name: str) -> int:
     return layouts()[f"{name}Request"].valid.high
 
 
-def principal_bytes(principal: str) -> bytes:
+def principal_bytes(principal: str, is_token: bool = False) -> bytes:
     """Write a principal (``User:alice``) as Kafka's default builder does: a version of two bytes, then its message."""
     kind, _, name = principal.partition(":")
-    values = {"Type": kind, "Name": name, "TokenAuthenticated": False}
+    values = {"Type": kind, "Name": name, "TokenAuthenticated": is_token}
     return bytes(2) + encode_message("DefaultPrincipalData", 0, values)
 
 
@@ -53,12 +53,22 @@ class ControllerClient(FrameConnection):
         assert response.correlation_id <= self._correlation_id
         return response.values
 
-    def forward(self, name: str, version: int | None = None, principal: str | None = None, **values: Any) -> Values:
-        """Send a client's request inside an Envelope, as a broker does, and return the response inside the answer."""
+    def forward(
+        self,
+        name: str,
+        version: int | None = None,
+        principal: str | None = None,
+        is_token: bool = False,
+        **values: Any,
+    ) -> Values:
+        """Send a client's request inside an Envelope, as a broker does, and return the response inside the answer.
+
+        ``is_token`` says that a delegation token proved the principal.
+        """
         envelope = self.ask(
             _ENVELOPE,
             RequestData=_encoded(name, version, 77, values),
-            RequestPrincipal=None if principal is None else principal_bytes(principal),
+            RequestPrincipal=None if principal is None else principal_bytes(principal, is_token),
             ClientHostAddress=bytes([127, 0, 0, 1]),
         )
         assert envelope["ErrorCode"] == 0, envelope

@@ -19,6 +19,7 @@ class Broker:
         self.next_producer_id = -1
         self.acls: dict[str, NAME] = {}
         self.credentials: dict[tuple[int, str], NAME] = {}
+        self.tokens: dict[str, NAME] = {}
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
 
     def take(self, value: bytes) -> None:
@@ -112,6 +113,13 @@ class Broker:
 
     def _RemoveUserScramCredentialRecord(self, values: NAME) -> None:
         del self.credentials[values["Mechanism"], values["Name"]]
+
+    def _DelegationTokenRecord(self, values: NAME) -> None:
+        assert self.tokens.get(values["TokenId"]) != values
+        self.tokens[values["TokenId"]] = values
+
+    def _RemoveDelegationTokenRecord(self, values: NAME) -> None:
+        del self.tokens[values["TokenId"]]
 
     def _NoOpRecord(self, values: NAME) -> None:
         assert values == {}

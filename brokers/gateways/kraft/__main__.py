@@ -12,6 +12,7 @@ from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.security.settings import Security, security_of
+from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
@@ -70,6 +71,7 @@ def main(
     protection = metrics_protection(settings)
     try:
         security = security_of(settings)
+        TokenKey(settings.delegation_token_secret_key_file)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error
     identity = Identity(

@@ -35,6 +35,8 @@ class Caller(NamedTuple):
     is_direct: bool = False
     # Whether such a caller may act as a broker.
     is_broker: bool = False
+    # Whether the caller logged in with a delegation token.
+    is_token: bool = False
 
     @property
     def connection(self) -> str:
@@ -54,7 +56,8 @@ def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
     except ValueError as error:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the client's address: {error}") from error
     try:
-        return Caller(principal_of(envelope["RequestPrincipal"]), host)
+        principal, is_token = _told(envelope["RequestPrincipal"])
+        return Caller(principal, host, is_token=is_token)
     except RefusedError:
         if must_be_known:
             raise
@@ -66,13 +69,18 @@ def principal_of(data: bytes | None) -> str:
 
     Raises ``RefusedError`` for any other.
     """
+    return _told(data)[0]
+
+
+def _told(data: bytes | None) -> tuple[str, bool]:
+    """Read a principal, and whether a delegation token proved it."""
     raw = data or b""
     try:
         version = int.from_bytes(raw[:_VERSION_BYTES], "big", signed=True)
         values = decode_message("DefaultPrincipalData", version, raw[_VERSION_BYTES:])
     except WireError as error:
         raise RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
-    return f"{values['Type']}:{values['Name']}"
+    return f"{values['Type']}:{values['Name']}", bool(values["TokenAuthenticated"])
 
 
 def shown_principal(caller: Caller) -> str:

@@ -1,7 +1,9 @@
 """The settings of a gateway: who it is among the voters, and its limits."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.security.audit_log import AuditLevel
@@ -11,6 +13,8 @@ from conf.super_users import AuthorizerClass, SuperUsers
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
+DAY_MS = 86_400_000
+TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
 
 
 class Identity(GatewayIdentity, frozen=True, kw_only=True):
@@ -49,6 +53,9 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     sasl_credentials_file: MaybeFile = ""
     sasl_username: str = ""
     sasl_password_file: MaybeFile = ""
+    delegation_token_secret_key_file: MaybeFile = ""
+    delegation_token_max_lifetime_ms: TokenMillis = 7 * DAY_MS
+    delegation_token_expiry_time_ms: TokenMillis = DAY_MS
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

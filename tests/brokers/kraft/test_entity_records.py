@@ -9,7 +9,9 @@ from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.record_frame import decode_record
 from state.decisions import AnyDecision, EntityDecision, QuorumDecision
+from state.entity import TOKEN_EXPIRY, TOKEN_ID
 from tests.brokers.kraft.test_acl_records import written
+from tests.controller_logic import test_tokens
 from tests.controller_logic.test_entities import ALICE, BOB, CREDENTIAL, GROUP, METRICS, alter, world
 from tests.support.kraft_image import Broker
 
@@ -112,3 +114,42 @@ def test_a_log_that_begins_later_begins_with_the_levels_of_then() -> None:
     assert entry is not None
     assert dict(image.features) == {"metadata.version": 27, "group.version": 0, "transaction.version": 1}
     assert [decode_record(one).name for one in entry.records].count("FeatureLevelRecord") == 3
+
+
+def of_tokens() -> list[AnyDecision]:
+    """Two tokens, of which one is renewed, one ended by request and made again, and then one by time."""
+    started = test_tokens.world()
+    told = list(started.decisions)
+    for names, values in (
+        (test_tokens.ID, test_tokens.VALUES),
+        (test_tokens.OTHER, test_tokens.VALUES | {"renewers": "[]"}),
+        (test_tokens.OTHER, {TOKEN_EXPIRY: "80000"}),
+        (test_tokens.ID, test_tokens.WHOLE),
+        (test_tokens.ID, test_tokens.VALUES),
+    ):
+        assert test_tokens.token(started, values, names) == "NONE"
+        told += started.decisions
+    return told + started.tick(40_000)
+
+
+def test_tokens_become_records_without_what_proves_them() -> None:
+    image, records = written(of_tokens())
+    names = [[decode_record(one).name for one in entry] for entry in records[1:]]
+    made, removed = ["DelegationTokenRecord"], ["RemoveDelegationTokenRecord"]
+    # The tick also has the record of an idle log.
+    assert [one[:1] for one in names] == [made, made, made, removed, made, removed]
+    broker = Broker()
+    for record in (one for entry in records for one in entry):
+        broker.take(record)
+    assert broker.tokens == {
+        test_tokens.OTHER[TOKEN_ID]: {
+            "TokenId": test_tokens.OTHER[TOKEN_ID],
+            "Owner": "User:alice",
+            "Requester": "User:admin",
+            "Renewers": [],
+            "IssueTimestamp": 1_000,
+            "MaxTimestamp": 90_000,
+            "ExpirationTimestamp": 80_000,
+        }
+    }
+    assert image_of([decode_record(one) for one in records_of(image)], image.quorum_epoch) == image

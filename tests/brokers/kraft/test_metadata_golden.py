@@ -19,7 +19,7 @@ from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from state.decisions import QuorumDecision, decode
-from state.metadata_format import ACL_FORMAT, ENTITY_FORMAT, FIRST_FORMAT, NEWEST_FORMAT, NO_OP_FORMAT
+from state.metadata_format import ACL_FORMAT, ENTITY_FORMAT, FIRST_FORMAT, NEWEST_FORMAT, NO_OP_FORMAT, TOKEN_FORMAT
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FORMATS = range(FIRST_FORMAT, NEWEST_FORMAT + 1)
@@ -90,3 +90,5 @@ def test_every_kind_of_record_is_in_a_golden_log() -> None:
     assert of_acls <= {record.name for data in logs(ACL_FORMAT).values() for record in records_in(data)}
     of_entities = {"ClientQuotaRecord", "UserScramCredentialRecord", "RemoveUserScramCredentialRecord"}
     assert of_entities <= {record.name for data in logs(ENTITY_FORMAT).values() for record in records_in(data)}
+    of_tokens = {"DelegationTokenRecord", "RemoveDelegationTokenRecord"}
+    assert of_tokens <= {record.name for data in logs(TOKEN_FORMAT).values() for record in records_in(data)}

@@ -270,7 +270,7 @@ def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.Monke
         Record("RemoveTopicRecord", 0, {"TopicId": OTHER_ID}),
         Record("PartitionChangeRecord", 1, {"TopicId": ID, "PartitionId": 3}),
         Record("TopicRecord", 0, {"Name": "t", "TopicId": OTHER_ID}),
-        Record("DelegationTokenRecord", 0, {}),
+        Record("ZkMigrationStateRecord", 0, {}),
     ],
     ids=lambda record: record.name,
 )

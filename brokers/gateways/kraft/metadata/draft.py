@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.metadata.acl_numbers import acl_of
-from brokers.gateways.kraft.metadata.entity_values import Names, quota_of, scram_of
+from brokers.gateways.kraft.metadata.entity_values import Names, quota_of, scram_of, token_of
 from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -162,6 +162,8 @@ class MetadataDraft:
                 self._remove_acl(record.values)
             case "ClientQuotaRecord":
                 self._change_entity(*quota_of(record.values))
+            case "DelegationTokenRecord" | "RemoveDelegationTokenRecord":
+                self._change_entity(*token_of(record.values))
             case "UserScramCredentialRecord" | "RemoveUserScramCredentialRecord":
                 try:
                     self._change_entity(*scram_of(record.values))

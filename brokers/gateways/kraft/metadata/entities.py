@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
-from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record
+from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record, token_record
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
 from brokers.gateways.kraft.metadata.topics import config_record
 from brokers.gateways.kraft.record_frame import Record
 from state.decisions import EntityDecision
-from state.entity import SECRET, Entity, entity_id_of
+from state.entity import SECRET, TOKEN, Entity, entity_id_of
 
 FEATURE_VERSION = 0
+# The types that have one record for all values.
+_WHOLE = {SECRET: scram_record, TOKEN: token_record}
 
 
 def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[Record]:
@@ -36,9 +38,10 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
 
 def changes_of(entity: Entity, held: Mapping[str, str]) -> Iterator[Record]:
     """Yield what makes an entity out of the values that are ``held`` of it."""
-    if entity.entity_type == SECRET:
+    whole = _WHOLE.get(entity.entity_type)
+    if whole is not None:
         if entity.values != held:
-            yield scram_record(entity.names, entity.values)
+            yield whole(entity.names, entity.values)
         return
     for key, value in _differences(held, entity.values):
         yield quota_record(entity.names, key, value)

@@ -3,13 +3,17 @@
 import base64
 from collections.abc import Mapping
 
+import msgspec
+
 from brokers.gateways.kraft.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, Values
 from brokers.gateways.kraft.record_frame import Record
-from state.entity import EntityType
+from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID, EntityType
 
 QUOTA_VERSION = 0
 SCRAM_VERSION = 0
 REMOVE_SCRAM_VERSION = 0
+TOKEN_VERSION = 0
+REMOVE_TOKEN_VERSION = 0
 # The types whose values are settings of a resource: its type, and what names it.
 ENTITY_RESOURCES: dict[EntityType, tuple[int, str]] = {
     "client_metrics": (CLIENT_METRICS_RESOURCE, "client-metrics"),
@@ -21,6 +25,15 @@ MECHANISM_NAMES = {number: name for name, number in MECHANISMS.items()}
 # The fields of a credential by its values; all but the last are bytes.
 _SCRAM_FIELDS = {"salt": "Salt", "server_key": "ServerKey", "stored_key": "StoredKey", "iterations": "Iterations"}
 _ITERATIONS = "iterations"
+# The fields of a delegation token by its values: those that are text, and those that are times.
+_TOKEN_TEXTS = {"owner": "Owner", "requester": "Requester"}
+_TOKEN_TIMES = {
+    "issue_timestamp_ms": "IssueTimestamp",
+    "max_timestamp_ms": "MaxTimestamp",
+    TOKEN_EXPIRY: "ExpirationTimestamp",
+}
+_RENEWERS = "renewers"
+_renewers = msgspec.json.Decoder(list[str])
 
 Names = Mapping[str, str | None]
 # The type of an entity, what names it, and its changed values; a null value is removed.
@@ -64,3 +77,28 @@ def scram_of(values: Values) -> Change:
         for key, field in _SCRAM_FIELDS.items()
     }
     return "scram_credential", names, kept
+
+
+def token_record(names: Names, values: Mapping[str, str]) -> Record:
+    """Return the record of a delegation token; without values, of its removal."""
+    of = {"TokenId": names[TOKEN_ID]}
+    if not values:
+        return Record("RemoveDelegationTokenRecord", REMOVE_TOKEN_VERSION, of)
+    texts = {field: values[key] for key, field in _TOKEN_TEXTS.items()}
+    times = {field: int(values[key]) for key, field in _TOKEN_TIMES.items()}
+    return Record("DelegationTokenRecord", TOKEN_VERSION, of | texts | times | {"Renewers": renewers_of(values)})
+
+
+def renewers_of(values: Mapping[str, str]) -> list[str]:
+    """Return the principals, beside its owner, that may renew a delegation token of these values."""
+    return _renewers.decode(values[_RENEWERS])
+
+
+def token_of(values: Values) -> Change:
+    """Read a record of a delegation token or of its removal."""
+    names = {TOKEN_ID: values["TokenId"]}
+    if "Owner" not in values:
+        return TOKEN, names, dict.fromkeys((*_TOKEN_TEXTS, *_TOKEN_TIMES, _RENEWERS))
+    texts = {key: values[field] for key, field in _TOKEN_TEXTS.items()}
+    times = {key: str(values[field]) for key, field in _TOKEN_TIMES.items()}
+    return TOKEN, names, texts | times | {_RENEWERS: msgspec.json.encode(list(values["Renewers"])).decode()}

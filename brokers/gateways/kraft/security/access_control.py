@@ -18,6 +18,8 @@ from brokers.gateways.kraft.security.operations import (
     on_cluster,
 )
 from brokers.gateways.kraft.security.permissions import Permitted, permitted
+from brokers.gateways.kraft.security.token_key import TokenKey
+from brokers.gateways.kraft.security.token_requests import is_of_own_token, refused_token_request
 from brokers.gateways.kraft.settings import Settings
 from conf.super_users import super_users_of
 from state.acl import Operation
@@ -35,6 +37,7 @@ class AccessControl:
         self._super_users = super_users_of(settings.super_users)
         self._allows_if_no_acl = settings.allow_everyone_if_no_acl_found
         self.has_authorizer = bool(settings.authorizer_class_name)
+        self.token_key = TokenKey(settings.delegation_token_secret_key_file)
         self.must_know_callers = self.has_authorizer or bool(self._super_users)
         self._audit = AuditLog(directory, settings.authorizer_log_level if self.must_know_callers else "off")
         # The authorizer of the newest ACLs that were asked about.
@@ -49,9 +52,12 @@ class AccessControl:
 
     def permitted(self, caller: Caller, request: Request, image: MetadataImage, *, is_clients: bool) -> Permitted:
         """Return what ``caller`` may do of a request. ``is_clients`` says whether it is one that clients make."""
-        if self.has_authorizer:
+        refusal = refused_token_request(request, is_token=caller.is_token)
+        if refusal is not None:
+            found = Permitted(None, [refusal], is_whole=True)
+        elif self.has_authorizer:
             found = self._by_acls(caller, request, image)
-        elif is_clients and self._super_users:
+        elif is_clients and self._super_users and not is_of_own_token(request):
             found = self._by_super_users(caller, request)
         else:
             return Permitted(request, [])

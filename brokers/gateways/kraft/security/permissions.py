@@ -21,6 +21,7 @@ from brokers.gateways.kraft.security.operations import (
     on_settings,
     on_topic,
 )
+from brokers.gateways.kraft.security.token_requests import REQUESTS, action_of, is_of_own_token
 from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values
@@ -81,6 +82,10 @@ def permitted(request: Request, image: MetadataImage, may: May) -> Permitted:
         return Permitted(request, [])
     if name in ON_SETTINGS:
         return _of_settings(request, may)
+    if name in REQUESTS:
+        if is_of_own_token(request) or may(action_of(request)):
+            return Permitted(request, [])
+        return Permitted(None, [refusal_of(request, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)], is_whole=True)
     if name not in ON_TOPICS:
         # A request that the table does not know is for those who may change the cluster.
         if may(on_cluster(ON_CLUSTER.get(name, "ALTER"))):

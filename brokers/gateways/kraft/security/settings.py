@@ -130,20 +130,21 @@ def _client(settings: Given, files: TlsFiles, is_tls: bool, mechanisms: tuple[st
     if not mechanisms or not settings.sasl_username:
         return Client(tls)
     file = settings.sasl_password_file
-    _password(file)
+    secret_in("sasl.password.file", file)
     # A password that is proved before one that is sent.
     strongest = next(name for name in reversed(MECHANISMS) if name in mechanisms)
-    return Client(tls, strongest, settings.sasl_username, lambda: _password(file))
+    return Client(tls, strongest, settings.sasl_username, lambda: secret_in("sasl.password.file", file))
 
 
-def _password(file: str) -> str:
+def secret_in(setting: str, file: str) -> str:
+    """Read the secret in the file that a setting names. Raises ``SecurityError``, which does not show it."""
     try:
         with Path(file).open(encoding="utf-8") as opened:
             password = opened.read(_PASSWORD_MAX + 2).rstrip("\r\n")
     except OSError as error:
-        raise SecurityError(f"sasl.password.file: {file or 'not set'}: {error.strerror}") from error
+        raise SecurityError(f"{setting}: {file or 'not set'}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise SecurityError(f"sasl.password.file: {file}: expected UTF-8 text") from None
+        raise SecurityError(f"{setting}: {file}: expected UTF-8 text") from None
     if not 0 < len(password) <= _PASSWORD_MAX:
-        raise SecurityError(f"sasl.password.file: {file}: expected a password of 1 to {_PASSWORD_MAX} characters")
+        raise SecurityError(f"{setting}: {file}: expected a secret of 1 to {_PASSWORD_MAX} characters")
     return password

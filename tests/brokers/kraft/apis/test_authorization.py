@@ -7,6 +7,7 @@ import pytest
 
 from brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, principal_of
 from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.security.token_requests import REQUESTS as TOKENS
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
@@ -90,7 +91,7 @@ def asked_of_the_engine(quorum: InProcessQuorum) -> list[bytes]:
 
 def test_every_client_api_is_authorized_or_only_reads() -> None:
     names = {layout.api_key: name.removesuffix("Request") for name, layout in layouts().items() if "Request" in name}
-    assert {names[key] for key, api in APIS.items() if api.is_forwarded} == CHANGES.keys() | READING
+    assert {names[key] for key, api in APIS.items() if api.is_forwarded} == CHANGES.keys() | READING | TOKENS
 
 
 @pytest.mark.parametrize("principal", [MALLORY, ANONYMOUS, "Group:admin", "User:CN=ops"])

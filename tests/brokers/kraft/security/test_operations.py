@@ -11,6 +11,7 @@ from brokers.gateways.kraft.metadata.partition_table import Partitions
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.gateways.kraft.security.operations import FREE, ON_CLUSTER, ON_SETTINGS, ON_TOPICS
 from brokers.gateways.kraft.security.permissions import Permitted, permitted
+from brokers.gateways.kraft.security.token_requests import REQUESTS as TOKENS
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.errors import ErrorCode
 
@@ -64,7 +65,7 @@ def test_the_table_has_every_row() -> None:
     assert ON_TOPICS == {"CreatePartitions": "ALTER", "CreateTopics": "CREATE", "DeleteTopics": "DELETE"}
     names = {layout.api_key: name.removesuffix("Request") for name, layout in layouts().items() if "Request" in name}
     served = {names[key] for key in APIS}
-    assert served <= FREE | ON_CLUSTER.keys() | ON_TOPICS.keys() | ON_SETTINGS.keys()
+    assert served <= FREE | ON_CLUSTER.keys() | ON_TOPICS.keys() | ON_SETTINGS.keys() | TOKENS
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -1,0 +1,40 @@
+"""The key from which gateways and brokers derive what proves a delegation token: an HMAC of its id (KIP-48).
+
+So the HMAC is stored nowhere. A gateway finds the token that a client proves by deriving it for every token there is.
+"""
+
+import hmac
+from collections.abc import Mapping
+
+from brokers.gateways.kraft.security.settings import secret_in
+from state.entity import TOKEN, TOKEN_ID, Entity
+
+SETTING = "delegation.token.secret.key.file"
+
+
+class TokenKey:
+    """The key, read once. It is shown by nothing."""
+
+    def __init__(self, file: str) -> None:
+        self._key = secret_in(SETTING, file).encode() if file else b""
+        # The entities that were last looked through, and their tokens by what proves them. Both change together,
+        # because several threads read them.
+        self._known: tuple[Mapping[str, Entity], dict[bytes, Entity]] = ({}, {})
+
+    @property
+    def is_enabled(self) -> bool:
+        """Say whether there are delegation tokens at all, as Kafka does: whether there is a key."""
+        return bool(self._key)
+
+    def hmac_of(self, token_id: str) -> bytes:
+        """Return what proves a token."""
+        return hmac.digest(self._key, token_id.encode(), "sha512")
+
+    def token_of(self, proof: bytes, entities: Mapping[str, Entity]) -> Entity | None:
+        """Return the token that ``proof`` is the HMAC of, or None."""
+        of, found = self._known
+        if of is not entities:
+            tokens = (one for one in entities.values() if one.entity_type == TOKEN)
+            found = {self.hmac_of(str(one.names[TOKEN_ID])): one for one in tokens}
+            self._known = (entities, found)
+        return found.get(proof)
