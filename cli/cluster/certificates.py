@@ -6,12 +6,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeSpec
+from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, LOOPBACK, NodeSpec
 
 FOLDER = "security"
 # The common name alone is the principal, such as User:broker-1.
 RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
-_ENGINE, _CLIENT = "engine", "client"
+_ENGINE, CLIENT = "engine", "client"
+# Where brokers and clients with certificates connect to a broker, besides its listener for everybody on this machine.
+SECURE_LISTENER = "SECURE"
 _TOKEN_BYTES = 24
 
 
@@ -22,9 +24,11 @@ class Certificates:
         self._folder = cluster / FOLDER
         self._authority_file = self._folder / "ca.pem"
         self._token_file = self._folder / "metrics.token"
+        # What Kafka's tools take with --command-config.
+        self.client_file = self._folder / "client.properties"
 
     def issue(self, names: Iterable[str]) -> None:
-        """Make a new certificate for each name, for the engine and for clients.
+        """Make a new certificate for each name, for the engine and for clients, and write what clients need.
 
         Make the authority first, and the token of the metrics, if there is none.
         """
@@ -32,12 +36,14 @@ class Certificates:
         from conf.security.authority import Authority
 
         authority = Authority(self._folder)
-        for name in (*names, _ENGINE, _CLIENT):
+        for name in (*names, _ENGINE, CLIENT):
             authority.issue(name)
         self._token_file.touch(0o600)
         # Also after a kill in the middle of this.
         if not self._token_file.stat().st_size:
             self._token_file.write_text(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+        client = {"security.protocol": "SSL"} | self._stores("ssl", CLIENT)
+        self.client_file.write_text("".join(f"{key}={value}\n" for key, value in client.items()))
 
     def engine_settings(self) -> tuple[str, ...]:
         """Return the settings with which an engine serves its page and metrics by HTTPS, to who knows the token."""
@@ -53,17 +59,32 @@ class Certificates:
             "ssl.principal.mapping.rules": RULES,
         }
 
-    def given_to(self, spec: NodeSpec) -> NodeSpec:
-        """Return a broker with the settings by which it shows its certificate to gateways. Its own overrides win."""
-        prefix = f"listener.name.{CONTROLLER_LISTENER.lower()}.ssl"
+    def given_to(self, spec: NodeSpec, secure_port: int) -> NodeSpec:
+        """Return a broker with the settings by which it shows its certificate to gateways, brokers and clients.
+
+        Its second listener, at ``secure_port``, asks who connects for a certificate. Its own overrides win.
+        """
+        bound = f"{LISTENER}://{LOOPBACK}:{spec.port},{SECURE_LISTENER}://{LOOPBACK}:{secure_port}"
+        own = f"listener.name.{SECURE_LISTENER.lower()}.ssl"
         settings = {
-            "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:SSL",
+            "listeners": bound,
+            "advertised.listeners": bound,
+            "inter.broker.listener.name": SECURE_LISTENER,
+            "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{SECURE_LISTENER}:SSL,{CONTROLLER_LISTENER}:SSL",
+            f"{own}.client.auth": "required",
+            f"{own}.principal.mapping.rules": RULES,
+        }
+        for listener in (CONTROLLER_LISTENER, SECURE_LISTENER):
+            settings |= self._stores(f"listener.name.{listener.lower()}.ssl", f"broker-{spec.node_id}")
+        return replace(spec, overrides=settings | spec.overrides)
+
+    def _stores(self, prefix: str, name: str) -> dict[str, str]:
+        return {
             f"{prefix}.keystore.type": "PEM",
-            f"{prefix}.keystore.location": str(self._file(f"broker-{spec.node_id}")),
+            f"{prefix}.keystore.location": str(self._file(name)),
             f"{prefix}.truststore.type": "PEM",
             f"{prefix}.truststore.location": str(self._authority_file),
         }
-        return replace(spec, overrides=settings | spec.overrides)
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.pem"

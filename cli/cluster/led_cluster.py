@@ -18,13 +18,13 @@ from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.image import read_image
 from bus.interface import BusError
+from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
 from cli.cluster.remembered import FILE, Remembered
 from conf.loader import as_text, load
-from conf.settings import Settings
 from state.cluster import Cluster
 from state.ids import NO_LEADER
 
@@ -52,15 +52,6 @@ Say = Callable[[str], None]
 
 class BusTakenError(Exception):
     """The bus has brokers of another cluster. The message names them."""
-
-
-def _access_settings(given: Settings) -> dict[str, str]:
-    """Return the settings of gateways about who may do what, which are the same for all of them."""
-    return {
-        "super.users": given.super_users,
-        "authorizer.class.name": given.authorizer_class_name,
-        "allow.everyone.if.no.acl.found": as_text(given.allow_everyone_if_no_acl_found),
-    }
 
 
 class LedCluster:
@@ -137,7 +128,9 @@ class LedCluster:
             refuse_existing(folder / name for name in own)
         if secure:
             certificates = Certificates(folder.resolve())
-            specs = tuple(certificates.given_to(spec) for spec in specs)
+            taken = {spec.port for spec in specs} | {voter.port for voter in voters}
+            secure_ports = [port for port in free_ports(len(specs) + len(taken)) if port not in taken]
+            specs = tuple(map(certificates.given_to, specs, secure_ports))
         # Written together: brokers without this file would count as led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
         return cls(KafkaCluster.create(folder, specs, cluster_id, beside), remembered)
@@ -187,11 +180,11 @@ class LedCluster:
             if stopped:
                 say(f"starting {', '.join(stopped)}")
             self._start_zookeeper(undo)
-            given = load(self._conf, self._engine_settings)
+            access = self._access()
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
                     # A gateway to brokers in ZooKeeper mode knows no principals.
-                    gateway.settings |= _access_settings(given) if self.zookeeper is None else {}
+                    gateway.settings |= access if self.zookeeper is None else {}
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.
@@ -203,6 +196,9 @@ class LedCluster:
             self._start_brokers()
             undo.pop_all()
 
+    def _access(self) -> dict[str, str]:
+        return access_of_gateways(load(self._conf, self._engine_settings))
+
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":
             self.zookeeper.start()
@@ -212,6 +208,7 @@ class LedCluster:
     def _start_brokers(self) -> None:
         names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
         settings = broker_settings(cluster_on(self.bus), names)
+        settings |= access_of_brokers(self._access(), self.kafka.nodes.values()) if self.zookeeper is None else {}
         for node in self.kafka.nodes.values():
             node.engine_settings = settings
         self.kafka.up()
@@ -279,7 +276,7 @@ class LedCluster:
 def _made_settings(folder: Path, conf: Path | None, secure: bool, zookeeper: bool) -> tuple[str, ...]:
     """Return the engine's settings that follow from what the cluster is."""
     if secure:
-        return Certificates(folder.resolve()).engine_settings()
+        return (*(SECURE_SETTINGS if conf is None else ()), *Certificates(folder.resolve()).engine_settings())
     return ZOOKEEPER_ENGINE_SETTINGS if zookeeper and conf is None else ()
 
 

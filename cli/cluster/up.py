@@ -12,6 +12,8 @@ from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain
 from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER, VERSIONS
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
+from cli.cluster.access import secure_bootstrap
+from cli.cluster.certificates import Certificates
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.cluster.remembered import FILE as LED_FILE
@@ -56,7 +58,9 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
     "--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Start only brokers, led by these gateways."
 )
 @click.option(
-    "--secure", is_flag=True, help="Make certificates. Gateways then ask brokers for theirs (docs/security.md)."
+    "--secure",
+    is_flag=True,
+    help="Make certificates, by which gateways and brokers know each other. ACLs count (docs/security.md).",
 )
 @cluster_id_option("Kafka's cluster id. Default: random.")
 @click.option("--heap", metavar="SIZE", help="Each broker's Java heap, for example 512m.")
@@ -107,6 +111,9 @@ def command(
         raise WrongUse(str(error)) from error
     found = VERSIONS[_jars_of(led)]
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+    secure = secure_bootstrap(kafka.nodes.values())
+    if secure:
+        click.echo(f"for clients with certificates ({Certificates(kafka.folder).client_file}): {secure}")
 
 
 def _check_version(version: str | None, plain: bool, described: dict[str, Any]) -> None:

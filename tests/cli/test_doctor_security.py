@@ -25,7 +25,7 @@ class Pair:
         self.authority = Authority(folder / FOLDER)
         (spec,) = broker_specs(1, [Voter(100, "127.0.0.1", 9093)])
         self.file = folder / "server.properties"
-        self.file.write_text(server_properties(certificates.given_to(spec), folder, 1))
+        self.file.write_text(server_properties(certificates.given_to(spec, 9094), folder, 1))
         self.gateway = certificates.gateway_settings(100)
 
     def change(self, former: str, now: str) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import settings_of
-from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
+from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, secure_bootstrap
 from cli.cluster.certificates import FOLDER, Certificates
 from cli.cluster.led_cluster import LedCluster, broker_settings
 from conf.loader import load
@@ -36,6 +37,16 @@ def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path:
         assert "security.protocol=SSL" in gateway.command()
     keystores = {node.spec.overrides["listener.name.controller.ssl.keystore.location"] for node in kafka.nodes.values()}
     assert keystores == {f"{folder}/{FOLDER}/broker-1.pem", f"{folder}/{FOLDER}/broker-2.pem"}
+    addresses = secure_bootstrap(kafka.nodes.values()).split(",")
+    assert len({*addresses, *kafka.bootstrap.split(",")}) == 4, "each broker has a port of its own for certificates"
+    assert set(SECURE_SETTINGS) <= set(opened.engine.command())
+    access = access_of_gateways(load(None, SECURE_SETTINGS))
+    assert access["super.users"] == "User:client"
+    of_brokers = access_of_brokers(access, kafka.nodes.values())
+    assert of_brokers == access | {"super.users": "User:client;User:broker-1;User:broker-2"}
+    assert access_of_brokers(access | {"authorizer.class.name": ""}, kafka.nodes.values()) == {}
+    open_ones = KafkaCluster.create(tmp_path / "open", broker_specs(1, led.kafka.nodes[1].spec.voters))
+    assert access_of_brokers(access, open_ones.nodes.values()) == {}, "who connects to these proves nothing"
     Certificates(folder).issue(["gateway-100"])
     engine = load(None, (text for text in opened.engine.command() if "=" in text and text.startswith("metrics.")))
     held = {"keystore": engine.metrics_ssl_keystore_location, "token_file": engine.metrics_token_file}

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
+from state.acl import Acl
 from state.decisions import LeaderAndIsr
-from tests.scenarios.rendering import listed
+from tests.scenarios.rendering import acl_text, listed
 
 WIDTH_MAX = 40
 
@@ -32,6 +35,12 @@ def _role(broker: int, decision: LeaderAndIsr) -> str:
     if broker == decision.leader:
         return " leader"
     return "" if broker in decision.isr else " not in sync"
+
+
+def acl_lines(view: dict[str, Any]) -> list[str]:
+    """Return a line for each ACL, in order of their text."""
+    listed = (msgspec.convert({key: one[key] for key in Acl.__struct_fields__}, Acl) for one in view.get("acls", ()))
+    return sorted(f"acl {acl_text(one)}" for one in listed) or ["no acl"]
 
 
 def partition_lines(view: dict[str, Any], topics: Sequence[str]) -> list[str]:

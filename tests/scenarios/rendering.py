@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from typing import assert_never
 
 from msgspec import UNSET
 
 from state import decisions as d
+from state.acl import WILDCARD, Acl
 from state.entity import named, shown_values
 from state.ids import NO_LEADER
 from tests.scenarios.complaints import complaints_about
@@ -49,21 +49,13 @@ class Rendering:
                 return [self._high_watermark(decision)]
             case d.Answer():
                 return self._answer(decision)
-            case d.ConfigDecision():
-                who = " ".join(filter(None, (decision.entity, decision.name)))
-                return [f"config {who}: {settings(decision.config) or 'nothing'}"]
-            case d.QuorumDecision():
-                return [f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}   {decision.reason}"]
-            case d.EntityDecision():
-                values = settings(shown_values(decision.entity_type, decision.values))
-                return [f"{decision.entity_type} of {named(decision.names)}: {values or 'nothing'}"]
             case d.Rejected():
                 return [_rejected(decision)]
             case d.Imbalance():
                 counts = [f"broker {broker} {count} of {among}" for broker, (count, among) in decision.counts.items()]
                 return [f"not led by the preferred replica: {', '.join(counts)}"]
             case _:
-                assert_never(decision)
+                return _of_the_cluster(decision)
 
     def _leader_and_isr(self, after: d.LeaderAndIsr) -> list[str]:
         key = (after.topic, after.partition)
@@ -105,11 +97,38 @@ class Rendering:
         message = f": {_shortened(answer.message)}" if answer.message else ""
         fields = [f"{name}={_value(value)}" for name in _ANSWERED if (value := getattr(answer, name)) is not UNSET]
         line = f"answer {answer.request}{subject}{asked} {answer.error}{message}"
+        if answer.acls is not UNSET:
+            fields.append(f"deleted={len(answer.acls)}")
         results = () if answer.results is UNSET else answer.results
         results = [
             f"  {_name(result)} {result.error}{': ' * bool(result.message)}{result.message}" for result in results
         ]
         return ["   ".join(filter(None, (line, " ".join(fields)))), *results]
+
+
+def _of_the_cluster(decision: d.AnyDecision) -> list[str]:
+    match decision:
+        case d.ConfigDecision():
+            who = " ".join(filter(None, (decision.entity, decision.name)))
+            return [f"config {who}: {settings(decision.config) or 'nothing'}"]
+        case d.QuorumDecision():
+            return [f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}   {decision.reason}"]
+        case d.EntityDecision():
+            values = settings(shown_values(decision.entity_type, decision.values))
+            return [f"{decision.entity_type} of {named(decision.names)}: {values or 'nothing'}"]
+        case d.AclsDecision():
+            by = f"   by {decision.principal}" if decision.principal is not UNSET else ""
+            changed = (("created", decision.created), ("deleted", decision.deleted))
+            return [f"acl {how}: {acl_text(one)}{by}" for how, acls in changed for one in acls]
+    raise AssertionError(f"no words for {decision}")
+
+
+def acl_text(acl: Acl) -> str:
+    """Return an ACL in one line."""
+    where = "" if acl.host == WILDCARD else f" from {acl.host}"
+    prefixed = "..." if acl.pattern_type == "PREFIXED" else ""
+    of = f"{acl.resource_type} {acl.resource_name}{prefixed}"
+    return f"{acl.permission_type} {acl.principal}{where} {acl.operation} {of}"
 
 
 def _is_refused(decision: d.AnyDecision) -> bool:

@@ -66,7 +66,9 @@ def _tell_scene(scene: Scene, player: Player, rendering: Rendering) -> str:
     shown = [*scene.introduced, *scene.described]
     if "brokers" in shown:
         lines.append(picture.broker_line(player.view()))
-    topics = [name for name in shown if name != "brokers"]
+    if "acls" in shown:
+        lines += picture.acl_lines(player.view())
+    topics = [name for name in shown if name not in ("brokers", "acls")]
     if topics:
         lines += picture.partition_lines(player.view(), topics)
     return "\n".join(lines or [NOTHING])

@@ -261,7 +261,7 @@ def raw(script: Script, command: Command) -> None:
 
 
 def describe(script: Script, command: Command) -> None:
-    """Show partitions, or the brokers: ``describe``, ``describe t``, ``describe brokers``."""
+    """Show partitions, brokers or ACLs: ``describe``, ``describe t``, ``describe brokers``, ``describe acls``."""
     script.described += command.arguments or ("",)
 
 

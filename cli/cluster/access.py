@@ -1,0 +1,46 @@
+"""Who may do what in a cluster on this machine: the same settings for gateways and for brokers."""
+
+from collections.abc import Iterable, Mapping
+
+from brokers.launch.kafka.node import KafkaNode
+from cli.cluster.certificates import CLIENT, SECURE_LISTENER
+from conf.loader import as_text
+from conf.settings import Settings
+
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+# Of a secure cluster without a file of settings: everybody may use what has no ACL, and who has the client's
+# certificate may do anything.
+SECURE_SETTINGS = (
+    f"authorizer.class.name={AUTHORIZER}",
+    f"super.users=User:{CLIENT}",
+    "allow.everyone.if.no.acl.found=true",
+)
+
+
+def secure_bootstrap(nodes: Iterable[KafkaNode]) -> str:
+    """Return the addresses at which brokers ask clients for certificates; empty if there are none."""
+    listeners = (one for node in nodes for one in node.spec.overrides.get("advertised.listeners", "").split(","))
+    prefix = f"{SECURE_LISTENER}://"
+    return ",".join(one.removeprefix(prefix) for one in listeners if one.startswith(prefix))
+
+
+def access_of_gateways(given: Settings) -> dict[str, str]:
+    """Return the settings of gateways about who may do what, which are the same for all of them."""
+    return {
+        "super.users": given.super_users,
+        "authorizer.class.name": given.authorizer_class_name,
+        "allow.everyone.if.no.acl.found": as_text(given.allow_everyone_if_no_acl_found),
+    }
+
+
+def access_of_brokers(given: Mapping[str, str], nodes: Iterable[KafkaNode]) -> dict[str, str]:
+    """Return the same settings for brokers, which have to be super users to each other; none without an authorizer.
+
+    Brokers that do not prove to each other who they are get none either: anybody could pose as one of them.
+    """
+    brokers = list(nodes)
+    listeners = {node.spec.overrides.get("inter.broker.listener.name") for node in brokers}
+    if not given["authorizer.class.name"] or listeners != {SECURE_LISTENER}:
+        return {}
+    named = (given["super.users"].rstrip("; "), *(f"User:broker-{node.spec.node_id}" for node in brokers))
+    return {**given, "super.users": ";".join(filter(None, named))}
