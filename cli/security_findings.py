@@ -13,6 +13,7 @@ import click
 from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.settings import Security, security_of
+from brokers.gateways.kraft.security.token_key import BROKERS_KEY, GATEWAYS_KEY, TokenKey
 from brokers.gateways.kraft.settings import Settings, settings_of
 from brokers.given_settings import parsed
 from brokers.voters import voters_of
@@ -58,6 +59,7 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     try:
         settings = parsed(given, settings_of)
         security = security_of(settings)
+        token_key = TokenKey(settings.delegation_token_secret_key_file)
     except (ValueError, click.BadParameter) as error:
         yield Finding("gateway", False, True, error.message if isinstance(error, click.BadParameter) else str(error))
         return
@@ -66,6 +68,7 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     told = f"the broker has {broker.protocol} for {broker.listener or 'no controller listener'}, the gateway {protocol}"
     yield Finding("protocol", same, True, protocol if same else told)
     yield from _authorizers(settings, broker)
+    yield from _token_keys(token_key, broker)
     if not same or security is None:
         return
     principal = ANONYMOUS
@@ -93,6 +96,16 @@ def _authorizers(settings: Settings, broker: _BrokerFile) -> Iterator[Finding]:
     ]
     is_needed = bool(settings.authorizer_class_name)
     yield Finding("acls", not different, is_needed, "; ".join(texts) or "the broker and the gateway enforce ACLs alike")
+
+
+def _token_keys(ours: TokenKey, broker: _BrokerFile) -> Iterator[Finding]:
+    """Compare the keys of delegation tokens, if either side has one. None is shown."""
+    theirs = broker.value(BROKERS_KEY)
+    if ours.is_enabled and ours.is_key(theirs):
+        yield Finding("tokens", True, True, "the broker and the gateway have the same key of delegation tokens")
+    elif ours.is_enabled or theirs:
+        text = f"{BROKERS_KEY} of the broker is not the key in {GATEWAYS_KEY}: no delegation token works"
+        yield Finding("tokens", False, ours.is_enabled, text)
 
 
 def _tls(security: Security, server: ssl.SSLContext, broker: _BrokerFile) -> tuple[Finding, str]:

@@ -131,3 +131,18 @@ def test_authorizers_are_compared(pair: Pair) -> None:
     del pair.gateway["authorizer.class.name"]
     code, said = pair.compared()
     assert code == 0, "a gateway may go by super.users alone"
+
+
+def test_keys_of_delegation_tokens_are_compared_and_not_shown(pair: Pair, tmp_path: Path) -> None:
+    assert "tokens" not in pair.compared()[1]
+    with pair.file.open("a") as file:
+        file.write(f"delegation.token.secret.key={CANARY}\n")
+    code, said = pair.compared()
+    assert (code, "is not the key in delegation.token.secret.key.file" in said) == (0, True)
+    key = tmp_path / "token.key"
+    key.write_text(f"{CANARY}-of-another-cluster\n")
+    pair.gateway["delegation.token.secret.key.file"] = str(key)
+    assert pair.compared()[0] == 3
+    key.write_text(f"{CANARY}\n")
+    code, said = pair.compared()
+    assert (code, "have the same key of delegation tokens" in said) == (0, True)

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from brokers.gateways.kraft.security.settings import secret_in
 from state.entity import TOKEN, TOKEN_ID, Entity
 
-SETTING = "delegation.token.secret.key.file"
+# The settings of a broker, which has the key itself, and of a gateway, which has a file with it.
+BROKERS_KEY, GATEWAYS_KEY = "delegation.token.secret.key", "delegation.token.secret.key.file"
 
 
 class TokenKey:
     """The key, read once. It is shown by nothing."""
 
     def __init__(self, file: str) -> None:
-        self._key = secret_in(SETTING, file).encode() if file else b""
+        self._key = secret_in(GATEWAYS_KEY, file).encode() if file else b""
         # The entities that were last looked through, and their tokens by what proves them. Both change together,
         # because several threads read them.
         self._known: tuple[Mapping[str, Entity], dict[bytes, Entity]] = ({}, {})
@@ -25,6 +26,10 @@ class TokenKey:
     def is_enabled(self) -> bool:
         """Say whether there are delegation tokens at all, as Kafka does: whether there is a key."""
         return bool(self._key)
+
+    def is_key(self, key: str) -> bool:
+        """Say whether this is the key."""
+        return hmac.compare_digest(self._key, key.encode())
 
     def hmac_of(self, token_id: str) -> bytes:
         """Return what proves a token."""

@@ -178,3 +178,11 @@ def test_events_and_decisions_name_who_asked(quorum: InProcessQuorum, client: Co
     assert len(asked) == 1
     assert len(told) >= 3
     assert all(b'"principal":"User:admin"' in text for text in [*asked, *told])
+
+
+def test_everybody_may_ask_for_a_token_of_their_own(client: ControllerClient) -> None:
+    asked = {"Renewers": [], "MaxLifetimeMs": -1, "OwnerPrincipalType": "User"}
+    mine = client.forward("CreateDelegationToken", principal=MALLORY, OwnerPrincipalName="mallory", **asked)
+    another = client.forward("CreateDelegationToken", principal=MALLORY, OwnerPrincipalName="admin", **asked)
+    # This gateway has no key of tokens.
+    assert [one["ErrorCode"] for one in (mine, another)] == [ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, CLUSTER_ERROR]
