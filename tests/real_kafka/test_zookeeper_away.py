@@ -64,7 +64,7 @@ def test_nothing_acknowledged_is_lost_without_an_engine_or_while_replicas_move(
     settings_are_the_brokers_own(cluster)
     traffic.goes_on()
     traffic.end()
-    wait_until(lambda: cluster.stored("t") == cluster.decided("t"), "ZooKeeper to hold what was decided")
+    cluster.wait_until_stored("t")
     cluster.tool_agrees("t")
 
 

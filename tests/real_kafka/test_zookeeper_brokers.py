@@ -1,9 +1,7 @@
 """Unmodified brokers of Kafka 3.9.1 in ZooKeeper mode obey the engine, and nothing that was acknowledged is lost."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import (
@@ -15,11 +13,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
-from brokers.wire.errors import ErrorCode
 from tests.real_kafka.traffic import PARTITIONS, Traffic
+from tests.real_kafka.zookeeper_steps import adopted, goes_on_through_failures, lives_by_itself, status_of
 from tests.support.cluster_command import on_cluster
-from tests.support.freezing import freeze_process
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
@@ -52,11 +48,6 @@ def cluster(tmp_path: Path, folder: Path, engine: RulesEngine) -> Iterator[Zooke
         yield cluster
 
 
-def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
-    code, said = on_cluster(folder, "status", "--format", "json")
-    return code, json.loads(said.splitlines()[0])
-
-
 def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_leads(
     cluster: ZookeeperCluster, folder: Path, engine: RulesEngine, next_engine: RulesEngine, tmp_path: Path
 ) -> None:
@@ -84,7 +75,7 @@ def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_le
     traffic.end()
 
     cluster.tool_agrees("t")
-    wait_until(lambda: cluster.stored("t") == cluster.decided("t"), "ZooKeeper to hold what was decided")
+    cluster.wait_until_stored("t")
     alter_config(cluster, "t", "retention.ms", "86400000")
     wait_until(lambda: config_of(cluster, "t") == SAFE | {"retention.ms": "86400000"}, "the engine to hear of it")
 
@@ -96,100 +87,6 @@ def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_le
 
     assert on_cluster(folder, "down", "--delete") == (0, "")
     assert not folder.exists()
-
-
-def goes_on_through_failures(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -> None:
-    """Kill a broker, stop another, and kill the gateway."""
-    cluster.broker(1).kill()
-    wait_until(lambda: cluster.states()[1] == "fenced", "the dead broker to be fenced")
-    wait_until(lambda: not leads(cluster, 1), "another leader")
-    traffic.goes_on()
-    assert status_of(folder)[0] == 3
-    cluster.restart(1)
-    cluster.wait_for_isr("t", 3)
-
-    assert cluster.broker(2).stop()
-    wait_until(lambda: not leads(cluster, 2), "another leader")
-    traffic.goes_on()
-    cluster.restart(2)
-    cluster.wait_for_isr("t", 3)
-
-    gateways_take_turns(cluster, traffic)
-    zookeeper_comes_back(cluster, traffic)
-
-
-def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
-    """Freeze the gateway that leads, and continue it when another one leads. Then kill that one."""
-    first = cluster.leading_gateway()
-    freeze_process(cluster.bus_path, first.pid)
-    wait_until(lambda: cluster.controller() != first.voter.voter, "another gateway to be the controller")
-    second = cluster.leading_gateway()
-    traffic.goes_on()
-    first.resume()
-    cluster.create(NewTopic("u", 1, 3))
-    cluster.agree("u")
-    wait_until(lambda: "no longer leads" in first.log_file.read_text(), "the first gateway to hear of it")
-    refused = dict.fromkeys((LEADER_AND_ISR, UPDATE_METADATA), ErrorCode.STALE_CONTROLLER_EPOCH)
-    assert cluster.answers_to_a_stale_controller(1) == refused
-    second.kill()
-    wait_until(lambda: cluster.controller() == first.voter.voter, "the first gateway to lead again")
-    second.start()
-    second.wait_until_started()
-    traffic.goes_on()
-
-
-def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
-    """Kill ZooKeeper and start it again. Brokers serve meanwhile, and the gateway begins another term."""
-    before = cluster.controller_epoch()
-    cluster.zookeeper.kill()
-    traffic.goes_on()
-    cluster.zookeeper.start()
-    cluster.zookeeper.wait_until_started()
-    wait_until(lambda: cluster.controller_epoch() > before, "another term")
-    cluster.wait_for_isr("t", 3)
-    traffic.goes_on()
-
-
-def lives_by_itself(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -> None:
-    """Check that a stock controller goes on from what was left to it. Broker 2 stays killed."""
-    wait_until(lambda: cluster.controller() in {1, 2, 3}, "a broker to become the controller")
-    code, found = status_of(folder)
-    assert (code, found["engine"], found["gateways"]) == (0, None, [])
-    assert on_cluster(folder, "hand-back")[0] == 1
-    traffic.goes_on()
-    cluster.tool("TopicCommand", "--create --topic by-kafka --partitions 1 --replication-factor 2")
-    cluster.broker(2).kill()
-    wait_until(lambda: 2 not in {held[0] for held in cluster.stored("t").values()}, "another leader")
-    traffic.goes_on()
-
-
-def adopted(folder: Path, bus_path: Path, traffic: Traffic) -> ZookeeperCluster:
-    """Take the cluster over, and check that the engine goes on from what a stock controller left to it.
-
-    The gateway begins without broker 2, of which the engine has never heard. Then ``adopt`` starts that broker.
-    """
-    code, said = on_cluster(folder, "adopt", "--bus", str(bus_path))
-    assert code == 0, said
-    cluster = ZookeeperCluster(folder, bus_path)
-    assert cluster.controller() in cluster.gateways
-    assert cluster.decided("by-kafka").keys() == {0}
-    traffic.goes_on()
-    cluster.wait_for_isr("t", 3)
-    wait_until(lambda: cluster.stored("t") == cluster.decided("t"), "the engine to know what there is")
-    first, second = cluster.partitions("by-kafka")[0]["replicas"]
-    cluster.reassign("by-kafka", (second, 6 - first - second))
-    # Frozen for longer than its session with ZooKeeper.
-    cluster.broker(3).pause()
-    wait_until(lambda: not leads(cluster, 3), "another leader")
-    traffic.goes_on()
-    cluster.broker(3).resume()
-    cluster.wait_for_isr("t", 3)
-    traffic.goes_on()
-    return cluster
-
-
-def leads(cluster: ZookeeperCluster, broker: int) -> bool:
-    return broker in {held["leader"] for held in cluster.partitions("t").values()}
 
 
 def alter_config(cluster: ZookeeperCluster, topic: str, name: str, value: str) -> None:

@@ -87,6 +87,19 @@ def test_what_cannot_be_led_is_left_to_its_controller(cluster: ZnodeCluster) -> 
     assert cluster.client.get("/brokers/topics/t/partitions/0/state")[1].version == 12
 
 
+def test_topics_without_ids_get_some_if_their_brokers_know_none(cluster: ZnodeCluster) -> None:
+    cluster.put_topic("t", {0: [1, 2]}, topic_id=None, adding_replicas={"0": [2]})
+    with pytest.raises(AdoptionError, match="topic_id: a text is expected"):
+        cluster.adopt()
+    cluster.put("/controller", {"version": 2, "brokerid": 1, "timestamp": "1"})
+    cluster.adopt(OLD)
+    found = cluster.get("/brokers/topics/t")
+    [topic] = view_of_image(cluster.bus.image())["topics"]
+    assert (topic["topic"], topic["topic_id"]) == ("t", found["topic_id"])
+    assert (found["partitions"], found["adding_replicas"]) == ({"0": [1, 2]}, {"0": [2]})
+    assert cluster.decided()["t-0"][:2] == (1, 8)
+
+
 def test_a_bus_with_topics_takes_no_cluster_over(cluster: ZnodeCluster) -> None:
     found = {"replicas": [1]}
     cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[found])

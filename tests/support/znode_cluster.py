@@ -79,8 +79,8 @@ class ZnodeCluster:
     def is_there(self, path: str) -> bool:
         return self.client.exists(path) is not None
 
-    def adopt(self) -> None:
-        adopt(self.identity, PATIENT, self.bus)
+    def adopt(self, settings: Settings = PATIENT) -> None:
+        adopt(self.identity, settings, self.bus)
 
     def lead(
         self, until: Callable[[], bool], begin: Callable[[], Awaitable[None]], settings: Settings = PATIENT

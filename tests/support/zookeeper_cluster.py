@@ -12,9 +12,10 @@ from kazoo.exceptions import NoNodeError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.frames import FrameConnection
-from brokers.gateways.zk.messages import CATALOGUE, IBP_3_9
+from brokers.gateways.zk.messages import BY_IBP, CATALOGUE
 from brokers.gateways.zk.requests.building import Sender, requests_of
 from brokers.gateways.zk.requests.pending import Batch
+from brokers.gateways.zk.settings import Settings, settings_of
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.node import IN_ZOOKEEPER
@@ -61,6 +62,21 @@ class ZookeeperCluster(RealCluster):
                 found[int(number)] = (state.leader, state.leader_epoch, tuple(sorted(state.isr)), stat.version)
             return found
 
+    @property
+    def settings(self) -> Settings:
+        """The gateways' settings, which are the same for all."""
+        return settings_of(dict(next(iter(self.gateways.values())).settings))
+
+    def wait_until_stored(self, topic: str) -> None:
+        """Wait until ZooKeeper holds what was decided. A znode that leaders write too has a version of its own."""
+
+        def is_stored() -> bool:
+            count = 3 if self.settings.leaders_write_isrs else 4
+            stored, decided = self.stored(topic), self.decided(topic)
+            return {n: held[:count] for n, held in stored.items()} == {n: held[:count] for n, held in decided.items()}
+
+        wait_until(is_stored, "ZooKeeper to hold what was decided")
+
     def controller(self) -> int | None:
         """Return who holds ``/controller``; None if nobody does."""
         with self._client() as client, suppress(NoNodeError):
@@ -101,7 +117,8 @@ class ZookeeperCluster(RealCluster):
             codes = {}
             connection = await FrameConnection.open(listener.host, listener.port, TIMEOUT_MS, ANSWER_BYTES_MAX)
             for request in requests_of(batch, known, view, sender, {}):
-                key, version = request.api_key, IBP_3_9.of(request.api_key)
+                key = request.api_key
+                version = BY_IBP[self.settings.inter_broker_protocol_version].of(key)
                 frame = CATALOGUE.encode_request(key, version, 1, "stale", request.values)
                 answer = await connection.ask(frame, TIMEOUT_MS)
                 codes[key] = CATALOGUE.decode_response(key, version, answer).values["ErrorCode"]

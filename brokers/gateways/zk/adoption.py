@@ -20,7 +20,7 @@ from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_in
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Delete
+from brokers.gateways.zk.mirror import Delete, Set
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.session import RefusedWriteError, Session
 from brokers.gateways.zk.settings import Identity, Settings
@@ -31,6 +31,7 @@ from bus.interface import Bus
 from state.adoption_events import AdoptTopic, FoundPartition
 from state.decisions import Answer
 from state.event import Event
+from state.ids import topic_id_of
 
 logger = structlog.get_logger()
 
@@ -60,7 +61,7 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
         session.check_cluster(identity.cluster_id)
         for _ in range(_ATTEMPTS_MAX):
             try:
-                _adopt(session, identity, bus)
+                _adopt(session, identity, bus, gives_ids=settings.leaders_write_isrs)
                 return
             except RefusedWriteError as error:
                 logger.info("another gateway takes over", why=str(error))
@@ -71,7 +72,7 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
         session.close()
 
 
-def _adopt(session: Session, identity: Identity, bus: Bus) -> None:
+def _adopt(session: Session, identity: Identity, bus: Bus, *, gives_ids: bool) -> None:
     _wait_for_others(session, identity)
     engine = _Engine(bus)
     if not _is_due(session, identity, engine.view):
@@ -79,6 +80,8 @@ def _adopt(session: Session, identity: Identity, bus: Bus) -> None:
     epoch = session.take(identity.gateway, identity.gateways, engine.view.controller_epoch, now_ms(), adopting=True)
     logger.info("takes over from another controller", controller_epoch=epoch)
     try:
+        if gives_ids:
+            _give_ids(session)
         _Adoption(session, engine).run()
     except (AdoptionError, ZnodeError) as error:
         session.give_up()
@@ -104,6 +107,19 @@ def _is_due(session: Session, identity: Identity, view: ClusterView) -> bool:
         names = ", ".join(sorted(view.topics)[:10])
         raise AdoptionError(f"the bus already has topics ({names}): a cluster is taken over onto an empty bus")
     return True
+
+
+def _give_ids(session: Session) -> None:
+    """Write an id into each topic without one. Whoever reads the topic from then on finds the same topic.
+
+    A stock controller keeps an id that its brokers do not use.
+    """
+    for name in session.children(znodes.TOPICS):
+        path = znodes.topic_path(name)
+        held = session.read(path)
+        if held is not None and znodes.topic_of(path, held[0]).topic_id is None:
+            text = znodes.with_topic_id(path, held[0], topic_id_of(path, held[1].czxid))
+            session.write([Set(path, text, held[1].version)])
 
 
 class _Engine:
@@ -210,7 +226,8 @@ def adopted(topic: StoredTopic, time_ms: int) -> AdoptTopic:
     read = znodes.topic_of(path, topic.text)
     if read.topic_id is None:
         raise AdoptionError(
-            f"{path}: topic_id: a text is expected; brokers of inter.broker.protocol.version 2.8 or later give one"
+            f"{path}: topic_id: a text is expected; topics get one by inter.broker.protocol.version 2.8 or later,"
+            " or by a gateway with --set inter.broker.protocol.version=2.6"
         )
     if sorted(read.partitions) != list(range(len(read.partitions))):
         raise AdoptionError(f"{path}: partitions: numbers from 0 on without a gap are expected")

@@ -215,6 +215,11 @@ def topic_text(topic: TopicView) -> bytes:
     return msgspec.json.encode(values)
 
 
+def with_topic_id(path: str, data: bytes, topic_id: str) -> bytes:
+    """Write ``/brokers/topics/T`` as it is, with an id. Raises ``ZnodeError``."""
+    return msgspec.json.encode(_read(path, data, dict[str, Any]) | {"version": 3, "topic_id": topic_id})
+
+
 def state_of(path: str, data: bytes) -> StateZnode:
     """Read the state of a partition. Raises ``ZnodeError``."""
     read: StateZnode = _read(path, data, StateZnode)

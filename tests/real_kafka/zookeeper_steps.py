@@ -1,0 +1,118 @@
+"""What is done to brokers in ZooKeeper mode under traffic, whatever their ``inter.broker.protocol.version``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import NewTopic
+
+from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
+from brokers.wire.errors import ErrorCode
+from tests.real_kafka.traffic import Traffic
+from tests.support.cluster_command import on_cluster
+from tests.support.freezing import freeze_process
+from tests.support.waiting import wait_until
+from tests.support.zookeeper_cluster import ZookeeperCluster
+
+
+def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
+    code, said = on_cluster(folder, "status", "--format", "json")
+    return code, json.loads(said.splitlines()[0])
+
+
+def goes_on_through_failures(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -> None:
+    """Kill a broker, stop another, and kill the gateway."""
+    cluster.broker(1).kill()
+    wait_until(lambda: cluster.states()[1] == "fenced", "the dead broker to be fenced")
+    wait_until(lambda: not leads(cluster, 1), "another leader")
+    traffic.goes_on()
+    assert status_of(folder)[0] == 3
+    cluster.restart(1)
+    cluster.wait_for_isr("t", 3)
+
+    assert cluster.broker(2).stop()
+    wait_until(lambda: not leads(cluster, 2), "another leader")
+    traffic.goes_on()
+    cluster.restart(2)
+    cluster.wait_for_isr("t", 3)
+
+    gateways_take_turns(cluster, traffic)
+    zookeeper_comes_back(cluster, traffic)
+
+
+def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
+    """Freeze the gateway that leads, and continue it when another one leads. Then kill that one."""
+    first = cluster.leading_gateway()
+    freeze_process(cluster.bus_path, first.pid)
+    wait_until(lambda: cluster.controller() != first.voter.voter, "another gateway to be the controller")
+    second = cluster.leading_gateway()
+    traffic.goes_on()
+    first.resume()
+    cluster.create(NewTopic("u", 1, 3))
+    cluster.agree("u")
+    wait_until(lambda: "no longer leads" in first.log_file.read_text(), "the first gateway to hear of it")
+    refused = dict.fromkeys((LEADER_AND_ISR, UPDATE_METADATA), ErrorCode.STALE_CONTROLLER_EPOCH)
+    assert cluster.answers_to_a_stale_controller(1) == refused
+    second.kill()
+    wait_until(lambda: cluster.controller() == first.voter.voter, "the first gateway to lead again")
+    second.start()
+    second.wait_until_started()
+    traffic.goes_on()
+
+
+def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
+    """Kill ZooKeeper and start it again. Brokers serve meanwhile, and the gateway begins another term."""
+    before = cluster.controller_epoch()
+    cluster.zookeeper.kill()
+    traffic.goes_on()
+    cluster.zookeeper.start()
+    cluster.zookeeper.wait_until_started()
+    wait_until(lambda: cluster.controller_epoch() > before, "another term")
+    cluster.wait_for_isr("t", 3)
+    traffic.goes_on()
+
+
+def lives_by_itself(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -> None:
+    """Check that a stock controller goes on from what was left to it. Broker 2 stays killed."""
+    wait_until(lambda: cluster.controller() in {1, 2, 3}, "a broker to become the controller")
+    code, found = status_of(folder)
+    assert (code, found["engine"], found["gateways"]) == (0, None, [])
+    assert on_cluster(folder, "hand-back")[0] == 1
+    traffic.goes_on()
+    cluster.tool("TopicCommand", "--create --topic by-kafka --partitions 1 --replication-factor 2")
+    cluster.broker(2).kill()
+    wait_until(lambda: 2 not in {held[0] for held in cluster.stored("t").values()}, "another leader")
+    traffic.goes_on()
+
+
+def adopted(folder: Path, bus_path: Path, traffic: Traffic) -> ZookeeperCluster:
+    """Take the cluster over, and check that the engine goes on from what a stock controller left to it.
+
+    The gateway begins without broker 2, of which the engine has never heard. Then ``adopt`` starts that broker.
+    """
+    code, said = on_cluster(folder, "adopt", "--bus", str(bus_path))
+    assert code == 0, said
+    cluster = ZookeeperCluster(folder, bus_path)
+    assert cluster.controller() in cluster.gateways
+    assert cluster.decided("by-kafka").keys() == {0}
+    traffic.goes_on()
+    cluster.wait_for_isr("t", 3)
+    cluster.wait_until_stored("t")
+    first, second = cluster.partitions("by-kafka")[0]["replicas"]
+    cluster.reassign("by-kafka", (second, 6 - first - second))
+    is_frozen_and_continued(cluster, traffic, 3)
+    return cluster
+
+
+def is_frozen_and_continued(cluster: ZookeeperCluster, traffic: Traffic, broker: int) -> None:
+    """Freeze a broker for longer than its session with ZooKeeper lasts, and continue it."""
+    cluster.broker(broker).pause()
+    wait_until(lambda: not leads(cluster, broker), "another leader")
+    traffic.goes_on()
+    cluster.broker(broker).resume()
+    cluster.wait_for_isr("t", 3)
+    traffic.goes_on()
+
+
+def leads(cluster: ZookeeperCluster, broker: int) -> bool:
+    return broker in {held["leader"] for held in cluster.partitions("t").values()}
