@@ -232,9 +232,6 @@ def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_e
     epochs = {held["broker"]: held["broker_epoch"] for held in view_of_image(cluster.bus.image())["brokers"]}
     path = "/brokers/topics/t/partitions/0/state"
 
-    async def nothing() -> None:
-        """Add nothing to what is there."""
-
     # What the gateway wrote it finds again, and it says so in ZooKeeper.
     cluster.ask("alter_reassignment", topic="t", partition=0, replicas=[2, 1])
     decided = cluster.decided()["t-0"]
@@ -244,8 +241,7 @@ def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_e
     cluster.ask("broker_heartbeat", broker=1, broker_epoch=epochs[1], want_fence=True, want_shutdown=False)
     leader, leader_epoch, *_ = cluster.decided()["t-0"]
     assert leader == 2
-    state = {"version": 1, "leader": 1, "leader_epoch": decided[1], "controller_epoch": 8, "isr": [1]}
-    cluster.client.set(path, json.dumps(state).encode())
+    cluster.write_isr(path, 1)
 
     def leads_again() -> bool:
         held = cluster.get(path)
@@ -267,13 +263,10 @@ def test_what_a_leader_wrote_before_it_was_moved_away_is_kept(cluster: ZnodeClus
     cluster.adopt()
     path = "/brokers/topics/t/partitions/0/state"
 
-    async def nothing() -> None:
-        """Add nothing to what is there."""
-
     # The move has only to be begun, because 2 is in sync. While no gateway leads, 1 writes that 2 no longer is.
     cluster.ask("alter_reassignment", topic="t", partition=0, replicas=[2])
     assert cluster.decided()["t-0"][0] == 2
-    write_isr(cluster, path, 1)
+    cluster.write_isr(path, 1)
     cluster.lead(lambda: "isrflow_partition_epoch" in cluster.get(path), nothing, OLD)
 
     def is_kept() -> bool:
@@ -283,19 +276,17 @@ def test_what_a_leader_wrote_before_it_was_moved_away_is_kept(cluster: ZnodeClus
 
     assert is_kept()
     # The same happens again, and then the cluster is handed back, where nobody decides any more.
-    leader_epoch, partition_epoch = cluster.decided()["t-0"][1], cluster.decided()["t-0"][3]
-    written = {"broker": 1, "leader_epoch": leader_epoch, "partition_epoch": partition_epoch, "isr": [1, 2]}
+    held = cluster.decided()["t-0"]
+    written = {"broker": 1, "leader_epoch": held[1], "partition_epoch": held[3], "isr": [1, 2]}
     cluster.ask("isr_written", topic="t", partition=0, **written)
     assert cluster.decided()["t-0"][2] == (2,)
-    write_isr(cluster, path, 1)
+    cluster.write_isr(path, 1)
     assert hand_back(cluster.root, CLUSTER_ID, OLD, cluster.bus)
     assert is_kept()
 
 
-def write_isr(cluster: ZnodeCluster, path: str, *isr: int) -> None:
-    """Write a partition's ISR as its leader does, who knows nothing of isrflow's field."""
-    state = {name: value for name, value in cluster.get(path).items() if name != "isrflow_partition_epoch"}
-    cluster.client.set(path, json.dumps(state | {"isr": isr}).encode())
+async def nothing() -> None:
+    """Add nothing to what is there."""
 
 
 def _told_of(door: Door) -> set[tuple[str, int, int]]:

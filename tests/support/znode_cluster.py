@@ -73,6 +73,11 @@ class ZnodeCluster:
             state = {"version": 1, "leader": replicas[0], "leader_epoch": 7, "controller_epoch": 6, "isr": replicas}
             self.put(f"/brokers/topics/{name}/partitions/{number}/state", state, version)
 
+    def write_isr(self, path: str, *isr: int) -> None:
+        """Write a partition's ISR as its leader does, who knows nothing of isrflow's field."""
+        state = {name: value for name, value in self.get(path).items() if name != "isrflow_partition_epoch"}
+        self.client.set(path, json.dumps(state | {"isr": isr}).encode())
+
     def get(self, path: str) -> Any:
         return json.loads(self.client.get(path)[0])
 
