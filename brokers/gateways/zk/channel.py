@@ -7,13 +7,14 @@ import structlog
 
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
-from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import BY_IBP, CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
 from brokers.gateways.zk.requests.pending import Batch, Pending
 from brokers.gateways.zk.settings import Settings
+from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from bus.clock import now_ms
@@ -122,7 +123,11 @@ class Channel:
             elif request.api_key == STOP_REPLICA:
                 for place in request.told:
                     self._answered.pop(place, None)
-            await self._report(list(reports_of(request, values, self.broker, now_ms())))
+            reports = list(reports_of(request, values, self.broker, now_ms()))
+            for one in reports:
+                is_lost = one.error == ErrorCode.KAFKA_STORAGE_ERROR.name
+                self._view.answered(self.broker.incarnation, Place(one.topic, one.partition), is_lost=is_lost)
+            await self._report(reports)
 
     async def _ask(self, request: Outgoing) -> Values:
         timeout_ms = self._settings.controller_socket_timeout_ms

@@ -55,6 +55,8 @@ class ClusterView:
         self.former: dict[Place, LeaderAndIsr] = {}
         # The versions of partitions' znodes, where brokers write them too.
         self.versions: dict[Place, int] = {}
+        # By the incarnation of a broker: its replicas in failed log directories, as it answers itself.
+        self._lost: dict[str, set[Place]] = {}
 
     def begin_with(self, image: Image) -> None:
         """Take in the cluster as it was last committed."""
@@ -72,6 +74,9 @@ class ClusterView:
             case BrokerDecision(state="unregistered"):
                 self.brokers.pop(decision.broker, None)
             case BrokerDecision():
+                former = self.brokers.get(decision.broker)
+                if former is not None and former.incarnation != decision.incarnation:
+                    self._lost.pop(former.incarnation, None)
                 self.brokers[decision.broker] = decision
             case TopicDecision(state="deleted"):
                 if (removed := self.topics.pop(decision.topic, None)) is not None:
@@ -113,6 +118,17 @@ class ClusterView:
         """Say whether a broker's replicas count: not while it shuts down."""
         held = self.brokers.get(broker)
         return held is not None and held.state == "active"
+
+    def has_online(self, broker: int, place: Place) -> bool:
+        """Say whether a broker's replica of a partition counts: not in a failed log directory either."""
+        return self.is_online(broker) and place not in self._lost.get(self.brokers[broker].incarnation, ())
+
+    def answered(self, incarnation: str, place: Place, *, is_lost: bool) -> None:
+        """Note whether a broker said that a replica of it is in a failed log directory."""
+        if is_lost:
+            self._lost.setdefault(incarnation, set()).add(place)
+        elif incarnation in self._lost:
+            self._lost[incarnation].discard(place)
 
     def partition(self, place: Place) -> LeaderAndIsr | None:
         topic = self.topics.get(place.topic)

@@ -108,9 +108,18 @@ def test_a_broker_that_is_asked_again_says_which_replicas_it_lost(tmp_path: Path
             await until(lambda: door.names == ["LeaderAndIsr", "UpdateMetadata"])
             way.channel.ask_again()
             await until(lambda: way.reports() == [(0, "leader"), (0, "error")])
+            # Whoever hears of the partition from then on hears that this replica is offline. The others' brokers are.
+            way.hear(led(1, 0, 1, isr=(1, 2)))
+            await until(lambda: offline(door) == [1, 2, 3])
             await cancelled([task])
 
     run(work())
+
+
+def offline(door: Door) -> list[int]:
+    """Name the offline replicas that the newest metadata shows."""
+    topics = [one.values["TopicStates"] for one in door.requests if one.name == "UpdateMetadata"][-1]
+    return list(topics[0]["PartitionStates"][0]["OfflineReplicas"]) if topics else []
 
 
 def test_nothing_is_sent_before_zookeeper_holds_it(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ class _Building:
         )
 
     def _known(self, decision: LeaderAndIsr) -> Values:
+        place = Place(decision.topic, decision.partition)
         return {
             "PartitionIndex": decision.partition,
             "ControllerEpoch": self._sender.controller_epoch,
@@ -157,7 +158,7 @@ class _Building:
             "Isr": list(decision.isr),
             "ZkVersion": self._view.version(decision),
             "Replicas": list(decision.replicas),
-            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.is_online(replica)],
+            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.has_online(replica, place)],
         }
 
     def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:
