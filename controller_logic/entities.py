@@ -7,12 +7,13 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
-from controller_logic.feature_checks import check_brokers
+from controller_logic.feature_checks import check_brokers, check_metadata_version
 from state.entity import TOKEN, Entity, entity_id_of
 from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
-from state.metadata_format import ENTITY_FORMAT, TOKEN_FORMAT
-from state.rules import ENTITY_RULES, TOKEN_RULES
+from state.features import METADATA_VERSION
+from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT
+from state.rules import ENTITY_RULES, LEVEL_RULES, TOKEN_RULES
 
 # They are stored as a whole with each batch.
 ENTITIES_MAX = 10_000
@@ -28,10 +29,10 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     entity_id = entity_id_of(event.entity_type, event.names)
     before = held[entity_id].values if entity_id in held else _NOTHING
     try:
-        after = checked(event.entity_type, event.names, before, text_of(event.values))
+        after = checked(event.entity_type, event.names, before, text_of(event.values), batch.state.rules_version)
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
         if event.entity_type == "features":
-            check_brokers(batch.state.brokers.values(), before, after)
+            _check_levels(batch, before, after)
         if after != before:
             _check_size({**held, entity_id: entity})
     except ComplaintError as complaint:
@@ -42,7 +43,21 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     batch.recorder.answer()
 
 
+def _check_levels(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    if batch.state.rules_version >= LEVEL_RULES and _has_log(batch):
+        check_metadata_version(before, after)
+    check_brokers(batch.state.brokers.values(), before, after)
+
+
+def _has_log(batch: Batch) -> bool:
+    return batch.state.quorum.quorum_epoch > 0
+
+
 def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
+    is_level = event.entity_type == "features" and METADATA_VERSION in event.values
+    if is_level and batch.state.rules_version >= LEVEL_RULES:
+        # Before the log begins, the level with which it begins is chosen.
+        return _has_log(batch) and fencing.cannot_be_kept(batch, event, LEVEL_RULES, LEVEL_FORMAT)
     if event.entity_type == TOKEN:
         return fencing.cannot_be_kept(batch, event, TOKEN_RULES, TOKEN_FORMAT, event.entity_type)
     return fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT)

@@ -6,6 +6,7 @@ The errors are those of Kafka's controller (``ClientQuotaControlManager``, ``Con
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from controller_logic.feature_checks import check_feature_names, checked_level
@@ -14,7 +15,9 @@ from controller_logic.scram_checks import check_scram, check_scram_names, checke
 from controller_logic.token_checks import check_token, check_token_names, checked_token_value
 from state.entity import EntityType
 from state.entity_complaint import ComplaintError
+from state.features import SUPPORTED_ONCE
 from state.group_settings import complaint_about_group
+from state.rules import LEVEL_RULES
 
 Names = Mapping[str, str | None]
 _INTERVAL_MS_MIN, _INTERVAL_MS_MAX = 100, 3_600_000
@@ -46,13 +49,18 @@ class _Type(NamedTuple):
 
 
 def checked(
-    entity_type: EntityType, names: Names, before: Mapping[str, str], changes: Mapping[str, str | None]
+    entity_type: EntityType,
+    names: Names,
+    before: Mapping[str, str],
+    changes: Mapping[str, str | None],
+    rules_version: int,
 ) -> dict[str, str]:
     """Return an entity's values after ``changes``. Raises ``ComplaintError``.
 
     A value may be removed whatever it is called.
     """
-    of = _TYPES[entity_type]
+    has_one_level = entity_type == "features" and rules_version < LEVEL_RULES
+    of = _FEATURES_ONCE if has_one_level else _TYPES[entity_type]
     of.names(names)
     after = dict(before)
     for key, value in changes.items():
@@ -125,6 +133,8 @@ def _compiles(expression: str) -> bool:
     return True
 
 
+# Older rules know one metadata version.
+_FEATURES_ONCE = _Type(check_feature_names, partial(checked_level, supported=SUPPORTED_ONCE), _anything)
 _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
     "group": _Type(_check_group_name, _as_given, _check_group_settings),

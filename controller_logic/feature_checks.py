@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from state.broker import Broker
 from state.entity_complaint import ComplaintError
-from state.features import SUPPORTED, Levels, not_supported
+from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
 
 _LEVEL_DIGITS_MAX = 5
 
@@ -15,14 +15,25 @@ def check_feature_names(names: Mapping[str, str | None]) -> None:
         raise ComplaintError("INVALID_REQUEST", "features are of the cluster: names is empty")
 
 
-def checked_level(feature: str, value: str, names: Mapping[str, str | None]) -> str:
-    """Return a feature's level as it is kept. Raises ``ComplaintError``."""
+def checked_level(
+    feature: str, value: str, names: Mapping[str, str | None], supported: Mapping[str, Levels] = SUPPORTED
+) -> str:
+    """Return a feature's level as it is kept. ``supported`` is what gateways support. Raises ``ComplaintError``."""
     if not (value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS_MAX):
         raise _invalid(feature, value, "a level is a number from 0 on")
-    reason = not_supported("a gateway", SUPPORTED.get(feature), int(value))
+    reason = not_supported("a gateway", supported.get(feature), int(value))
     if reason is not None:
         raise _invalid(feature, value, reason)
     return str(int(value))
+
+
+def check_metadata_version(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Check that a log that brokers have read gets no lower metadata version. Raises ``ComplaintError``."""
+    held, wanted = before.get(METADATA_VERSION, str(USUAL_METADATA_VERSION)), after.get(METADATA_VERSION)
+    if wanted is None and METADATA_VERSION in before:
+        raise _invalid(METADATA_VERSION, "null", "a log always has one")
+    if wanted is not None and int(wanted) < int(held):
+        raise _invalid(METADATA_VERSION, wanted, f"it is at {held} now, and metadata could be lost at a lower level")
 
 
 def check_brokers(brokers: Iterable[Broker], before: Mapping[str, str], after: Mapping[str, str]) -> None:

@@ -1,6 +1,12 @@
-"""The features of a Kafka cluster whose levels can be changed (KIP-584, 1022), and the levels that are served."""
+"""The features of a Kafka cluster whose levels can be changed (KIP-584, 1022), and the levels that are served.
+
+The levels and what they need are those of Kafka's ``MetadataVersion`` and ``Feature``. The records that gateways write
+have the same versions from the metadata version of Kafka 3.9 to that of 4.2.
+"""
 
 from typing import NamedTuple
+
+METADATA_VERSION = "metadata.version"
 
 
 class Levels(NamedTuple):
@@ -14,12 +20,24 @@ class Levels(NamedTuple):
 # write. Eligible leader replicas are left out, because the rules do not have them.
 SUPPORTED = {
     "group.version": Levels(0, 1),
-    "metadata.version": Levels(27, 27),
+    METADATA_VERSION: Levels(21, 29),
     "share.version": Levels(0, 1),
     "transaction.version": Levels(0, 2),
 }
-# The levels of a freshly formatted cluster of Kafka 4.1; a feature that is not here begins at 0.
-FIRST_LEVELS = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
+# The metadata version of Kafka 4.1. A log has it unless another one was chosen.
+USUAL_METADATA_VERSION = 27
+# What older rules know.
+SUPPORTED_ONCE = SUPPORTED | {METADATA_VERSION: Levels(USUAL_METADATA_VERSION, USUAL_METADATA_VERSION)}
+# The newest metadata version of each release of Kafka.
+METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29}
+# The level of a feature in a freshly formatted cluster, and the metadata version from which on it has that level.
+_BEGINNINGS = {"group.version": (1, 22), "transaction.version": (2, 24), "share.version": (1, 28)}
+
+
+def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:
+    """Return the levels with which a log of ``metadata_version`` begins; a feature that is not among them has 0."""
+    others = {name: level for name, (level, since) in _BEGINNINGS.items() if metadata_version >= since}
+    return {METADATA_VERSION: metadata_version, **others}
 
 
 def not_supported(who: str, levels: Levels | None, level: int) -> str | None:

@@ -11,10 +11,11 @@ newest one that all live gateways can write.
 5: metadata entities become records.
 6: replicas are in log directories, of which a broker may have several.
 7: delegation tokens become records.
+8: a log begins with the levels of the metadata version that was chosen for it.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 7
+NEWEST_FORMAT = 8
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
@@ -27,3 +28,5 @@ ENTITY_FORMAT = 5
 DIRECTORY_FORMAT = 6
 # From this format on, there are delegation tokens.
 TOKEN_FORMAT = 7
+# From this format on, the metadata version can be chosen and raised.
+LEVEL_FORMAT = 8

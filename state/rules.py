@@ -25,10 +25,11 @@ differently on events that are already on some bus, because a replay must repeat
    credentials, levels of features.
 7: a broker behind a gateway may have several log directories. Where one fails, only the replicas in it go offline.
 9: delegation tokens are kept, and those that have expired are removed.
+10: the metadata version may be chosen before the metadata log begins, and be raised.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 9
+NEWEST_RULES = 10
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -72,3 +73,5 @@ WRITTEN_ISR_RULES = 7
 TAKEN_BACK_RULES = 8
 # delegation tokens are kept
 TOKEN_RULES = 9
+# the metadata version is chosen and raised
+LEVEL_RULES = 10

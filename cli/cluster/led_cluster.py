@@ -23,8 +23,10 @@ from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
+from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTINGS, broker_settings
+from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
-from conf.loader import as_text, load
+from conf.loader import load
 from state.cluster import Cluster
 from state.ids import NO_LEADER
 
@@ -37,15 +39,6 @@ ZOOKEEPER = "zookeeper"
 ZOOKEEPER_ENGINE_SETTINGS = ("broker.session.timeout.ms=60000",)
 # A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
 SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
-# Brokers read these from their file only. They cannot change while a broker runs.
-BROKER_FILE_SETTINGS = (
-    "broker.heartbeat.interval.ms",
-    "default.replication.factor",
-    "num.partitions",
-    "replica.lag.time.max.ms",
-)
-# Brokers of Kafka 4 get this one from the metadata log.
-ZOOKEEPER_FILE_SETTINGS = (*BROKER_FILE_SETTINGS, "min.insync.replicas")
 
 Say = Callable[[str], None]
 
@@ -98,6 +91,7 @@ class LedCluster:
         overrides: dict[str, str] | None = None,
         secure: bool = False,
         zookeeper: bool = False,
+        metadata_version: int | None = None,
         **rest: object,
     ) -> "LedCluster":
         """Describe a cluster in a folder that has none yet. ``rest`` goes into each broker's ``NodeSpec``.
@@ -105,8 +99,7 @@ class LedCluster:
         Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` if the bus already has brokers.
         """
         place = BusPlace.of(bus)
-        is_there = place.exists()
-        if is_there and (existing := sorted(cluster_on(place).brokers)):
+        if (is_there := place.exists()) and (existing := sorted(cluster_on(place).brokers)):
             raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, existing))}")
         # One for ZooKeeper, and one for each gateway.
         zookeeper_port, *ports = free_ports(1 + gateways)
@@ -120,6 +113,7 @@ class LedCluster:
             engine_settings=(*_made_settings(folder, conf, secure, zookeeper), *engine_settings),
             secure=secure,
             zookeeper_port=zookeeper_port if zookeeper else None,
+            metadata_version=metadata_version,
         )
         address = f"{LOOPBACK}:{zookeeper_port}"
         specs = broker_specs(brokers, () if zookeeper else voters, zookeeper=address if zookeeper else None, **rest)
@@ -176,6 +170,9 @@ class LedCluster:
                 undo.pop_all()
                 return
             self.start_engine(say, undo)
+            level = self._remembered.metadata_version
+            if level is not None and not any(gateway.folder.exists() for gateway in self.gateways.values()):
+                choose_metadata_version(self.bus, level)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
@@ -278,12 +275,6 @@ def _made_settings(folder: Path, conf: Path | None, secure: bool, zookeeper: boo
     if secure:
         return (*(SECURE_SETTINGS if conf is None else ()), *Certificates(folder.resolve()).engine_settings())
     return ZOOKEEPER_ENGINE_SETTINGS if zookeeper and conf is None else ()
-
-
-def broker_settings(cluster: Cluster, names: Sequence[str] = BROKER_FILE_SETTINGS) -> dict[str, str]:
-    """Return the engine's settings that brokers act on but read from their file only, as they are in force."""
-    values = msgspec.to_builtins(cluster.policy)
-    return {name: as_text(values[name]) for name in names}
 
 
 def cluster_on(place: BusPlace) -> Cluster:

@@ -17,8 +17,10 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     engine_settings: tuple[str, ...] = ()
     # Whether gateways ask brokers for certificates.
     secure: bool = False
-    # Where the ZooKeeper of brokers of Kafka 3.9 listens; None if they are of Kafka 4.
+    # Where the ZooKeeper of brokers of Kafka 3.9 listens; None if they are in KRaft mode.
     zookeeper_port: int | None = None
+    # The level of metadata.version with which the metadata log begins; None for the usual one.
+    metadata_version: int | None = None
     # Whether the brokers have their own controller, so that no engine and no gateway is started.
     handed_back: bool = False
     # Whether the gateways take brokers over from their own controller when they start.

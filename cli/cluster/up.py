@@ -9,18 +9,20 @@ import click
 
 from brokers.gateways.kraft.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
-from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER, VERSIONS
+from brokers.launch.kafka.node import KAFKA_3, KAFKA_4, VERSIONS, jars_of
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
+from cli.cluster.metadata_version import level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_setting, conf_option, name_client_config
 from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, fetch, missing
 from conf.loader import load
+from state.features import METADATA_VERSIONS
 
 BROKERS = 3
 
@@ -45,6 +47,11 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
     "version",
     type=click.Choice([KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION]),
     help=f"The version of Kafka. Default: {KAFKA_VERSION}.",
+)
+@click.option(
+    "--metadata-version",
+    type=click.Choice(list(METADATA_VERSIONS)),
+    help="The metadata version of this release of Kafka, for a new cluster. Default: 4.1, or that of --kafka.",
 )
 @click.option(
     "--zookeeper", is_flag=True, help=f"With --kafka {ZOOKEEPER_KAFKA_VERSION}: brokers that use ZooKeeper, and one."
@@ -88,17 +95,19 @@ def command(
       isrflow cluster up --brokers 3 --gateways 1
       isrflow cluster up --secure
       isrflow cluster up --plain
+      isrflow cluster up --kafka 3.9.1
       isrflow cluster up --kafka 3.9.1 --zookeeper
+      isrflow cluster up --metadata-version 4.0
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
     try:
         if (folder / FILE).exists():
             kafka, led = _open_existing(folder, plain, described | {"version": version})
-            _fetch(_jars_of(led))
+            _fetch(_jars_of(kafka))
         else:
             _check_version(version, plain, described)
-            _fetch(IN_ZOOKEEPER if described["zookeeper"] else IN_KRAFT)
-            kafka, led = _create_cluster(folder, plain, conf, bus, described)
+            _fetch(KAFKA_3 if version == ZOOKEEPER_KAFKA_VERSION else KAFKA_4)
+            kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
         if led:
             led.up(click.echo)
         else:
@@ -109,7 +118,7 @@ def command(
         raise Unreachable(str(error)) from error
     except ValueError as error:
         raise WrongUse(str(error)) from error
-    found = VERSIONS[_jars_of(led)]
+    found = VERSIONS[_jars_of(kafka)]
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
     secure = secure_bootstrap(kafka.nodes.values())
     if secure:
@@ -119,14 +128,16 @@ def command(
 def _check_version(version: str | None, plain: bool, described: dict[str, Any]) -> None:
     """Refuse a version whose brokers cannot be led as described."""
     zookeeper = described["zookeeper"]
-    if zookeeper != (version == ZOOKEEPER_KAFKA_VERSION):
-        raise WrongUse(f"--zookeeper and --kafka {ZOOKEEPER_KAFKA_VERSION} go together")
-    if zookeeper and (plain or described["voters"] or described["secure"]):
-        raise WrongUse("--zookeeper excludes --plain, --voters and --secure")
+    if zookeeper and version != ZOOKEEPER_KAFKA_VERSION:
+        raise WrongUse(f"--zookeeper needs --kafka {ZOOKEEPER_KAFKA_VERSION}")
+    if zookeeper and (plain or described["voters"] or described["secure"] or described["metadata_version"]):
+        raise WrongUse("--zookeeper excludes --plain, --voters, --secure and --metadata-version")
+    if described["metadata_version"] and (plain or described["voters"]):
+        raise WrongUse("--metadata-version is for a new metadata log, so it excludes --plain and --voters")
 
 
-def _jars_of(led: LedCluster | None) -> str:
-    return IN_ZOOKEEPER if led is not None and led.zookeeper is not None else IN_KRAFT
+def _jars_of(kafka: KafkaCluster) -> str:
+    return jars_of(next(iter(kafka.nodes.values())).spec)
 
 
 def _fetch(set_name: str) -> None:
@@ -163,7 +174,9 @@ def _create_cluster(
             "--voters names gateways that run already, so it excludes --gateways, --secure, --bus and --conf"
         )
     brokers = described["brokers"] or BROKERS
+    in_kraft = not described["zookeeper"]
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
+    rest |= {"version": described["version"]} if described["version"] and in_kraft else {}
     if plain or voters:
         specs = broker_specs(brokers, voters, **rest) if voters else plain_specs(brokers, **rest)
         # A leftover of a cluster that was never created completely.
@@ -176,11 +189,12 @@ def _create_cluster(
         settings.bus,
         brokers=brokers,
         # A gateway to brokers in ZooKeeper mode keeps no log that another one would have to rebuild.
-        gateways=gateways or (1 if described["zookeeper"] else GATEWAYS),
+        gateways=gateways or (GATEWAYS if in_kraft else 1),
         cluster_id=cluster_id,
         conf=conf,
         secure=described["secure"],
         zookeeper=described["zookeeper"],
+        metadata_version=level_of(described["version"], described["metadata_version"]) if in_kraft else None,
         **rest,
     )
     return led.kafka, led

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER
+from brokers.launch.kafka.node import KAFKA_3, KAFKA_4
 from brokers.launch.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
 from brokers.launch.service import Service
 from cli.cluster.led_cluster import LedCluster
@@ -17,7 +17,7 @@ TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=fals
 
 def jar_sets(*, zookeeper: bool) -> tuple[str, str]:
     """Return the names of the jars of the brokers and of Kafka's tools."""
-    return (IN_ZOOKEEPER, "zookeeper-tools") if zookeeper else (IN_KRAFT, "kafka-tools")
+    return (KAFKA_3, "zookeeper-tools") if zookeeper else (KAFKA_4, "kafka-tools")
 
 
 class KafkaDemoCluster(DemoCluster):

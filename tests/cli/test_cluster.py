@@ -285,9 +285,10 @@ def test_metrics_use_another_port_if_theirs_is_taken(tmp_path: Path) -> None:
 
 
 def test_zookeeper_and_its_version_go_together(cluster_folder: Path) -> None:
-    for wrong in (["--zookeeper"], ["--kafka", "3.9.1"], ["--kafka", "4.1.0", "--zookeeper"]):
+    for wrong in (["--zookeeper"], ["--kafka", "4.1.0", "--zookeeper"]):
         code, said = on_cluster(cluster_folder, "up", *wrong)
-        assert (code, "--zookeeper and --kafka 3.9.1 go together" in said) == (2, True)
-    code, said = on_cluster(cluster_folder, "up", "--kafka", "3.9.1", "--zookeeper", "--secure")
-    assert (code, "--zookeeper excludes" in said) == (2, True)
+        assert (code, "--zookeeper needs --kafka 3.9.1" in said) == (2, True)
+    for wrong in (["--secure"], ["--metadata-version", "3.9"]):
+        code, said = on_cluster(cluster_folder, "up", "--kafka", "3.9.1", "--zookeeper", *wrong)
+        assert (code, "--zookeeper excludes" in said) == (2, True)
     assert not cluster_folder.exists()

@@ -8,7 +8,8 @@ from brokers.gateways.kraft.settings import settings_of
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
 from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, secure_bootstrap
 from cli.cluster.certificates import FOLDER, Certificates
-from cli.cluster.led_cluster import LedCluster, broker_settings
+from cli.cluster.file_settings import broker_settings
+from cli.cluster.led_cluster import LedCluster
 from conf.loader import load
 from conf.security.exposure import protection_of
 from state.cluster import Cluster

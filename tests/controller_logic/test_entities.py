@@ -11,10 +11,11 @@ from controller_logic.resharding import resharded
 from state.codec import decode_cluster, encode_cluster
 from state.decisions import EntityDecision, Rejected
 from state.entity import entity_id_of
-from state.metadata_format import ENTITY_FORMAT
+from state.features import METADATA_VERSION
+from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENTITY_RULES
+from state.rules import ENTITY_RULES, LEVEL_RULES
 from state.view import view_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
@@ -71,6 +72,27 @@ def test_the_order_of_the_parts_of_a_name_does_not_count() -> None:
     quota(started, {"client-id": "c", "user": None})
     assert started.all(EntityDecision) == []
     assert len(held(started)) == 1
+
+
+def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_raised() -> None:
+    started = World()
+    started.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=LEVEL_RULES)
+    started.tick()
+    for level in (29, 21):
+        assert alter(started, "features", {}, {METADATA_VERSION: level}) == "NONE"
+    gateway = {"gateway": 100, "incarnation": "g", "voters": [100]}
+    started.publish("gateway_started", **gateway, metadata_format=LEVEL_FORMAT)
+    assert alter(started, "features", {}, {METADATA_VERSION: 25}) == "NONE"
+    for wrong in (21, 24, 30, None):
+        assert alter(started, "features", {}, {METADATA_VERSION: wrong}) == "INVALID_UPDATE_VERSION"
+    assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
+
+
+@pytest.mark.parametrize(("rules_version", "metadata_format"), [(LEVEL_RULES - 1, LEVEL_FORMAT), (LEVEL_RULES, 7)])
+def test_the_metadata_version_is_not_raised_where_it_cannot_be(rules_version: int, metadata_format: int) -> None:
+    started = world(rules_version, metadata_format)
+    assert alter(started, "features", {}, {METADATA_VERSION: 28}) in ("INVALID_UPDATE_VERSION", "UNSUPPORTED_VERSION")
+    assert held(started) == {}
 
 
 NOBODY: dict[str, str | None] = {}

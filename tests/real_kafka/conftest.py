@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokers.launch.kafka.node import IN_ZOOKEEPER
+from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
@@ -13,7 +13,7 @@ from tests.support.rules_engine import RulesEngine
 
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperProcess]:
-    prepare(IN_ZOOKEEPER)
+    prepare(KAFKA_3)
     server = ZookeeperProcess(free_ports(1)[0], tmp_path_factory.mktemp("zookeeper"))
     server.start()
     try:

@@ -18,14 +18,13 @@ from brokers.gateways.zk.requests.pending import Batch
 from brokers.gateways.zk.settings import Settings, settings_of
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
-from brokers.launch.kafka.node import IN_ZOOKEEPER
+from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import CONFIGS, run_tool
-from bus.embedded import EmbeddedBus
 from cli.cluster.led_cluster import LedCluster
-from conf.jars import fetch
 from tests.support.cluster_command import on_cluster
-from tests.support.real_cluster import OVERRIDES, RealCluster
+from tests.support.real_cluster import OVERRIDES
+from tests.support.up_cluster import UpCluster
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 TIMEOUT_MS, ANSWER_BYTES_MAX = int(TIMEOUT_S * 1000), 1 << 20
@@ -33,22 +32,17 @@ TIMEOUT_MS, ANSWER_BYTES_MAX = int(TIMEOUT_S * 1000), 1 << 20
 Stored = tuple[int, int, tuple[int, ...], int]
 
 
-class ZookeeperCluster(RealCluster):
+class ZookeeperCluster(UpCluster):
     """The running cluster in a folder, on the embedded bus at ``bus_path``."""
 
     def __init__(self, folder: Path, bus_path: Path) -> None:
-        fetch("zookeeper-tools")
-        self.bus_path = bus_path
-        self.bus = EmbeddedBus(bus_path)
-        self.kafka = KafkaCluster.open(folder)
-        led = LedCluster.open(self.kafka)
-        assert led is not None and led.zookeeper is not None
-        self.zookeeper = led.zookeeper
-        self.gateways = led.gateways
+        super().__init__(folder, bus_path, "zookeeper-tools")
+        assert self.led.zookeeper is not None
+        self.zookeeper = self.led.zookeeper
 
     def tool(self, name: str, arguments: str) -> str:
         """Run one of the admin tools of Kafka 3.9. Raises ``ToolError`` when it fails."""
-        jars = IN_ZOOKEEPER if name == CONFIGS else "zookeeper-tools"
+        jars = KAFKA_3 if name == CONFIGS else "zookeeper-tools"
         return run_tool(name, self.bootstrap, arguments.split(), jars)
 
     def stored(self, topic: str) -> dict[int, Stored]:
@@ -162,7 +156,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
     given = OVERRIDES | {name.replace("_", "."): value for name, value in overrides.items()}
     sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
     up = ("up", "--kafka", "3.9.1", "--zookeeper", "--bus", str(bus_path), "--heap", "384m", *options, *sets)
-    prepare(IN_ZOOKEEPER)
+    prepare(KAFKA_3)
     try:
         code, said = on_cluster(folder, *up)
         if "ended by itself" in said:

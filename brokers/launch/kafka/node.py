@@ -20,9 +20,14 @@ _STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-# The sets of jars of a node of Kafka 4, and of a broker in ZooKeeper mode.
-IN_KRAFT, IN_ZOOKEEPER = "kafka-broker", "zookeeper-broker"
-VERSIONS = {IN_KRAFT: KAFKA_VERSION, IN_ZOOKEEPER: ZOOKEEPER_KAFKA_VERSION}
+# The sets of jars of a node of Kafka 4, and of a node of Kafka 3.9 in any mode.
+KAFKA_4, KAFKA_3 = "kafka-broker", "zookeeper-broker"
+VERSIONS = {KAFKA_4: KAFKA_VERSION, KAFKA_3: ZOOKEEPER_KAFKA_VERSION}
+
+
+def jars_of(spec: NodeSpec) -> str:
+    """Name the set of a node's jars."""
+    return KAFKA_4 if spec.zookeeper is None and spec.version == KAFKA_VERSION else KAFKA_3
 
 
 def class_archive(set_name: str, home: Path) -> ClassArchive:
@@ -90,7 +95,7 @@ class KafkaNode(Service):
 
     def _java(self, heap: str, flags: Sequence[str] | None) -> Iterator[str]:
         home = java_home()
-        set_name = IN_KRAFT if self.spec.zookeeper is None else IN_ZOOKEEPER
+        set_name = jars_of(self.spec)
         class_path = ":".join(map(str, jars(set_name)))
         yield from (str(home / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true")
         yield from (*JVM_FLAGS, *class_archive(set_name, home).options) if flags is None else flags

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
-from brokers.launch.kafka.node import IN_KRAFT, IN_ZOOKEEPER, JVM_FLAGS, class_archive
+from brokers.launch.kafka.node import JVM_FLAGS, KAFKA_3, KAFKA_4, class_archive
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from conf.cache import cache_dir
@@ -20,7 +20,7 @@ LOCK = "kafka-classes.lock"
 STOP_TIMEOUT_S = 180.0
 
 
-def prepare(set_name: str = IN_KRAFT, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
+def prepare(set_name: str = KAFKA_4, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
     """Fetch a set of a node's jars, write the archive of its classes if there is none, and return the archive.
 
     Writing runs a node, which takes 15 s. Calls ``fetched`` for each fetched jar. Raises ``JarsError``, ``JavaError``,
@@ -41,7 +41,7 @@ def _write(set_name: str, archive: ClassArchive) -> None:
     with archive.written() as options, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isrflow-kafka-")))
         flags = (*JVM_FLAGS, *options)
-        if set_name == IN_ZOOKEEPER:
+        if set_name == KAFKA_3:
             zookeeper = ZookeeperProcess(free_ports(1)[0], folder / "zookeeper")
             zookeeper.start()
             stack.callback(zookeeper.kill)

@@ -41,8 +41,10 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     jvm_flags: tuple[str, ...] | None = None
     # Kafka's own settings. They override all others.
     overrides: dict[str, str] = {}
-    # The ZooKeeper of a broker of Kafka 3.9, which then has no voters; None for a node of Kafka 4.
+    # The ZooKeeper of a broker of Kafka 3.9, which then has no voters; None for a node in KRaft mode.
     zookeeper: str | None = None
+    # The version of Kafka of a node in KRaft mode.
+    version: Literal["3.9.1", "4.1.0"] = "4.1.0"
 
 
 def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 import socket
 from pathlib import Path
 
-from brokers.launch.kafka.node import IN_ZOOKEEPER, JVM_FLAGS, class_archive
+from brokers.launch.kafka.node import JVM_FLAGS, KAFKA_3, class_archive
 from brokers.launch.kafka.properties import LOOPBACK, log_properties
 from brokers.launch.service import Service
 from conf.jars import jars
@@ -44,9 +44,9 @@ class ZookeeperProcess(Service):
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         self._log_properties.write_text(log_properties(self.log_file))
-        class_path = ":".join(map(str, jars(IN_ZOOKEEPER)))
+        class_path = ":".join(map(str, jars(KAFKA_3)))
         home = java_home()
-        flags = (*JVM_FLAGS, *class_archive(IN_ZOOKEEPER, home).options)
+        flags = (*JVM_FLAGS, *class_archive(KAFKA_3, home).options)
         java = [str(home / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *flags]
         program = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties))
         return [*java, f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path, *program]

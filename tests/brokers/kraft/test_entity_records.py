@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, MetadataImage
@@ -10,6 +11,8 @@ from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.record_frame import decode_record
 from state.decisions import AnyDecision, EntityDecision, QuorumDecision
 from state.entity import TOKEN_EXPIRY, TOKEN_ID
+from state.features import METADATA_VERSION
+from state.metadata_format import LEVEL_FORMAT
 from tests.brokers.kraft.test_acl_records import written
 from tests.controller_logic import test_tokens
 from tests.controller_logic.test_entities import ALICE, BOB, CREDENTIAL, GROUP, METRICS, alter, world
@@ -104,6 +107,23 @@ def test_levels_of_features_become_records() -> None:
     assert dict(image.features) == {"metadata.version": 27, "group.version": 0, "transaction.version": 2}
     records = [decode_record(one) for one in records_of(image)]
     assert image_of(records, image.quorum_epoch) == image
+
+
+@pytest.mark.parametrize(
+    ("level", "others"),
+    [
+        (21, {}),
+        (22, {"group.version": 1}),
+        (25, {"group.version": 1, "transaction.version": 2}),
+        (29, {"group.version": 1, "transaction.version": 2, "share.version": 1}),
+    ],
+)
+def test_a_log_begins_with_the_levels_of_its_metadata_version(level: int, others: dict[str, int]) -> None:
+    [chosen] = [one for one in raised() if isinstance(one, EntityDecision)][:1]
+    image, _ = translate(MetadataImage(), [replace(chosen, values={METADATA_VERSION: str(level)})])
+    [begun] = [one for one in decided() if isinstance(one, QuorumDecision)][:1]
+    image, _ = translate(image, [replace(begun, metadata_format=LEVEL_FORMAT)])
+    assert dict(image.features) == {METADATA_VERSION: level} | others
 
 
 def test_a_log_that_begins_later_begins_with_the_levels_of_then() -> None:

@@ -22,7 +22,7 @@ from state.decisions import (
     ProducerIds,
     StopReplica,
 )
-from state.features import FIRST_LEVELS
+from state.features import first_levels
 from state.log_directory import UNASSIGNED
 from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
@@ -230,7 +230,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
     assert entry is not None
     assert (entry.leader_change, entry.quorum_epoch) == ((100, (100, 101)), 2)
     features, others = records_in(entry)[:3], records_in(entry)[3:]
-    assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == FIRST_LEVELS
+    assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == first_levels()
     assert features[0].values["Name"] == "metadata.version"
     assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
 

@@ -10,10 +10,9 @@ from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterEntity
-from state.features import SUPPORTED, not_supported
+from state.features import METADATA_VERSION, SUPPORTED, not_supported
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
-_METADATA_VERSION = "metadata.version"
 # Answers have results of each feature up to this version.
 _RESULTS_VERSION_MAX = 1
 
@@ -58,7 +57,7 @@ def _check(context: Context, update: Values, upgrade_type: int) -> None:
         why: str | None = "there is no such type of upgrade"
     elif level < 0:
         why = "a level is a number from 0 on"
-    elif feature == _METADATA_VERSION and level < present and upgrade_type != _UPGRADE:
+    elif feature == METADATA_VERSION and level < present and upgrade_type != _UPGRADE:
         why = "metadata could be lost at a lower level"
     elif level < present and upgrade_type == _UPGRADE:
         why = f"it is at {present} now, and the request does not allow a downgrade"

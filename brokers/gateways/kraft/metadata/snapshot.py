@@ -10,9 +10,9 @@ from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_
 from brokers.gateways.kraft.metadata.registrations import registered
 from brokers.gateways.kraft.metadata.topics import config_record, topic_record
 from brokers.gateways.kraft.record_frame import Record, encode_record
+from state.features import METADATA_VERSION
 
 PRODUCER_IDS_VERSION = 0
-_METADATA_VERSION = "metadata.version"
 _NO_BROKER = -1
 
 
@@ -21,7 +21,7 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
 
     A topic whose partitions wait for their first leader is written without them.
     """
-    for name in sorted(image.features, key=lambda feature: (feature != _METADATA_VERSION, feature)):
+    for name in sorted(image.features, key=lambda feature: (feature != METADATA_VERSION, feature)):
         values = {"Name": name, "FeatureLevel": image.features[name]}
         yield encode_record("FeatureLevelRecord", FEATURE_VERSION, values)
     for _, broker in sorted(image.brokers.items()):

@@ -55,9 +55,9 @@ from state.decisions import (
     QuorumDecision,
     TopicDecision,
 )
-from state.features import FIRST_LEVELS
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, first_levels
 from state.ids import NO_LEADER
-from state.metadata_format import NEWEST_FORMAT
+from state.metadata_format import LEVEL_FORMAT, NEWEST_FORMAT
 
 NO_OP = Record("NoOpRecord", 0, {})
 
@@ -109,7 +109,7 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     if draft.quorum_epoch == NO_QUORUM:
         return Translated(draft.image(), None)
     if image.quorum_epoch == NO_QUORUM:
-        draft.features = Map(FIRST_LEVELS).update(draft.features)
+        draft.features = Map(_first_levels(draft, by_kind)).update(draft.features)
         records = list(records_of(draft.image()))
     if leader_change is None and not records:
         return Translated(image, None)
@@ -162,6 +162,14 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
         say(entity_records(draft, entity))
     say(NO_OP for _ in decisions.of(NoOp))
     return written
+
+
+def _first_levels(draft: MetadataDraft, decisions: _ByKind) -> dict[str, int]:
+    """Return the levels with which the log begins, less those that were changed before."""
+    [*_, begun] = decisions.of(QuorumDecision)
+    if begun.metadata_format is UNSET or begun.metadata_format < LEVEL_FORMAT:
+        return first_levels()
+    return first_levels(draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION))
 
 
 def _leader_change(draft: MetadataDraft, decisions: _ByKind) -> LeaderChange | None:

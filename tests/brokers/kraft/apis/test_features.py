@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from state.features import FIRST_LEVELS, SUPPORTED
+from state.features import SUPPORTED, first_levels
 from tests.support.controller_client import ControllerClient
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
@@ -29,14 +29,14 @@ def test_what_is_supported_is_told(client: ControllerClient) -> None:
 
 
 def test_levels_are_lowered_and_raised(client: ControllerClient) -> None:
-    assert finalized(client) == FIRST_LEVELS
+    assert finalized(client) == first_levels()
     assert update(client, {"group.version": 0}) == ErrorCode.INVALID_UPDATE_VERSION, "that is no upgrade"
     assert update(client, {"group.version": 0}, SAFE, ValidateOnly=True) == ErrorCode.NONE
-    assert finalized(client) == FIRST_LEVELS
+    assert finalized(client) == first_levels()
     assert update(client, {"group.version": 0, "transaction.version": 1}, SAFE) == ErrorCode.NONE
     assert finalized(client) == {"metadata.version": 27, "transaction.version": 1}
-    assert update(client, FIRST_LEVELS) == ErrorCode.NONE
-    assert finalized(client) == FIRST_LEVELS
+    assert update(client, first_levels()) == ErrorCode.NONE
+    assert finalized(client) == first_levels()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_levels_that_cannot_be_are_refused_all_together(
     client: ControllerClient, levels: dict[str, int], how: int
 ) -> None:
     assert update(client, levels, how) == ErrorCode.INVALID_UPDATE_VERSION
-    assert finalized(client) == FIRST_LEVELS
+    assert finalized(client) == first_levels()
 
 
 def test_a_level_that_a_broker_does_not_support_is_refused(client: ControllerClient) -> None:
