@@ -172,6 +172,8 @@ class LedCluster:
             self.start_engine(say, undo)
             level = self._remembered.metadata_version
             if level is not None and not any(gateway.folder.exists() for gateway in self.gateways.values()):
+                if self.engine.state != "stopped":
+                    self.engine.wait_until_started()
                 choose_metadata_version(self.bus, level)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from brokers.launch.kafka.node import KAFKA_3, KAFKA_4
+from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import FEATURES, ToolError
 from tests.real_kafka.traffic import PARTITIONS, Traffic
@@ -24,24 +24,19 @@ SAFE = {"min.insync.replicas": "2"}
 
 @contextmanager
 def up(folder: Path, bus_path: Path, *options: str) -> Iterator[UpCluster]:
-    """Start three brokers and a gateway under the rules, and traffic on them whose records are checked at the end."""
-    engine = RulesEngine()
-    engine.start(bus_path, **POLICY)
-    try:
-        given = ("--brokers", "3", "--gateways", "1", "--heap", "384m", "--bus", str(bus_path), *options)
-        code, said = on_cluster(folder, "up", *given)
-        assert code == 0, said
-        cluster = UpCluster(folder, bus_path)
-        cluster.create(*(NewTopic(name, PARTITIONS, 3, config=SAFE) for name in ("t", "t-whole")))
-        traffic = Traffic(cluster.bootstrap, "t")
-        traffic.goes_on()
-        yield cluster
-        traffic.goes_on()
-        traffic.end()
-        cluster.agree("t")
-        cluster.bus.close()
-    finally:
-        engine.stop()
+    """Start three brokers and a gateway, and traffic on them whose records are checked at the end."""
+    given = ("--brokers", "3", "--gateways", "1", "--heap", "384m", "--bus", str(bus_path), *options)
+    code, said = on_cluster(folder, "up", *given)
+    assert code == 0, said
+    cluster = UpCluster(folder, bus_path)
+    cluster.create(*(NewTopic(name, PARTITIONS, 3, config=SAFE) for name in ("t", "t-whole")))
+    traffic = Traffic(cluster.bootstrap, "t")
+    traffic.goes_on()
+    yield cluster
+    traffic.goes_on()
+    traffic.end()
+    cluster.agree("t")
+    cluster.bus.close()
 
 
 def levels(cluster: UpCluster) -> dict[str, str]:
@@ -50,7 +45,9 @@ def levels(cluster: UpCluster) -> dict[str, str]:
     return {feature: level for feature, level in found if level != "0"}
 
 
+@pytest.mark.spark
 def test_brokers_of_an_older_release_are_led_in_kraft_mode(cluster_folder: Path, tmp_path: Path) -> None:
+    """The engine of the cluster itself takes the choice, and the gateway starts after it."""
     prepare(KAFKA_3)
     with up(cluster_folder, tmp_path / "bus.db", "--kafka", "3.9.1") as cluster:
         assert levels(cluster) == {"metadata.version": "3.9-IV0"}
@@ -63,8 +60,10 @@ def test_brokers_of_an_older_release_are_led_in_kraft_mode(cluster_folder: Path,
         assert levels(cluster) == {"metadata.version": "3.9-IV0"}
 
 
-def test_the_metadata_version_is_raised_under_load_and_never_lowered(cluster_folder: Path, tmp_path: Path) -> None:
-    prepare(KAFKA_4)
+def test_the_metadata_version_is_raised_under_load_and_never_lowered(
+    cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
+) -> None:
+    next_engine.start(tmp_path / "bus.db", **POLICY)
     with up(cluster_folder, tmp_path / "bus.db", "--metadata-version", "4.0") as cluster:
         usual = {"group.version": "1", "transaction.version": "2"}
         assert levels(cluster) == usual | {"metadata.version": "4.0-IV3"}
