@@ -1,5 +1,6 @@
 """Brokers are led at the metadata version of their release, which is chosen when the log begins and can be raised."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 
 from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
-from brokers.launch.kafka.tools import FEATURES, ToolError
+from brokers.launch.kafka.tools import FEATURES, ToolError, run_tool
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import POLICY
@@ -19,6 +20,7 @@ from tests.support.up_cluster import UpCluster
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+QUORUM = "MetadataQuorumCommand"
 SAFE = {"min.insync.replicas": "2"}
 
 
@@ -37,6 +39,12 @@ def up(folder: Path, bus_path: Path, *options: str) -> Iterator[UpCluster]:
     traffic.end()
     cluster.agree("t")
     cluster.bus.close()
+
+
+def observers(told: str) -> set[int]:
+    """Return the brokers that follow the log, as ``kafka-metadata-quorum`` tells them."""
+    found = re.search(r"CurrentObservers:\s+(\[.*\])", told)
+    return {one["id"] for one in json.loads(found[1])} if found else set()
 
 
 def levels(cluster: UpCluster) -> dict[str, str]:
@@ -71,6 +79,12 @@ def test_the_metadata_version_is_raised_under_load_and_never_lowered(
         wait_until(lambda: levels(cluster) == usual | {"metadata.version": "4.1-IV1"}, "the level to be raised")
         with pytest.raises(ToolError, match=r"metadata\.version"):
             cluster.tool(FEATURES, "downgrade --unsafe --feature metadata.version=25")
+        (gateway,) = cluster.gateways.values()
+        voter, controller = gateway.voter.voter, f"{gateway.voter.host}:{gateway.voter.port}"
+        by_controller = run_tool(QUORUM, controller, ["describe", "--status"], is_controller=True)
+        for told in (cluster.tool(QUORUM, "describe --status"), by_controller):
+            assert re.search(rf"LeaderId:\s+{voter}\n", told), told
+            assert observers(told) == {1, 2, 3}
         cluster.broker(1).kill()
         wait_until(lambda: cluster.states()[1] == "fenced", "the dead broker to be fenced")
         cluster.restart(1)

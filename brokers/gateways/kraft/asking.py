@@ -5,8 +5,8 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError, TooLargeError
-from brokers.gateways.kraft.event_queue import QueueFullError
+from brokers.engine.engine_client import EngineClient, NoAnswerError, TooLargeError
+from brokers.engine.event_queue import QueueFullError
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.asking import waited_ms
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, MetadataImage, TopicState
 from brokers.gateways.kraft.probing import Probes

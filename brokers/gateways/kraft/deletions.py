@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import structlog
 
-from brokers.gateways.kraft.event_queue import QueueFullError
+from brokers.engine.event_queue import QueueFullError
 from bus.clock import now_ms
 from bus.image import Held
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision

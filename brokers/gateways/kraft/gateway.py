@@ -33,15 +33,15 @@ from itertools import count
 import structlog
 from msgspec.structs import replace
 
+from brokers.engine.engine_client import EngineClient, NoAnswerError
+from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.decision_applier import DecisionApplier
 from brokers.gateways.kraft.decision_applier import SupersededError as SupersededError
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
-from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.kraft.probing import Probes

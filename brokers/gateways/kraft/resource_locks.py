@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from brokers.gateways.kraft.engine_client import NoAnswerError
+from brokers.engine.engine_client import NoAnswerError
 
 Resource = tuple[int, str]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import structlog
 
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import BY_IBP, CATALOGUE, LEADER_AND_ISR, STOP_REPLICA

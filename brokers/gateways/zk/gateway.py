@@ -23,11 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane
 from brokers.engine.follow import follow
+from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane
-from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context

@@ -3,8 +3,8 @@
 import structlog
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane, QueueFullError
 from bus.clock import now_ms
 from state.events import GatewayHeartbeat
 

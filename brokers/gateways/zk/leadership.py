@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import structlog
 
-from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.engine.engine_client import EngineClient, NoAnswerError
+from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place

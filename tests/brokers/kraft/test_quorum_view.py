@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from brokers.engine.event_queue import QueueFullError
 from brokers.gateways.kraft import quorum_view as module
 from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.quorum_view import BrokerView, QuorumView
 from brokers.wire.server import Peer
 from bus.image import Held

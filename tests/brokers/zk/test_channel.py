@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.engine.engine_client import EngineClient
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.answers import StaleControllerError

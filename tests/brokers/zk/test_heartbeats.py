@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.engine_client import EngineClient
-from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.engine.engine_client import EngineClient
+from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.settings import Settings
 from bus.clock import now_ms

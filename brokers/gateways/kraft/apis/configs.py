@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES
@@ -14,7 +15,6 @@ from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
 )
 from brokers.gateways.kraft.outcomes import responses_to
-from brokers.gateways.kraft.slices import in_slices
 from brokers.gateways.kraft.topic_defaults import DEFAULTS
 from brokers.gateways.kraft.topic_settings import complaint_about, is_list
 from brokers.wire.errors import ErrorCode, RefusedError

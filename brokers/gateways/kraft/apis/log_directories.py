@@ -2,10 +2,10 @@
 
 from collections.abc import Hashable, Mapping
 
+from brokers.engine.event_queue import Lane
+from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.asking import STALE_BROKER, Asking
-from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.slices import in_slices
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import structlog
 
+from brokers.engine.engine_client import NoAnswerError
+from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.context import Context, text
-from brokers.gateways.kraft.engine_client import NoAnswerError
-from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.registrations import PROTOCOLS

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
+from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
 from brokers.gateways.kraft.asking import Asking
 from brokers.gateways.kraft.context import text
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.slices import in_slices
 from brokers.gateways.kraft.topic_defaults import effective
 from brokers.gateways.kraft.topic_settings import complaint_about
 from brokers.wire.errors import ErrorCode, code_of

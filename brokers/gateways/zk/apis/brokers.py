@@ -3,8 +3,8 @@
 A broker knows epochs of ZooKeeper, and the engine knows its own. A request is translated on its way in.
 """
 
+from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.apis import partitions
-from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.zk.apis.context import Context
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of

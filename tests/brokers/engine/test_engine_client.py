@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
-from brokers.gateways.kraft.event_queue import SHARES, EventQueue, Lane, QueuedEvent, QueueFullError
+from brokers.engine.engine_client import EngineClient, NoAnswerError
+from brokers.engine.event_queue import SHARES, EventQueue, Lane, QueuedEvent, QueueFullError
 from brokers.gateways.kraft.settings import settings_of
 from bus.interface import BusError
 from state.decisions import Answer

@@ -9,9 +9,9 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, Waiter
 from brokers.engine.publisher import Publisher
-from brokers.gateways.kraft.event_queue import EventQueue, Lane, QueuedEvent, Waiter
-from brokers.gateways.kraft.slices import in_slices
+from brokers.engine.slices import in_slices
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
 from state.event import AdminEvent, Event
