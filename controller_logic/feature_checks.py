@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from state.broker import Broker
 from state.entity_complaint import ComplaintError
 from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
+from state.registration import Feature
 
 _LEVEL_DIGITS_MAX = 5
 
@@ -40,12 +41,22 @@ def check_brokers(brokers: Iterable[Broker], before: Mapping[str, str], after: M
     """Check that every broker supports the levels that change. Raises ``ComplaintError``."""
     changed = {feature: level for feature, level in after.items() if before.get(feature) != level}
     for broker in brokers:
-        supported = {one.name: Levels(one.min_version, one.max_version) for one in broker.features}
-        for feature, level in changed.items():
-            # A level of 0 turns a feature off.
-            reason = not_supported(f"broker {broker.broker}", supported.get(feature, Levels(0, 0)), int(level))
-            if reason is not None:
-                raise _invalid(feature, level, reason)
+        found = unsupported_level(broker.broker, broker.features, changed)
+        if found is not None:
+            raise _invalid(*found)
+
+
+def unsupported_level(
+    broker: int, features: Iterable[Feature], levels: Mapping[str, str]
+) -> tuple[str, str, str] | None:
+    """Return the first of ``levels`` that a broker with these ``features`` does not support, and why, if any."""
+    supported = {one.name: Levels(one.min_version, one.max_version) for one in features}
+    for feature, level in levels.items():
+        # A level of 0 turns a feature off.
+        reason = not_supported(f"broker {broker}", supported.get(feature, Levels(0, 0)), int(level))
+        if reason is not None:
+            return feature, level, reason
+    return None
 
 
 def _invalid(feature: str, level: str, why: str) -> ComplaintError:

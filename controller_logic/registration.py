@@ -10,16 +10,18 @@ For all other brokers ZooKeeper mode's rule holds: another incarnation is a boun
 
 from controller_logic import gateways
 from controller_logic.batch import Batch
+from controller_logic.feature_checks import unsupported_level
 from controller_logic.fencing import Refusal
 from state.broker import Broker
+from state.entity import entity_id_of
 from state.events import BrokerRegister
 from state.ids import NO_TIME
 from state.metadata_format import DIRECTORY_FORMAT
-from state.rules import DIRECTORY_RULES, OWN_ID_RULES
+from state.rules import DIRECTORY_RULES, LEVEL_RULES, OWN_ID_RULES
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a process if another process has its id, or if another broker has its log directory."""
+    """Refuse a process whose id or log directory another one has, or which does not support what is in force."""
     former = batch.state.brokers.get(event.broker)
     if batch.state.rules_version < OWN_ID_RULES:
         return None
@@ -28,7 +30,7 @@ def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
     if former is not None and former.incarnation != event.incarnation and _has_its_id(batch, event, former):
         message = f"another process is registered as broker {event.broker}, and its session is valid"
         return Refusal("DUPLICATE_BROKER_REGISTRATION", message)
-    return _used_directory(batch, event) or _too_many_directories(batch, event)
+    return _unsupported_level(batch, event) or _used_directory(batch, event) or _too_many_directories(batch, event)
 
 
 def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
@@ -42,6 +44,18 @@ def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
     if batch.state.rules_version < DIRECTORY_RULES:
         return before == now
     return before == now or not before.isdisjoint(now)
+
+
+def _unsupported_level(batch: Batch, event: BrokerRegister) -> Refusal | None:
+    """Refuse a broker that does not support a level in force. The gateway's check may be older than a raised level."""
+    features = batch.state.entities.get(entity_id_of("features", {}))
+    if features is None or batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
+        return None
+    found = unsupported_level(event.broker, event.features, features.values)
+    if found is None:
+        return None
+    feature, level, reason = found
+    return Refusal("UNSUPPORTED_VERSION", f"{feature} has level {level}: {reason}")
 
 
 def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:

@@ -24,8 +24,11 @@ differently on events that are already on some bus, because a replay must repeat
 6: metadata entities are kept: client quotas, settings of groups, subscriptions to clients' metrics, SCRAM
    credentials, levels of features.
 7: a broker behind a gateway may have several log directories. Where one fails, only the replicas in it go offline.
+   A topic that another controller led is taken over, and an ISR that a leader wrote into ZooKeeper counts.
+8: a replica that a reassignment removed is assigned again if only it has what its leader wrote into ZooKeeper.
 9: delegation tokens are kept, and those that have expired are removed.
-10: the metadata version may be chosen before the metadata log begins, and be raised.
+10: the metadata version may be chosen before the metadata log begins, and be raised. A broker that does not support a
+   level in force cannot register.
 """
 
 FIRST_RULES = 1

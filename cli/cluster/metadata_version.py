@@ -36,4 +36,6 @@ def choose_metadata_version(place: BusPlace, level: int) -> None:
     finally:
         bus.close()
     if features is None or features.values.get(METADATA_VERSION) != str(level):
-        raise KafkaError(f"the engine on {place} did not take {METADATA_VERSION} {level}: is its isrflow older?")
+        raise KafkaError(
+            f"the engine on {place} did not take {METADATA_VERSION} {level}: expected an engine of this isrflow"
+        )

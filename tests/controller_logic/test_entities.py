@@ -88,6 +88,20 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
 
 
+@pytest.mark.parametrize(("rules_version", "error"), [(LEVEL_RULES, "UNSUPPORTED_VERSION"), (LEVEL_RULES - 1, "NONE")])
+def test_a_broker_registers_only_if_it_supports_the_levels_in_force(rules_version: int, error: str) -> None:
+    """Its gateway may have let it pass before a level was raised."""
+    started = world(rules_version, LEVEL_FORMAT)
+    assert alter(started, "features", {}, {"transaction.version": 2, "group.version": 0}) == "NONE"
+    levels = [{"name": "transaction.version", "min_version": 0, "max_version": 1}]
+    who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "behind_gateway": True, "request_id": "r"}
+    started.publish("broker_register", **who, features=levels)
+    assert started.error == error
+    levels[0]["max_version"] = 2
+    started.publish("broker_register", **who, features=levels)
+    assert started.error == "NONE"
+
+
 @pytest.mark.parametrize(("rules_version", "metadata_format"), [(LEVEL_RULES - 1, LEVEL_FORMAT), (LEVEL_RULES, 7)])
 def test_the_metadata_version_is_not_raised_where_it_cannot_be(rules_version: int, metadata_format: int) -> None:
     started = world(rules_version, metadata_format)

@@ -13,6 +13,7 @@ from brokers.launch.kafka.tools import CONFIGS
 from brokers.launch.ports import free_ports
 from bus.image import read_image
 from tests.real_kafka.traffic import PARTITIONS, Traffic
+from tests.real_kafka.zookeeper_steps import HALF, moves_go_on_when_a_broker_comes_back
 from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -21,7 +22,6 @@ from tests.support.zookeeper_cluster import ZookeeperCluster, started
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 SESSION_S = 10
 POLICY = {"broker_session_timeout_ms": SESSION_S * 1000, "auto_leader_rebalance_enable": False}
-HALF = PARTITIONS // 2
 QUOTA = "producer_byte_rate=1024000.0"
 
 
@@ -78,24 +78,6 @@ def without_engine(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     cluster.broker(1).kill()
     wait_until(lambda: 1 not in cluster.present(), "ZooKeeper to miss the broker")
     assert cluster.controller_epoch() == epoch
-
-
-def moves_go_on_when_a_broker_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
-    """Move one replica of each partition to a broker that is frozen, kill it in the middle, and start it again."""
-    targets = [(2, 3), (1, 3)] * HALF
-    cluster.broker(3).pause()
-    cluster.ask_to_move("t", targets)
-    wait_until(lambda: all(held["adding_replicas"] for held in cluster.partitions("t").values()), "the moves to begin")
-    cluster.broker(3).kill()
-    wait_until(lambda: cluster.states()[3] == "fenced", "the dead broker to be fenced")
-    traffic.goes_on()
-    assert all(held["adding_replicas"] == (3,) for held in cluster.partitions("t").values())
-    cluster.restart(3)
-    wait_until(
-        lambda: [held["replicas"] for _, held in sorted(cluster.partitions("t").items())] == targets, "the moves"
-    )
-    cluster.wait_for_isr("t", 2)
-    traffic.goes_on()
 
 
 def a_directory_fails(cluster: ZookeeperCluster, traffic: Traffic) -> None:

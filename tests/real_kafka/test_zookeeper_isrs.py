@@ -9,10 +9,14 @@ from confluent_kafka.admin import NewTopic
 
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.real_kafka.zookeeper_steps import (
+    HALF,
+    Replicas,
     adopted,
     gateways_take_turns,
     is_frozen_and_continued,
     lives_by_itself,
+    moves_go_on_when_a_broker_comes_back,
+    wait_until_moved,
     zookeeper_comes_back,
 )
 from tests.support.cluster_command import on_cluster
@@ -72,6 +76,7 @@ def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     gateways_take_turns(cluster, traffic)
     leaders_go_on_alone(cluster, traffic)
     zookeeper_comes_back(cluster, traffic)
+    replicas_move_away_and_back(cluster, traffic)
     assert {"ISR_SHRUNK", "ISR_EXPANDED"} <= reasons(cluster)
 
     engine.stop()
@@ -85,6 +90,19 @@ def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     traffic.end()
     cluster.tool_agrees("t")
     cluster.wait_until_stored("t")
+
+
+def replicas_move_away_and_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
+    """Move all replicas away from broker 3, then one of each partition back to it while it fails, and then all."""
+    pairs: list[Replicas] = [(1, 2), (2, 1)] * HALF
+    cluster.ask_to_move("t", pairs)
+    wait_until_moved(cluster, pairs)
+    moves_go_on_when_a_broker_comes_back(cluster, traffic)
+    all_three: list[Replicas] = [(1, 2, 3), (2, 3, 1)] * HALF
+    cluster.ask_to_move("t", all_three)
+    wait_until_moved(cluster, all_three)
+    cluster.wait_for_isr("t", 3)
+    traffic.goes_on()
 
 
 def leaders_go_on_alone(cluster: ZookeeperCluster, traffic: Traffic) -> None:

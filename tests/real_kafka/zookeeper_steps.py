@@ -8,11 +8,14 @@ from confluent_kafka.admin import NewTopic
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
 from brokers.wire.errors import ErrorCode
-from tests.real_kafka.traffic import Traffic
+from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.freezing import freeze_process
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster
+
+HALF = PARTITIONS // 2
+Replicas = tuple[int, ...]
 
 
 def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
@@ -116,3 +119,29 @@ def is_frozen_and_continued(cluster: ZookeeperCluster, traffic: Traffic, broker:
 
 def leads(cluster: ZookeeperCluster, broker: int) -> bool:
     return broker in {held["leader"] for held in cluster.partitions("t").values()}
+
+
+def moves_go_on_when_a_broker_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
+    """Move one replica of each partition of t to broker 3, which is frozen, killed in the middle, and started again.
+
+    Before, each partition is on the brokers 1 and 2, led by either.
+    """
+    targets: list[Replicas] = [(2, 3), (1, 3)] * HALF
+    cluster.broker(3).pause()
+    cluster.ask_to_move("t", targets)
+    wait_until(lambda: all(held["adding_replicas"] for held in cluster.partitions("t").values()), "the moves to begin")
+    cluster.broker(3).kill()
+    wait_until(lambda: cluster.states()[3] == "fenced", "the dead broker to be fenced")
+    traffic.goes_on()
+    assert all(held["adding_replicas"] == (3,) for held in cluster.partitions("t").values())
+    cluster.restart(3)
+    wait_until_moved(cluster, targets)
+    cluster.wait_for_isr("t", 2)
+    traffic.goes_on()
+
+
+def wait_until_moved(cluster: ZookeeperCluster, targets: list[Replicas]) -> None:
+    """Wait until the partitions of t have these replicas."""
+    wait_until(
+        lambda: [held["replicas"] for _, held in sorted(cluster.partitions("t").items())] == targets, "the moves"
+    )
