@@ -141,7 +141,8 @@ def moves_go_on_when_a_broker_comes_back(cluster: ZookeeperCluster, traffic: Tra
 
 
 def wait_until_moved(cluster: ZookeeperCluster, targets: list[Replicas]) -> None:
-    """Wait until the partitions of t have these replicas."""
+    """Wait until the partitions of t have these replicas, and others can be asked for."""
     wait_until(
         lambda: [held["replicas"] for _, held in sorted(cluster.partitions("t").items())] == targets, "the moves"
     )
+    cluster.wait_until_moves_end()

@@ -124,10 +124,14 @@ class ZookeeperCluster(UpCluster):
     def reassign(self, topic: str, replicas: tuple[int, ...]) -> None:
         """Move partition 0 of a topic as old tools do it: by asking in ZooKeeper. Wait until that is done."""
         self.ask_to_move(topic, [replicas])
-        with self._client() as client:
-            wait_until(lambda: client.exists(znodes.REASSIGN_PARTITIONS) is None, "the move to end")
+        self.wait_until_moves_end()
         assert self.partitions(topic)[0]["replicas"] == replicas
         self.agree(topic)
+
+    def wait_until_moves_end(self) -> None:
+        """Wait until ZooKeeper has no moves, so that others can be asked for."""
+        with self._client() as client:
+            wait_until(lambda: client.exists(znodes.REASSIGN_PARTITIONS) is None, "the moves to end")
 
     @contextmanager
     def _client(self) -> Iterator[KazooClient]:
