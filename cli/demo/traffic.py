@@ -67,6 +67,10 @@ class Writer(threading.Thread):
             while not self._stopping.wait(INTERVAL_S):
                 for partition in self.acked:
                     self._send(partition, number)
+                if number == 0:
+                    # A broker that hears late that it leads a new partition may refuse the first record and take the
+                    # second one. Then it takes the repeated first one for a duplicate, and it is lost (KAFKA-15591).
+                    self._producer.flush(timeout=FLUSH_TIMEOUT_S)
                 number += 1
         except Exception as error:
             self.errors.append(f"the producer stopped: {error!r}")

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
 import confluent_kafka
 import kafka
 
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 class Read(NamedTuple):
@@ -26,6 +27,15 @@ Place = tuple[int, int]
 UNKNOWN_OFFSET = -1
 
 
+def error_name_of(asked: Future[Any]) -> str:
+    """Return Kafka's name of the error with which an admin client's request ends, or NONE."""
+    try:
+        asked.result(TIMEOUT_S)
+    except confluent_kafka.KafkaException as error:
+        return str(error.args[0].name())
+    return "NONE"
+
+
 class Sender(Protocol):
     """A producer with acks=all; ``acknowledged`` maps each acknowledged value to its place."""
 
@@ -37,18 +47,40 @@ class Sender(Protocol):
     def finish(self, timeout_s: float) -> None: ...
 
 
-class ConfluentSender:
+class _Producing:
+    """What both producers remember.
+
+    The first record of a partition is settled before another one is sent there. Otherwise a broker that has yet to hear
+    that it leads a new partition may refuse the first record, and take the next one a moment later. Then it takes the
+    repeated first one for a duplicate, and the client reports it as acknowledged, though no log has it (KAFKA-15591).
+    """
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[bytes, Place] = {}
+        self.failed: list[str] = []
+        self._first: dict[tuple[str, int], bytes] = {}
+
+    def _settle_first(self, topic: str, partition: int, value: bytes, serve: Callable[[], object]) -> None:
+        first = self._first.setdefault((topic, partition), value)
+
+        def is_settled() -> bool:
+            serve()
+            return first is value or first in self.acknowledged or bool(self.failed)
+
+        wait_until(is_settled, "the first record of a partition to be acknowledged")
+
+
+class ConfluentSender(_Producing):
     """librdkafka's producer."""
 
     def __init__(self, bootstrap: str, **config: Any) -> None:
-        self.acknowledged: dict[bytes, Place] = {}
-        self.failed: list[str] = []
+        super().__init__()
         settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5}
         self._producer = confluent_kafka.Producer({**settings, "log_level": 0, **config})
 
     def send(self, topic: str, partition: int, value: bytes) -> None:
+        self._settle_first(topic, partition, value, lambda: self._producer.poll(0))
         self._producer.produce(topic, value, partition=partition, on_delivery=self._delivered)
-        self._producer.poll(0)
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
@@ -61,16 +93,16 @@ class ConfluentSender:
         assert self._producer.flush(timeout_s) == 0
 
 
-class KafkaPythonSender:
+class KafkaPythonSender(_Producing):
     """kafka-python's producer with its defaults: idempotent, acks=all."""
 
     def __init__(self, bootstrap: str, **config: Any) -> None:
-        self.acknowledged: dict[bytes, Place] = {}
-        self.failed: list[str] = []
+        super().__init__()
         self._lock = threading.Lock()
         self._producer = kafka.KafkaProducer(bootstrap_servers=bootstrap.split(","), linger_ms=5, **config)
 
     def send(self, topic: str, partition: int, value: bytes) -> None:
+        self._settle_first(topic, partition, value, lambda: None)
         future = self._producer.send(topic, value, partition=partition)
         future.add_callback(self._delivered, value)
         future.add_errback(lambda error: self.failed.append(repr(error)))
