@@ -94,7 +94,7 @@ def _refusal(decision: AnyDecision, harmless: frozenset[str]) -> str | None:
     return None
 
 
-def answers_to(ask: Ask, requests: Sequence[Request]) -> list[AnyDecision]:
+def answers_to(ask: Ask, requests: Sequence[Request]) -> list[Answer | Rejected]:
     """Publish the requests together, and return their answers in order. Raises ``Unreachable``."""
     settings = ask.settings
     bus = open_bus(settings.bus, create=False)

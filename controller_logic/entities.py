@@ -8,7 +8,7 @@ from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
 from controller_logic.feature_checks import check_brokers, check_metadata_version
-from state.entity import TOKEN, Entity, entity_id_of
+from state.entity import FEATURES, TOKEN, Entity, entity_id_of
 from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
 from state.features import METADATA_VERSION
@@ -31,7 +31,7 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     try:
         after = checked(event.entity_type, event.names, before, text_of(event.values), batch.state.rules_version)
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
-        if event.entity_type == "features":
+        if event.entity_type == FEATURES:
             _check_levels(batch, before, after)
         if after != before:
             _check_size({**held, entity_id: entity})
@@ -54,7 +54,7 @@ def _has_log(batch: Batch) -> bool:
 
 
 def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
-    is_level = event.entity_type == "features" and METADATA_VERSION in event.values
+    is_level = event.entity_type == FEATURES and METADATA_VERSION in event.values
     if is_level and batch.state.rules_version >= LEVEL_RULES:
         # Before the log begins, the level with which it begins is chosen.
         return _has_log(batch) and fencing.cannot_be_kept(batch, event, LEVEL_RULES, LEVEL_FORMAT)

@@ -13,7 +13,7 @@ from controller_logic.feature_checks import check_feature_names, checked_level
 from controller_logic.quota_checks import check_quota_names, checked_quota
 from controller_logic.scram_checks import check_scram, check_scram_names, checked_scram_value
 from controller_logic.token_checks import check_token, check_token_names, checked_token_value
-from state.entity import EntityType
+from state.entity import FEATURES, EntityType
 from state.entity_complaint import ComplaintError
 from state.features import SUPPORTED_ONCE
 from state.group_settings import complaint_about_group
@@ -59,7 +59,7 @@ def checked(
 
     A value may be removed whatever it is called.
     """
-    has_one_level = entity_type == "features" and rules_version < LEVEL_RULES
+    has_one_level = entity_type == FEATURES and rules_version < LEVEL_RULES
     of = _FEATURES_ONCE if has_one_level else _TYPES[entity_type]
     of.names(names)
     after = dict(before)
@@ -139,7 +139,7 @@ _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
     "group": _Type(_check_group_name, _as_given, _check_group_settings),
     "client_metrics": _Type(_check_subscription_name, _subscribed, _anything),
-    "features": _Type(check_feature_names, checked_level, _anything),
+    FEATURES: _Type(check_feature_names, checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
 }

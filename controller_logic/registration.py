@@ -13,7 +13,7 @@ from controller_logic.batch import Batch
 from controller_logic.feature_checks import unsupported_level
 from controller_logic.fencing import Refusal
 from state.broker import Broker
-from state.entity import entity_id_of
+from state.entity import FEATURES_ID
 from state.events import BrokerRegister
 from state.ids import NO_TIME
 from state.metadata_format import DIRECTORY_FORMAT
@@ -48,7 +48,7 @@ def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 def _unsupported_level(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a broker that does not support a level in force. The gateway's check may be older than a raised level."""
-    features = batch.state.entities.get(entity_id_of("features", {}))
+    features = batch.state.entities.get(FEATURES_ID)
     if features is None or batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
         return None
     found = unsupported_level(event.broker, event.features, features.values)

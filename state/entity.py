@@ -20,6 +20,7 @@ from state.limits import Name, Text
 EntityType = Literal["client_quota", "group", "client_metrics", "scram_credential", "features", "delegation_token"]
 SECRET: EntityType = "scram_credential"
 TOKEN: EntityType = "delegation_token"
+FEATURES: EntityType = "features"
 # The part of its name, and the value that changes: the time from which on a token is no longer good.
 TOKEN_ID, TOKEN_EXPIRY = "token-id", "expiry_timestamp_ms"
 # Shown to people in place of a secret value.
@@ -39,6 +40,10 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
 def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:
     """Return what identifies an entity. The order in which its parts are named does not count."""
     return msgspec.json.encode((entity_type, sorted(names.items()))).decode()
+
+
+# There is one entity of this type.
+FEATURES_ID = entity_id_of(FEATURES, {})
 
 
 def named(names: Mapping[str, str | None]) -> str:

@@ -8,7 +8,7 @@ from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from state.partition import PartitionState
 from state.reason import Reason
 from state.rules import ADOPTION_RULES
-from tests.support.world import World
+from tests.support.world import World, claimed
 
 LED: dict[str, Any] = {
     "replicas": [1, 2, 3],
@@ -17,15 +17,6 @@ LED: dict[str, Any] = {
     "leader_epoch": 7,
     "partition_epoch": 12,
 }
-
-
-def claimed(*brokers: int, rules_version: int = ADOPTION_RULES) -> World:
-    """A world with brokers, whose job has some version of the rules."""
-    world = World()
-    world.claim(rules_version)
-    for broker in brokers:
-        world.join(broker)
-    return world
 
 
 def adopt(world: World, *partitions: dict[str, Any], **fields: Any) -> str:

@@ -7,16 +7,7 @@ import pytest
 from state.decisions import LeaderAndIsr, StopReplica
 from state.reason import Reason
 from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
-from tests.support.world import World
-
-
-def claimed(*brokers: int, rules_version: int = NEWEST_RULES) -> World:
-    """A world with brokers, whose job has some version of the rules."""
-    world = World()
-    world.claim(rules_version)
-    for broker in brokers:
-        world.join(broker)
-    return world
+from tests.support.world import World, claimed
 
 
 def led(rules_version: int = NEWEST_RULES, **config: str) -> World:

@@ -29,6 +29,7 @@ from msgspec.structs import replace
 
 from brokers.launch.kafka.tools import TOPICS, ToolError, run_tool
 from brokers.launch.ports import free_ports
+from tests.support.clients import error_name_of
 from tests.support.real_cluster import AUTHORIZER, LOOPBACK, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -88,11 +89,7 @@ def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dic
 
 def error_of(ask: Ask, admin: AdminClient) -> str:
     [future] = ask(admin).values()
-    try:
-        future.result(TIMEOUT_S)
-    except KafkaException as error:
-        return str(error.args[0].name())
-    return "NONE"
+    return error_name_of(future)
 
 
 def keeping(topic: str) -> Ask:

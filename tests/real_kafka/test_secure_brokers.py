@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -25,7 +25,7 @@ from cli.cluster.certificates import FOLDER, Certificates
 from conf.loader import load
 from conf.security.authority import Authority
 from conf.security.tls import TlsFiles, client_contexts
-from tests.support.clients import ConfluentSender, lost_records, read_all
+from tests.support.clients import ConfluentSender, error_name_of, lost_records, read_all
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import heartbeat
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
@@ -78,11 +78,7 @@ def error_of_growth(**conf: Any) -> str:
     """Ask for more partitions, which the gateway decides on, and return the error."""
     admin = AdminClient(conf)
     [asked] = admin.create_partitions([NewPartitions("t", 3)], validate_only=True).values()
-    try:
-        asked.result(TIMEOUT_S)
-    except KafkaException as error:
-        return str(error.args[0].name())
-    return "NONE"
+    return error_name_of(asked)
 
 
 def test_brokers_and_the_gateway_know_each_other_and_enforce_the_same_acls(cluster: RealCluster) -> None:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.real_kafka.traffic import PARTITIONS, Traffic
-from tests.real_kafka.zookeeper_steps import adopted, goes_on_through_failures, lives_by_itself, status_of
+from tests.real_kafka.zookeeper_steps import POLICY, goes_on_through_failures, is_handed_back_and_adopted, status_of
 from tests.support.cluster_command import on_cluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -22,8 +22,6 @@ from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
 # On a busy machine everything that is waited for takes longer than the usual limit of a test.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-# ZooKeeper says when a broker is gone, so the engine's own sessions are long.
-POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
 SAFE = {"min.insync.replicas": "2"}
 
 
@@ -67,15 +65,7 @@ def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_le
 
     goes_on_through_failures(cluster, folder, traffic)
     engine.stop()
-    assert on_cluster(folder, "hand-back")[0] == 0
-    lives_by_itself(cluster, folder, traffic)
-    next_engine.start(tmp_path / "next.db", **POLICY)
-    cluster.bus.close()
-    cluster = adopted(folder, tmp_path / "next.db", traffic)
-    traffic.end()
-
-    cluster.tool_agrees("t")
-    cluster.wait_until_stored("t")
+    cluster = is_handed_back_and_adopted(cluster, folder, next_engine, tmp_path / "next.db", traffic)
     alter_config(cluster, "t", "retention.ms", "86400000")
     wait_until(lambda: config_of(cluster, "t") == SAFE | {"retention.ms": "86400000"}, "the engine to hear of it")
 

@@ -10,22 +10,20 @@ from confluent_kafka.admin import NewTopic
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.real_kafka.zookeeper_steps import (
     HALF,
+    POLICY,
     Replicas,
-    adopted,
     gateways_take_turns,
     is_frozen_and_continued,
-    lives_by_itself,
+    is_handed_back_and_adopted,
     moves_go_on_when_a_broker_comes_back,
     wait_until_moved,
     zookeeper_comes_back,
 )
-from tests.support.cluster_command import on_cluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
 SAFE = {"min.insync.replicas": "2"}
 
 
@@ -82,14 +80,7 @@ def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     engine.stop()
     leaders_go_on_without_an_engine(cluster, traffic)
     folder = tmp_path / "kafka"
-    assert on_cluster(folder, "hand-back")[0] == 0
-    lives_by_itself(cluster, folder, traffic)
-    next_engine.start(tmp_path / "next.db", **POLICY)
-    cluster.bus.close()
-    cluster = adopted(folder, tmp_path / "next.db", traffic)
-    traffic.end()
-    cluster.tool_agrees("t")
-    cluster.wait_until_stored("t")
+    is_handed_back_and_adopted(cluster, folder, next_engine, tmp_path / "next.db", traffic)
 
 
 def replicas_move_away_and_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:

@@ -11,10 +11,13 @@ from brokers.wire.errors import ErrorCode
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.freezing import freeze_process
+from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster
 
 HALF = PARTITIONS // 2
+# ZooKeeper says when a broker is gone, so the engine's own sessions are long.
+POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
 Replicas = tuple[int, ...]
 
 
@@ -73,6 +76,21 @@ def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     wait_until(lambda: cluster.controller_epoch() > before, "another term")
     cluster.wait_for_isr("t", 3)
     traffic.goes_on()
+
+
+def is_handed_back_and_adopted(
+    cluster: ZookeeperCluster, folder: Path, next_engine: RulesEngine, next_bus: Path, traffic: Traffic
+) -> ZookeeperCluster:
+    """Leave the cluster to a stock controller, and take it over from there onto another bus. This ends the traffic."""
+    assert on_cluster(folder, "hand-back")[0] == 0
+    lives_by_itself(cluster, folder, traffic)
+    next_engine.start(next_bus, **POLICY)
+    cluster.bus.close()
+    cluster = adopted(folder, next_bus, traffic)
+    traffic.end()
+    cluster.tool_agrees("t")
+    cluster.wait_until_stored("t")
+    return cluster
 
 
 def lives_by_itself(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -> None:

@@ -181,3 +181,12 @@ def line_of(partition: Partition) -> str:
 
 def _ids(brokers: tuple[int, ...]) -> str:
     return ",".join(str(broker) for broker in brokers)
+
+
+def claimed(*brokers: int, rules_version: int = NEWEST_RULES) -> World:
+    """Return a world with brokers, whose job has some version of the rules."""
+    world = World()
+    world.claim(rules_version)
+    for broker in brokers:
+        world.join(broker)
+    return world

@@ -110,7 +110,7 @@ def _is_due(session: Session, identity: Identity, view: ClusterView) -> bool:
 
 
 def _give_ids(session: Session) -> None:
-    """Write an id into each topic without one. Whoever reads the topic from then on finds the same topic.
+    """Write an id into each topic without one, so that every later reader finds the same topic.
 
     A stock controller keeps an id that its brokers do not use.
     """

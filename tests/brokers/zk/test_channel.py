@@ -108,7 +108,7 @@ def test_a_broker_that_is_asked_again_says_which_replicas_it_lost(tmp_path: Path
             await until(lambda: door.names == ["LeaderAndIsr", "UpdateMetadata"])
             way.channel.ask_again()
             await until(lambda: way.reports() == [(0, "leader"), (0, "error")])
-            # Whoever hears of the partition from then on hears that this replica is offline. The others' brokers are.
+            # All later metadata shows this replica as offline too. The brokers of the other two are offline.
             way.hear(led(1, 0, 1, isr=(1, 2)))
             await until(lambda: offline(door) == [1, 2, 3])
             await cancelled([task])

@@ -9,6 +9,7 @@ from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
+from state.entity import FEATURES
 from state.events import AlterEntity
 from state.features import METADATA_VERSION, SUPPORTED, not_supported
 
@@ -31,7 +32,7 @@ async def update_features(context: Context, request: Request, peer: Peer) -> Val
     levels = {one["Feature"]: one["MaxVersionLevel"] for one in updates}
     event = AlterEntity(
         time_ms=now_ms(),
-        entity_type="features",
+        entity_type=FEATURES,
         names={},
         values={**levels},
         validate_only=bool(request.values.get("ValidateOnly")),

@@ -8,7 +8,7 @@ from brokers.gateways.kraft.metadata.image import NO_QUORUM
 from brokers.gateways.kraft.metadata.topics import config_record
 from brokers.gateways.kraft.record_frame import Record
 from state.decisions import EntityDecision
-from state.entity import SECRET, TOKEN, Entity, entity_id_of
+from state.entity import FEATURES, SECRET, TOKEN, Entity, entity_id_of
 
 FEATURE_VERSION = 0
 # The types that have one record for all values.
@@ -23,7 +23,7 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
         for key, value in _differences(draft.configs.get(resource, {}), decision.values):
             yield config_record(resource, key, value)
         return
-    if decision.entity_type == "features":
+    if decision.entity_type == FEATURES:
         for feature, level in sorted(decision.values.items()):
             # A log that has not begun yet begins with other levels than 0.
             absent = None if draft.quorum_epoch == NO_QUORUM else 0
