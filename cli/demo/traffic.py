@@ -69,7 +69,7 @@ class Writer(threading.Thread):
                     self._send(partition, number)
                 if number == 0:
                     # A broker that hears late that it leads a new partition may refuse the first record and take the
-                    # second one. Then it takes the repeated first one for a duplicate, and it is lost (KAFKA-15591).
+                    # second one. The repeated first one is out of order then, and may be lost (KAFKA-15591).
                     self._producer.flush(timeout=FLUSH_TIMEOUT_S)
                 number += 1
         except Exception as error:

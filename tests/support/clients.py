@@ -51,8 +51,8 @@ class _Producing:
     """What both producers remember.
 
     The first record of a partition is settled before another one is sent there. Otherwise a broker that has yet to hear
-    that it leads a new partition may refuse the first record, and take the next one a moment later. Then it takes the
-    repeated first one for a duplicate, and the client reports it as acknowledged, though no log has it (KAFKA-15591).
+    that it leads a new partition may refuse the first record, and take the next one a moment later. The repeated first
+    one is out of order then, and a client may report it as acknowledged, though no log has it (KAFKA-15591).
     """
 
     def __init__(self) -> None:
