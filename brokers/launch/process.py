@@ -44,9 +44,14 @@ def start_of(process: psutil.Process) -> str:
 
 
 def _is_gone(process: psutil.Process) -> bool:
-    """Say whether a process has ended. A zombie has."""
+    """Say whether a process has ended. A zombie has, once its last thread has.
+
+    A killed process whose thread waits for the disk is a zombie too, and still has its ports, locks and files.
+    """
     try:
-        return not process.is_running() or bool(process.status() == psutil.STATUS_ZOMBIE)
+        if not process.is_running():
+            return True
+        return bool(process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
     except psutil.NoSuchProcess:
         return True
 

@@ -14,7 +14,7 @@ from streaming import job
 from streaming.job_errors import SupersededError
 from tests.cli.conftest import Isrflow
 
-COMMAND = [sys.executable, "-c", "from cli import main; main()", "run"]
+COMMAND = [sys.executable, "-c", "from cli import main; main()", "run", "--set", "metrics.port=0"]
 
 
 def test_wrong_settings_are_reported_before_spark_starts(isrflow: Isrflow) -> None:

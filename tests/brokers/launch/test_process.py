@@ -23,6 +23,12 @@ DetachedProcess(folder / "process.json").start(sys.argv[2:], folder, folder / "o
 print("started", flush=True)
 time.sleep(60)
 """
+# The first thread ends, so the process looks like a zombie, and another thread goes on.
+HALF_ENDED = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 
 
@@ -83,6 +89,17 @@ def test_an_ended_process_that_nobody_reaps_is_not_waited_for(tmp_path: Path, en
             assert process.wait(5)
         assert process.state == "stopped"
         careless.kill()
+
+
+def test_a_process_is_there_until_its_last_thread_has_ended(tmp_path: Path) -> None:
+    process = DetachedProcess(tmp_path / "process.json")
+    found = psutil.Process(process.start([sys.executable, "-c", HALF_ENDED], tmp_path, tmp_path / "out.log"))
+    end = time.monotonic() + 10
+    while found.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < end
+    assert not process.wait(0.05)
+    process.kill()
+    assert process.state == "stopped"
 
 
 def test_a_step_of_the_clock_changes_nothing(process: DetachedProcess, monkeypatch: pytest.MonkeyPatch) -> None:
