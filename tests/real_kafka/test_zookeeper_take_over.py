@@ -1,4 +1,4 @@
-"""Who is the controller, told by a real ZooKeeper whose brokers are znodes: taking over, handing back, and fights."""
+"""Taking over, handing back, and fights for the controller, on a real ZooKeeper whose brokers are znodes."""
 
 import asyncio
 import json
@@ -128,12 +128,8 @@ def test_everything_that_was_decided_is_handed_back(cluster: ZnodeCluster) -> No
     data, stat = cluster.client.get("/brokers/topics/t/partitions/1/state")
     state = json.loads(data)
     assert (state["leader"], state["leader_epoch"], state["isr"], stat.version) == (1, 8, [1], 13)
-    assert cluster.get("/latest_producer_id_block") == {
-        "version": 1,
-        "broker": 100,
-        "block_start": "4000",
-        "block_end": "4999",
-    }
+    block = {"version": 1, "broker": 100, "block_start": "4000", "block_end": "4999"}
+    assert cluster.get("/latest_producer_id_block") == block
     assert cluster.client.get_children("/admin/delete_topics") == ["u", "w"]
     assert [path for path in ("/controller", "/brokers/topics/x") if cluster.is_there(path)] == []
     assert cluster.get("/controller_epoch") == 8
