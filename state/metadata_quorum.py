@@ -26,10 +26,10 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     """The gateway that leads."""
 
     voter: int = NO_LEADER
-    # Identifies the run of the leading gateway.
+    # The leading gateway's.
     incarnation: str = ""
     voters: tuple[int, ...] = ()
-    # Belongs to one run of one leader, and is never used again.
+    # Belongs to one incarnation of one leader, and is never used again.
     quorum_epoch: int = 0
     # When the leader was last heard, by the engine's clock; 0 if that is not known.
     heard_ms: int = 0

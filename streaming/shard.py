@@ -8,7 +8,7 @@ The insight: the key can be a shard, a fixed share of the topics. A shard's stat
 (``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them reach the same
 brokers, and only one of them writes the decisions about brokers.
 
-    key -1   heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow
+    key < 0  heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow
     key 0    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 0
     key 1    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 1
 

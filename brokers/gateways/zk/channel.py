@@ -32,7 +32,7 @@ FULL_PAUSE_S = 0.1
 
 
 class Channel:
-    """The requests to one run of a broker. ``published`` is set while ZooKeeper holds all that ``view`` has."""
+    """The requests to one incarnation of a broker. ``published`` is set while ZooKeeper holds all that ``view`` has."""
 
     def __init__(
         self,

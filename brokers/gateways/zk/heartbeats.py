@@ -12,7 +12,7 @@ logger = structlog.get_logger()
 
 
 class Heartbeats:
-    """The heartbeats of one run. Time that the process did not run is reported once, and never forgotten."""
+    """The heartbeats of one incarnation. Time that the process did not run is reported once, and never forgotten."""
 
     def __init__(self, engine: EngineClient, gateway: int, incarnation: str) -> None:
         self._engine = engine

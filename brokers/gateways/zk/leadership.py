@@ -183,7 +183,7 @@ class Leadership:
     # Brokers
 
     def _sync_channels(self, orders: Sequence[StopReplica] = ()) -> None:
-        """Have a channel to each run of a broker that lives, and to no other."""
+        """Keep a channel to the incarnation of each live broker, and to no other."""
         assert self._sender is not None
         live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
         for number, channel in list(self._channels.items()):

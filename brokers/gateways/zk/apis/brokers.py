@@ -19,7 +19,7 @@ _NEVER = 0
 
 
 def _engine_epoch(context: Context, broker: int, zookeeper_epoch: int) -> int:
-    """Return the engine's epoch of the run of a broker that has this epoch in ZooKeeper; one that never was if none."""
+    """Return the engine's epoch of the incarnation with this epoch in ZooKeeper; if there is none, ``_NEVER``."""
     known = context.view.brokers.get(broker)
     if zookeeper_epoch == NO_EPOCH:
         return NO_EPOCH
@@ -27,7 +27,7 @@ def _engine_epoch(context: Context, broker: int, zookeeper_epoch: int) -> int:
 
 
 def _asking_epoch(context: Context, body: Values) -> int | None:
-    """Return the engine's epoch of the broker that asks; None if another run of it is known, or none."""
+    """Return the engine's epoch of the broker that asks; None if its incarnation is not the known one."""
     epoch = _engine_epoch(context, body["BrokerId"], body["BrokerEpoch"])
     return epoch if epoch > _NEVER else None
 
