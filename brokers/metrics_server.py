@@ -14,9 +14,9 @@ from conf.security.exposure import Protection
 from conf.security.token import CHALLENGE, HOW_TO_CALL
 
 CONNECTIONS_MAX = 16
-# The connection of a scraper that sends or takes nothing for this long is closed, also during its TLS handshake.
+# The connection of a scraper that sends or takes nothing for this long is closed, even during its TLS handshake.
 SILENCE_S_MAX = 5.0
-# A whole request may take no longer than this, in however small pieces the scraper sends it.
+# A whole request may take no longer than this, however small the pieces in which the scraper sends it.
 CONNECTION_S_MAX = 30.0
 
 App = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -58,7 +58,7 @@ def _guarded(app: App, protection: Protection) -> App:
 
 def _cut(request: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        # Of the socket below TLS, because the other thread is using TLS.
+        # Not through TLS, because the other thread is using it.
         socket.socket.shutdown(request, socket.SHUT_RDWR)
 
 
@@ -107,7 +107,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
                 request.do_handshake()
             super().process_request_thread(request, client_address)
         except OSError:
-            # No TLS, or no answer in time.
+            # The scraper did not speak TLS, or was too slow.
             self.shutdown_request(request)
         finally:
             end.cancel()

@@ -16,7 +16,7 @@ def controller_started(
 ) -> bytes:
     """Write ``controller_started`` for a job that decides by ``settings`` and by the newest rules from here on.
 
-    Jobs before it decided up to ``decided_seq``.
+    Earlier jobs decided up to ``decided_seq``.
     """
     return msgspec.json.encode(
         {
@@ -39,7 +39,7 @@ def epoch_after(claimed: int, bus: object) -> int:
 
 
 def check_not_overtaken(claimed: int, after_epoch: int | None, bus: object) -> None:
-    """Raise ``OvertakenError`` if a job that wants to succeed ``after_epoch`` is too late."""
+    """Raise ``OvertakenError`` if ``after_epoch`` is given and another job has claimed since."""
     if after_epoch is not None and claimed != after_epoch:
         raise OvertakenError(f"bus {bus}: another job claimed controller epoch {claimed} first")
 

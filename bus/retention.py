@@ -1,7 +1,7 @@
 """Remove what retention does not keep, slice by slice, and keep the write-ahead log short.
 
 A transaction goes through the write-ahead log as a whole, and no other process can write until it ends. So a slice is
-small. Its marks say where the next slice starts, in this process or after a kill.
+small. The next slice starts at the first row that is left, in this process or after a kill.
 """
 
 import contextlib
@@ -14,15 +14,15 @@ from isrflow.warning import warn
 
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024
-# A reader that keeps an old snapshot prevents the log from starting over. Above this length the bus tries to start it
-# over by force.
+# A reader that stays in one transaction prevents the log from starting over. Above this length the bus tries to start
+# it over by force.
 WAL_BYTES_MAX = 64 * 1024 * 1024
 # Short, because writers are locked out during the wait for readers.
 _CHECKPOINT_WAIT_MS = 50
 
 
 def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int, int] | None:
-    """Remove the first slice of the decisions of events up to ``through``: some ``rows_max`` of them, in whole blocks.
+    """Remove the first slice of the decisions of events up to ``through``: about ``rows_max``, in whole blocks.
 
     Returns the number of removed decisions and the (seq, index) of the last one; None if there was none.
     """
@@ -46,7 +46,7 @@ class RemovedEvents(NamedTuple):
     """A slice of removed events."""
 
     rows: int
-    # How many of them were left from thinning.
+    # How many of them thinning had kept.
     rows_thinned: int
     # The seq of the last one.
     last: int
@@ -55,7 +55,7 @@ class RemovedEvents(NamedTuple):
 def remove_events(connection: sqlite3.Connection, through: int, rows_max: int, thinned: int) -> RemovedEvents | None:
     """Remove the first slice of the events up to ``through``; None if there was none.
 
-    Events up to ``thinned`` are what thinning has left.
+    Events up to ``thinned`` have been thinned already.
     """
     rows = connection.execute(
         "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, rows_max)

@@ -52,7 +52,7 @@ class ThinnedEvents(NamedTuple):
 def thin_decisions(
     connection: sqlite3.Connection, after: tuple[int, int], through: int, rows_max: int, bus: str
 ) -> ThinnedDecisions | None:
-    """Thin the first slice of the decisions after ``after`` on events up to ``through``: some ``rows_max`` of them.
+    """Thin the first slice of the decisions after ``after`` on events up to ``through``: about ``rows_max``.
 
     A block that loses some of its decisions is written again with the others. Return None if there is nothing to thin.
     """

@@ -6,7 +6,7 @@ import msgspec
 
 from isrflow.sqlite.deferrable import row_of
 
-# Of a created partition: for its decision, its share of the answer, and its place in the state.
+# What a created partition adds: its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8

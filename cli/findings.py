@@ -25,7 +25,7 @@ PACKAGES = ("isrflow", "pyspark", "pyarrow", "confluent-kafka", "kafka-python", 
 
 
 class Finding(NamedTuple):
-    """The result of one check. Something is wrong if what is ``needed`` is not there."""
+    """The result of one check. It is wrong if it is ``needed`` and not ``there``."""
 
     name: str
     there: bool

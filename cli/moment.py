@@ -16,12 +16,12 @@ def seq_named(bus: Bus, option: str, text: str) -> int:
 
 
 def start_named(bus: Bus, option: str, text: str) -> int:
-    """Return the first seq of what begins at ``text``. Raises ``WrongUse``, which names the option."""
+    """Return the seq at which a range that begins at ``text`` starts. Raises ``WrongUse``, which names the option."""
     return _named(first_seq_since, bus, option, text)
 
 
 def end_named(bus: Bus, option: str, text: str) -> int:
-    """Return the last seq of what ends at ``text``. Raises ``WrongUse``, which names the option."""
+    """Return the seq at which a range that ends at ``text`` stops. Raises ``WrongUse``, which names the option."""
     return _named(last_seq_until, bus, option, text)
 
 

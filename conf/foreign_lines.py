@@ -21,7 +21,7 @@ LINE_BYTES_MAX = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
 # The reader of the log may be slow, or not read at all.
 DRAIN_TIMEOUT_S = 5.0
-# Stands behind all that was written before the end. Children may keep the pipe open for longer.
+# Comes after everything that was written before the end. Children may keep the pipe open for longer.
 _END = b"\0end of the log\n"
 
 

@@ -60,7 +60,7 @@ def commit_deletion_not_due(batch: Batch, name: str) -> None:
 
 
 def commit_deletion_state(batch: Batch, topic: WorkingTopic, state: TopicState) -> None:
-    """Commit how far a deletion is. A topic that is ``deleted`` is gone."""
+    """Commit how far a deletion has got. A topic that is ``deleted`` is gone."""
     topic.put_state(state, deletion_waits=False)
     batch.recorder.say_topic(topic, Reason.TOPIC_DELETED)
     if state == TopicState.deleted:

@@ -30,7 +30,7 @@ _MATCHED = (
     "client_source_address",
     "client_source_port",
 )
-# Of a value, as of every string in Kafka's records.
+# The limit of a value, as of every string in Kafka's records.
 _VALUE_BYTES_MAX = 2**15 - 1
 # Syntax that Python's regular expressions have and Java's lack.
 _NOT_JAVA = re.compile(r"\(\?P|\(\?\(|\\Z")
@@ -40,11 +40,11 @@ _INT = re.compile(r"[+-]?[0-9]{1,10}")
 class _Type(NamedTuple):
     """The checks of one type. Each raises ``ComplaintError``."""
 
-    # Of the name.
+    # Checks the name.
     names: Callable[[Names], None]
-    # Of one value that is set; returns it as it is kept.
+    # Checks one value that is set, and returns it as it is kept.
     value: Callable[[str, str, Names], str]
-    # Of all values before and after the change.
+    # Checks all values, before and after the change.
     whole: Callable[[Mapping[str, str], Mapping[str, str]], None]
 
 

@@ -9,7 +9,7 @@ from state.stored_partitions import StoredPartitions
 
 
 class Leadership(NamedTuple):
-    """Who should lead a partition, and who does."""
+    """The broker that should lead a partition, and the one that does."""
 
     partition: int
     # The first replica.

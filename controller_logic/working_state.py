@@ -234,7 +234,7 @@ class WorkingState:
         return added
 
     def remove_topic(self, topic: WorkingTopic) -> None:
-        """Forget a topic and all that is due for it, so that a new topic of its name starts afresh."""
+        """Forget a topic and everything that is due for it, so that a new topic of its name inherits nothing."""
         name = topic.topic
         self._watermarks_due.difference_update([(name, number) for number in range(len(topic.partitions))])
         self._open[name] = None

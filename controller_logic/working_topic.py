@@ -71,7 +71,8 @@ class WorkingTopic:
     def has_replica_in(self, state: ReplicaState) -> bool:
         """Say whether any replica is in ``state``.
 
-        The first call counts the replicas and ``put`` keeps the counts, because a deletion asks after each report.
+        The first call counts the replicas, and ``put`` then keeps the counts right, because a deletion asks after each
+        report.
         """
         if self._replicas_in_state is None:
             self._replicas_in_state = Counter(
@@ -92,7 +93,7 @@ class WorkingTopic:
         return self.partitions.on(brokers)
 
     def moving(self) -> Iterable[Partition]:
-        """Go in order through the partitions that ``state.packed.is_moving`` tells of, and maybe others."""
+        """Go in order through the partitions that ``state.packed.is_moving`` is true of, and maybe others."""
         return self.partitions.moving()
 
     def leaderships(self) -> Iterable[Leadership]:
@@ -118,7 +119,7 @@ class WorkingTopic:
         self.read_config(policy)
 
     def put_state(self, state: TopicState, *, deletion_waits: bool) -> None:
-        """Move the topic to another state of its life."""
+        """Put the topic into another state."""
         self.state, self.deletion_waits, self.differs = state, deletion_waits, True
 
     def frozen(self) -> Topic:

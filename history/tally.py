@@ -31,7 +31,7 @@ class Election(NamedTuple):
     isr: tuple[int, ...]
     reason: str
     unclean: bool
-    # Of an unclean election: how many records of the ISR the new leader is not known to have.
+    # How many records of the ISR the leader of an unclean election is not known to have.
     records_at_risk: int
 
 
@@ -67,7 +67,7 @@ class Tally:
         self._leaders: dict[Name, int] = {}
         self._offline_since: dict[Name, int] = {}
         self._created_ms: dict[str, int] = {}
-        # Of partitions that a topic got later.
+        # When partitions were added to a topic.
         self._added_ms: dict[Name, int] = {}
         for name, partition, clock_ms in _partitions(states):
             self._leaders[name] = partition.leader

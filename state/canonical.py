@@ -53,9 +53,9 @@ class Part(NamedTuple):
     # The first decision's in a run.
     partition: int
     broker: int
-    # Of a run: the texts in lines, with ``%d`` in the place of each index.
+    # In a run: the texts in lines, with ``%d`` in the place of each index.
     body: bytes
-    # How many they are.
+    # How many decisions these are.
     decisions: int = 1
 
 

@@ -30,7 +30,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):
-    """Who leads a partition and who is in sync. The brokers in ``to`` must act on it."""
+    """A partition's leader and ISR. The brokers in ``to`` must act on it."""
 
     topic: str
     topic_id: str

@@ -21,7 +21,7 @@ class AdminEvent(Event, frozen=True, kw_only=True):
 
     # An event that is decided later than this after it came is answered as timed out, and not carried out.
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
-    # Who asks, in Kafka's form, if a gateway knows it.
+    # The principal that asks, in Kafka's form, if a gateway knows it.
     principal: Text | UnsetType | None = UNSET
 
 

@@ -62,7 +62,7 @@ def _broken_replica_transitions(before: Partition, after: Partition, awaited: Co
         return _refused_transitions(before.replica_states, after.replica_states)
     held, become = _all_states(before), _all_states(after)
     absent = ReplicaState.NonExistentReplica
-    # A removed replica that is assigned again starts afresh, even if its broker has yet to report the old log's end.
+    # A removed replica that is assigned again starts over, even if its broker has yet to report the old log's end.
     again = {entry.broker for entry in before.removed if become.get(entry.broker) in _ASSIGNED_AGAIN}
     held |= dict.fromkeys(again, absent)
     if awaited is not None:

@@ -10,7 +10,7 @@ from state.placed_partition import PlacedPartition
 
 # This decides on which page a partition is stored, so no version may change it.
 SLICE_PARTITIONS = 1_000
-# A topic of up to so many partitions is read whole: to find one of them among bytes would take longer.
+# A topic of up to this many partitions is read whole, because finding one of them among bytes would take longer.
 PLAIN_PARTITIONS_MAX = 8
 
 

@@ -5,16 +5,16 @@ another start: a full disk, a bus that is gone, a defect. But two kinds would no
 would stop all decisions.
 
     the query ended ──┬─ another job claimed, the bus failed, a batch was late ──► raise that error
-                      ├─ Spark gave up on a slow Python worker ──► start again on the same checkpoint, 10 times in a row
+                      ├─ Spark gave up on a slow Python worker ──► restart on its checkpoint, up to 10 times in a row
                       ├─ the machine lacks something, or the bus or the disk is gone ──► end the job
-                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once per run
+                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once per claim
                       └─ otherwise ──► end the job
 
 The insight: a checkpoint is a cache of the bus. If a query with a checkpoint fails, the checkpoint may be damaged. Or
 its last batch would be decided differently now, because another version took over between the bus's commit and Spark's.
 In both cases a start from the state on the bus helps, and loses nothing.
 
-Once per run is enough. A query that also fails on a new checkpoint would fail on the next one too.
+Once per claim is enough. A query that also fails on a new checkpoint would fail on the next one too.
 
 Rejected: recognizing the errors that mean damage, because Spark has too many of them. Instead the job recognizes the
 causes that a new checkpoint would not remove.

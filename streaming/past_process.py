@@ -1,4 +1,4 @@
-"""The past for the page, read by another process, so that batches do not wait for it."""
+"""The past for the live page, read by another process, so that batches do not wait for it."""
 
 import contextlib
 import subprocess

@@ -1,4 +1,4 @@
-"""The process that answers the page's questions about the past: ``python -m streaming.past_worker BUS``.
+"""The process that answers the live page's questions about the past: ``python -m streaming.past_worker BUS``.
 
 It reads a question a line from standard input, and writes an answer a line: ``+`` and JSON, or ``-`` and why not. It
 runs beside the engine and with less right to the processor, because deciding matters more. It ends when its input does.

@@ -54,7 +54,7 @@ class GatewayService(Service):
 
 
 class GatewayProcess(GatewayService):
-    """One gateway to brokers of Kafka 4 on the bus ``bus``. ``copies`` are brokers' directories of the metadata log."""
+    """A gateway on the bus ``bus``, to brokers of Kafka 4. ``copies`` are brokers' directories of the metadata log."""
 
     module = "brokers.gateways.kraft"
 
@@ -78,7 +78,7 @@ class GatewayProcess(GatewayService):
 
 
 class ZookeeperGatewayProcess(GatewayService):
-    """One gateway to brokers that use the ZooKeeper at ``zookeeper``. It listens once a gateway is their controller."""
+    """A gateway to brokers that use the ZooKeeper at ``zookeeper``. It listens once a gateway is their controller."""
 
     module = "brokers.gateways.zk"
 

@@ -13,7 +13,7 @@ _PORTS = range(20_000, 32_768)
 def free_ports(count: int) -> list[int]:
     """Choose ports on loopback on which nobody listens at the moment, and which no system gives to clients.
 
-    Raises ``OSError`` if there are not so many.
+    Raises ``OSError`` if there are not that many.
     """
     found: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):

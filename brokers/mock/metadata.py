@@ -115,7 +115,7 @@ class Metadata:
         return self._high_watermarks.get(place, 0)
 
     def live(self, broker: int) -> BrokerDecision | None:
-        """Return the broker if it serves requests, also during its controlled shutdown."""
+        """Return the broker if it serves requests, even during its controlled shutdown."""
         known = self.brokers.get(broker)
         return known if known is not None and known.state in LIVE_STATES else None
 

@@ -1,4 +1,4 @@
-"""Which connections a server keeps: so many in all, so many of one host, and so many that are not authenticated yet."""
+"""The limits on a server's connections: in all, of one host, and of those that are not authenticated yet."""
 
 import asyncio
 from collections import Counter
@@ -15,8 +15,8 @@ class Admission:
     """The open connections of one server, each with the host that it comes from.
 
     A new connection is refused if there are too many in all or of its host. It is never refused because others do not
-    authenticate. Instead the oldest of those ends, of the host that has most of them. So who opens many and says
-    nothing ends only its own.
+    authenticate. Instead the oldest of those ends, of the host that has most of them. So a host that opens many
+    and says nothing ends only its own.
     """
 
     def __init__(self, *, total_max: int, host_max: int, unauthenticated_max: int) -> None:

@@ -34,7 +34,7 @@ class RequestHeader(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A decoded request; ``name`` is the schema's, without its ``Request``."""
+    """A decoded request; ``name`` is its message's, without ``Request`` at the end."""
 
     api_key: int
     version: int
@@ -42,7 +42,7 @@ class Request(NamedTuple):
     client_id: str | None
     name: str
     values: Values
-    # Who asks; empty if nobody is known.
+    # The principal that asks; empty if it is not known.
     principal: str = ""
 
 
@@ -54,7 +54,7 @@ class Response(NamedTuple):
 
 
 class UnsupportedError(MessageError):
-    """No layout fits a request; ``header`` is all that could be read of it."""
+    """No layout fits a request; only its ``header`` could be read."""
 
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"API {header.api_key} in version {header.version} has no layout here")

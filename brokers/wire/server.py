@@ -65,7 +65,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     socket_request_max_bytes: int = 100 * 1024 * 1024
     max_connections: int = 1_000
     max_connections_per_ip: int = 1_000
-    # Of a server with a door: how many may be before it, and how long.
+    # With a ``Door``: how many connections may be unauthenticated, and for how long.
     max_connections_unauthenticated: int = 200
     authentication_timeout_ms: int = 10_000
     connections_max_idle_ms: int = 600_000

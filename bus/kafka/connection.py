@@ -177,6 +177,6 @@ class Connection:
 
     def _why_refused(self) -> str:
         if self.admin is not None:
-            # The client tells what it has noted only when it is asked.
+            # The client reports what it has noted only when it is polled.
             self.admin.poll(0)
         return self._refusal

@@ -1,4 +1,4 @@
-"""The records of the controller topic: who has claimed, and how far events are decided."""
+"""The records of the controller topic: the newest claims, and the last decided event."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ CLAIMS_KEPT = 100
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Who claimed last, and how far events are decided. The newest mark counts.
+    """The newest claims, and the last decided event. The newest mark counts.
 
     A transaction's topics become readable one after the other. A reader that cannot read all decisions of the newest
     mark yet still uses the mark before it.

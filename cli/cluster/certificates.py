@@ -46,7 +46,7 @@ class Certificates:
         self.client_file.write_text("".join(f"{key}={value}\n" for key, value in client.items()))
 
     def engine_settings(self) -> tuple[str, ...]:
-        """Return the settings with which an engine serves its page and metrics by HTTPS, to who knows the token."""
+        """Return the settings with which an engine serves its page and metrics by HTTPS, to anyone with the token."""
         keystore = f"metrics.ssl.keystore.location={self._file(_ENGINE)}"
         return (keystore, f"metrics.token.file={self._token_file}")
 

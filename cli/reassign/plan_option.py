@@ -1,4 +1,4 @@
-"""The plan of a reassignment on the command line, and how far its moves are."""
+"""The plan of a reassignment on the command line, and how far its moves have got."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def partition_of(found: Committed, move: Move) -> Partition | None:
 
 
 def progress_of(partition: Partition | None, move: Move) -> tuple[str, str]:
-    """Return how far a move is, as a word, and as Kafka's tool says it."""
+    """Return how far a move has got, as a word, and as Kafka's tool says it."""
     name = f"{move.topic}-{move.partition}"
     if partition is None:
         return "missing", f"There is no partition {name}."

@@ -51,7 +51,7 @@ class Address(NamedTuple):
 
     @property
     def controller(self) -> str:
-        """Who has claimed, and how far decisions go (``mark``)."""
+        """The newest claims, and the last decided event (``mark``)."""
         return f"{self.prefix}.controller"
 
     def __str__(self) -> str:

@@ -219,6 +219,6 @@ def _seen_now(connection: sqlite3.Connection) -> _Seen:
             " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
         ).fetchone()
     except sqlite3.OperationalError:
-        # There are no tables yet, or other tables than ours. Opening the bus reports that.
+        # There are no tables yet, or they are not ours. Opening the bus reports that.
         return _Seen()
     return _Seen(*row)

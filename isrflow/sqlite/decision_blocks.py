@@ -62,7 +62,7 @@ def rows_of(decisions: Sequence[Decided]) -> Iterator[Decided]:
         if not lines or lines.count(b"\n") != len(some) - 1:
             yield from some
         elif len(lines) > BLOCK_BYTES_MAX:
-            # Half as many of these have room, or are too few for a block.
+            # Half as many of these fit, or are too few for a block.
             end = start + len(some) // 2
             yield from rows_of(some[: len(some) // 2])
         else:
@@ -77,7 +77,7 @@ def _end_of_neighbours(decisions: Sequence[Decided], start: int) -> int:
     few = start + BLOCK_DECISIONS_MIN - 1
     if few >= len(decisions) or decisions[few][:2] != (seq, idx + few - start):
         return start + 1
-    # As many as have room if all are as long as the first one.
+    # As many as fit if all are as long as the first one.
     many = min(BLOCK_DECISIONS_MAX, BLOCK_BYTES_MAX // (len(body) + 1))
     end = bisect_right(decisions, seq, start, min(start + many, len(decisions)), key=_seq)
     are_neighbours = list(map(_idx, decisions[start:end])) == list(range(idx, idx + end - start))

@@ -1,7 +1,7 @@
 """The tables of an embedded bus. Columns that came later are in ``added_columns``."""
 
 SCHEMA_VERSION = 1
-# Of a file that has blocks of decisions, which older versions would take for text.
+# The version of a file that has blocks of decisions, which older versions would take for text.
 BLOCKS_VERSION = 2
 
 SCHEMA = (

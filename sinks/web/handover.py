@@ -1,4 +1,4 @@
-"""The way from the batches to the page's thread: what they changed and what they decided.
+"""The way from the batches to the live page's thread: what they changed and what they decided.
 
 A batch only leaves references here, so it does not get slower. What waits here is limited in count and in bytes.
 """
@@ -25,9 +25,9 @@ class Taken(msgspec.Struct, frozen=True):
     through: int
     # The newest batch's clusters, one for each shard; empty if there was no batch.
     clusters: Sequence[Cluster]
-    # The newest version of each changed page, with the last event of its batch.
+    # The newest version of each changed page of the state, with the last event of its batch.
     pages: dict[tuple[int, int], tuple[int, bytes]]
-    # Some pages are missing, so the state must be read from the bus.
+    # Some of these pages are missing, so the state must be read from the bus.
     is_stale: bool
     decisions: list[Sequence[Decided]]
     # How many decisions were dropped.
@@ -35,7 +35,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Handover:
-    """What batches have handed over and the page's thread has not taken yet."""
+    """What batches have handed over and the live page's thread has not taken yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class Handover:
         self._dropped = 0
 
     def begin(self) -> None:
-        """Start afresh, because this job begins to decide, perhaps on a state that another job left."""
+        """Start over, because this job begins to decide, perhaps on a state that another job left."""
         with self._lock:
             self._empty()
             self._is_stale = True
@@ -95,7 +95,7 @@ class Handover:
                 return
 
     def take(self) -> Taken:
-        """Take all that waits. After a stale result, pages are collected from this call on."""
+        """Take everything that waits. After a stale result, pages are collected from this call on."""
         with self._lock:
             taken = Taken(
                 self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped

@@ -34,7 +34,8 @@ REST_FACTOR = 3.0
 DECISIONS_AT_ONCE = 2_000
 PAGES_AT_ONCE = 16
 ROWS_MAX = 500
-# After a start the page shows decisions on so many events, as far as they fit into so many pages of so many bytes.
+# After a start the page shows the decisions on this many events. They are read from the bus in at most this many parts
+# of at most this many bytes each.
 RECALLED_EVENTS = 20_000
 RECALLED_PAGES_MAX = 50
 RECALLED_BYTES = 4 * 1024 * 1024

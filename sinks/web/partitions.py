@@ -19,7 +19,7 @@ from state.policy import Policy, policy_of
 from state.slices import Slice
 
 MIN_ISR = "min.insync.replicas"
-# At most so many of a page's worst partitions are kept as rows. The rest are only counted.
+# At most this many of a page's worst partitions are kept as rows. The rest are only counted.
 ROWS_PER_PAGE_MAX = 200
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
 RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"

@@ -88,7 +88,7 @@ class UnderEngine(NamedTuple):
 
 
 class PlainInZookeeper(NamedTuple):
-    """The setup of Kafka 3.9 with a controller of its own, which ZooKeeper tells of brokers that are gone."""
+    """The setup of Kafka 3.9 with a controller of its own, which hears from ZooKeeper when a broker is gone."""
 
     name: str
     session_ms: int
@@ -120,7 +120,7 @@ class PlainInZookeeper(NamedTuple):
 
 
 class InZookeeperUnderEngine(NamedTuple):
-    """The setup of Kafka 3.9 with the Spark job and one gateway, which ZooKeeper tells of brokers that are gone."""
+    """The setup of Kafka 3.9 with the Spark job and one gateway, which hears from ZooKeeper when a broker is gone."""
 
     name: str
     session_ms: int

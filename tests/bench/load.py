@@ -49,9 +49,10 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     # The most partitions that change their ISRs in a storm, or whose replicas report log-end offsets.
     storm: int = 50_000
     idle_s: float = 20.0
-    # For a reader of the metadata log, a step ends when nothing came for this long. The pause grows with the load.
+    # For a reader of the metadata log, a step ends when nothing has come for this long. The pause grows with the load.
     quiet_s: float = 2.0
-    # The broker whose session ends; the next ones are fenced on request, shut down, and out of ISRs in a storm.
+    # The broker whose session ends. Of the next three, one is fenced on request, one is shut down, and one leaves ISRs
+    # in a storm.
     victim: int = 1
     steps: tuple[StepName, ...] = STEPS
 

@@ -1,6 +1,6 @@
 """Each driver still plays its steps, with a hundred partitions, and the report can be written and read.
 
-The rules in a thread stand for the engine, because they start at once.
+The rules in a thread stand in for the engine, because they start at once.
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> 
     assert all(one.wall_s >= 0 and one.cpu_s >= 0 for figure in figures.values() for one in figure.rounds)
 
 
-def test_every_layer_of_the_engine_has_its_clock() -> None:
+def test_the_time_of_every_layer_of_the_engine_is_measured() -> None:
     """A layer whose function was renamed raises an error, and a layer that nothing calls any more has no time."""
     costs = breakdown.run_once(Load(partitions=PARTITIONS), shards=2, pages=4, gateway=True)
     assert [cost.step for cost in costs] == list(breakdown.STEPS)

@@ -233,7 +233,7 @@ def test_a_follower_is_woken_by_a_commit(bus: Bus, other: Bus) -> None:
     assert other.decisions((1, 0), 10) == [Decided(2, 0, b"two")]
 
 
-def test_log_ends_after_a_position_are_noticed(bus: Bus) -> None:
+def test_reports_of_log_ends_after_a_position_are_noticed(bus: Bus) -> None:
     bus.publish([OFFSET, EVENT])
     before = bus.offsets_position()
     assert not bus.offsets_came(before)

@@ -45,7 +45,9 @@ def test_all_decisions_come_in_order(isrflow: Isrflow, bus: EmbeddedBus) -> None
         (["--reason", "TOPIC_CREATED"], []),
     ],
 )
-def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], places: list[tuple[int, int]]) -> None:
+def test_filters_choose_the_decisions(
+    isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], places: list[tuple[int, int]]
+) -> None:
     done = isrflow("decisions", *arguments)
     assert done.exit_code == 0
     assert [(d["seq"], d["index"]) for d in lines(done.stdout)] == places

@@ -79,7 +79,9 @@ def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) ->
         (["--broker", "3", "--unavailable"], [("audit", 0)]),
     ],
 )
-def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], partitions: list[tuple[str, int]]) -> None:
+def test_filters_choose_the_partitions(
+    isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], partitions: list[tuple[str, int]]
+) -> None:
     view = json.loads(isrflow("describe", "--format", "json", *arguments).stdout)
     assert [(p["topic"], p["partition"]) for p in view["partitions"]] == partitions
     assert {t["topic"] for t in view["topics"]} == {topic for topic, _ in partitions}

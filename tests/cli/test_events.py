@@ -96,7 +96,7 @@ def test_a_state_beyond_reach_is_refused_and_removed_events_are_told(isrflow: Is
         (["--to", "1d"], []),
     ],
 )
-def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], seqs: list[int]) -> None:
+def test_filters_choose_the_events(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], seqs: list[int]) -> None:
     done = isrflow("events", *arguments)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == seqs

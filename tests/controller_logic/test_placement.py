@@ -10,7 +10,7 @@ SIX = dict.fromkeys(range(6))
 RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}
 
 
-def test_kafkas_own_example_without_racks() -> None:
+def test_replicas_are_placed_as_in_kafkas_example_without_racks() -> None:
     """AdminUtils' class comment draws this: 5 brokers, 10 partitions, 3 replicas, start 0, shift 0."""
     assert place(dict.fromkeys(range(5)), 10, 3, Start(0, 0)) == [
         (0, 1, 2),
@@ -26,7 +26,7 @@ def test_kafkas_own_example_without_racks() -> None:
     ]
 
 
-def test_kafkas_own_example_with_racks() -> None:
+def test_replicas_are_placed_as_in_kafkas_example_with_racks() -> None:
     """KIP-36: 6 brokers in 3 racks stand as 0,3,1,5,4,2 when racks take turns."""
     racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
     placed = place(racks, 7, 3, Start(0, 0))

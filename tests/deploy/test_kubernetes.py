@@ -72,7 +72,7 @@ def test_every_file_belongs_to_a_kustomization_that_finds_it() -> None:
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, which has kustomize in it")
 @pytest.mark.parametrize("name", RENDERED)
-def test_kustomize_renders_it(name: str) -> None:
+def test_kustomize_renders_each_folder(name: str) -> None:
     done = subprocess.run(
         ["kubectl", "kustomize", KUBERNETES / name], capture_output=True, text=True, timeout=60, check=False
     )

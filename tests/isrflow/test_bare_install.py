@@ -28,7 +28,7 @@ def run(bare: Path, command: str, folder: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def test_it_is_small(bare: Path) -> None:
+def test_a_bare_install_is_small(bare: Path) -> None:
     [packages] = (bare.parent / "lib").glob("python*/site-packages")
     assert {path.name for path in packages.iterdir()} & LEFT_OUT == set()
     # Each library is a link, so the link's target counts.

@@ -28,14 +28,16 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_twenty_lines_with_the_package_on_sqlite(engine: RulesEngine, tmp_path: Path) -> None:
+def test_the_guides_program_with_the_package_works_on_sqlite(engine: RulesEngine, tmp_path: Path) -> None:
     engine.start(tmp_path / "data" / "bus.db")
     program, _ = blocks_of("producers.md", "python")
     assert run(program, tmp_path) == "5\n"
 
 
 @pytest.mark.cluster
-def test_twenty_lines_with_plain_kafka_python(engine: RulesEngine, kafka_servers: str, tmp_path: Path) -> None:
+def test_the_guides_program_with_plain_kafka_python_works(
+    engine: RulesEngine, kafka_servers: str, tmp_path: Path
+) -> None:
     prefix = uuid.uuid4().hex[:8]
     engine.start(f"kafka://{kafka_servers}/{prefix}")
     _, program = blocks_of("producers.md", "python")

@@ -37,7 +37,7 @@ def reassignment(path: Path, **replicas: list[int]) -> str:
     return str(path)
 
 
-def test_a_topic_from_its_creation_to_its_deletion(cluster: RealCluster) -> None:
+def test_kafkas_tool_creates_extends_and_deletes_a_topic(cluster: RealCluster) -> None:
     cluster.tool("TopicCommand", "--create --topic life --partitions 2 --replication-factor 3")
     cluster.tool_agrees("life")
     cluster.tool("TopicCommand", "--alter --topic life --partitions 4")

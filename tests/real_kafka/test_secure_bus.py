@@ -1,4 +1,4 @@
-"""A bus on a Kafka that asks for TLS and a password: both clients get in, and no error shows the password."""
+"""A bus on Kafka that asks for TLS and a password: both clients get in, and no error shows the password."""
 
 import json
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def config(authority: Authority, file: Path, password: str) -> str:
     return str(file)
 
 
-def test_a_bus_behind_tls_and_a_password(
+def test_a_bus_works_behind_tls_and_a_password(
     server: str, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, config(authority, tmp_path / "client.properties", CANARY))

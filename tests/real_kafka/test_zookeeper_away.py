@@ -53,7 +53,7 @@ def test_nothing_acknowledged_is_lost_without_an_engine_or_while_replicas_move(
     engine.stop()
     without_engine(cluster, traffic)
     next_engine.start(tmp_path / "bus.db", **POLICY)
-    wait_until(lambda: 1 not in leaders(cluster), "other leaders than the broker that died meanwhile")
+    wait_until(lambda: 1 not in leaders(cluster), "leaders other than the broker that died meanwhile")
     traffic.goes_on()
     cluster.restart(1)
     cluster.wait_for_isr("t", 2)
@@ -134,7 +134,7 @@ def settings_are_the_brokers_own(cluster: ZookeeperCluster) -> None:
 
 
 def a_gateway_that_stops_hands_over(cluster: ZookeeperCluster) -> None:
-    """Stop the gateway that leads. The other one leads then, and the first one tells of itself when it is back."""
+    """Stop the gateway that leads. Then the other one leads, and the first one serves metrics when it is back."""
     first = cluster.leading_gateway()
     assert first.stop()
     wait_until(lambda: cluster.controller() != first.voter.voter, "the other gateway to lead")

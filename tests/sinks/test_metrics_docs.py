@@ -55,7 +55,7 @@ def table(all_series: Sequence[AnySeries], registry: CollectorRegistry) -> str:
     rows = [
         f"| `{series.exposed}` | {series.kind} | {series.help} | `{example(series, lines)}` |" for series in all_series
     ]
-    return "\n".join(["| name | type | what it tells | example |", "|---|---|---|---|", *rows])
+    return "\n".join(["| name | type | meaning | example |", "|---|---|---|---|", *rows])
 
 
 def test_the_docs_list_every_series_with_an_example() -> None:

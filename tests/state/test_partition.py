@@ -7,7 +7,7 @@ from state.partition import Partition, PartitionState, ReplicaState
 EPOCHS = (-1, 0, 1)
 
 
-def test_the_backlog_counts_replicas_that_are_behind() -> None:
+def test_the_backlog_lists_the_replicas_that_are_behind() -> None:
     told = [(), *product(EPOCHS, repeat=2)]
     for requested, completed in product(told, repeat=2):
         partition = Partition(

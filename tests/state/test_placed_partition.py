@@ -1,4 +1,4 @@
-"""A partition that knows where its replicas are: only it is stored longer, wherever it is stored."""
+"""A partition that knows its replicas' directories takes more bytes, and keeps them in every encoding."""
 
 import pytest
 from msgspec.structs import replace
@@ -23,14 +23,14 @@ def test_a_partition_is_placed_and_plain_again() -> None:
     assert changed_directories(PLAIN[5], PLACED) == {3: "A", 2: "B"}
 
 
-def test_only_a_placed_partition_is_stored_longer() -> None:
+def test_only_a_placed_partition_takes_more_bytes() -> None:
     plain, mixed = pack(PLAIN), pack(MIXED)
     assert len(mixed.body) - len(plain.body) == len(pack([PLACED]).body) - len(pack([PLAIN[5]]).body) > 0
     assert Unpacked(plain).with_changes({5: PLACED}) == mixed
     assert Unpacked(mixed).with_changes({5: PLAIN[5]}) == plain
 
 
-def test_packed_ones_are_read_in_every_way() -> None:
+def test_packed_partitions_are_read_in_every_way() -> None:
     assert [Unpacked(pack(MIXED)).at(place) for place in range(12)] == MIXED
     assert list(Unpacked(pack(MIXED)).all()) == MIXED == Unpacked(pack(MIXED)).some(range(12))
 

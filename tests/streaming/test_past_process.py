@@ -1,4 +1,4 @@
-"""The page's past: read from a real bus by another process, which may fail or be slow."""
+"""The live page's past: read from a real bus by another process, which may fail or be slow."""
 
 import sys
 import threading

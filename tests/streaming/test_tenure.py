@@ -9,7 +9,7 @@ from state.events import ControllerStarted
 from streaming.tenure import Tenure
 
 
-def test_a_claim_brings_the_tick_interval_because_changed_settings_are_compared_with_it(tmp_path: Path) -> None:
+def test_a_claim_carries_the_tick_interval_because_the_rules_compare_changed_settings_with_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     tenure = Tenure(bus, load(sets=["tick.idle.interval.ms=700"]))
     tenure.begin()

@@ -72,7 +72,7 @@ def named_values() -> str:
 
 
 def reason_rows() -> list[tuple[str, str]]:
-    """Return every reason with what it tells."""
+    """Return every reason with its meaning."""
     comments = _comments(reasons.Reason)
     return [(f"`{reason.value}`", comments.get(reason.name, "")) for reason in reasons.Reason]
 
@@ -123,8 +123,8 @@ def _fields(struct: Any, shared: set[str]) -> str:
             (name, type_, "not always" if default == _LEFT_OUT else "always", told)
             for name, type_, default, told in rows
         ]
-        return table(("field", "type", "there", "what it tells"), rows) if rows else ""
-    return table(("field", "type", "if missing", "what it tells"), rows) if rows else ""
+        return table(("field", "type", "present", "meaning"), rows) if rows else ""
+    return table(("field", "type", "if missing", "meaning"), rows) if rows else ""
 
 
 def _default(field: Any) -> str:

@@ -29,7 +29,7 @@ def test_the_tables_of_the_contract_are_those_of_the_types() -> None:
         "decisions": contract_tables.decisions(),
         "objects": contract_tables.named_values(),
         "limits": table(("of what", "at most", "beyond that"), limits),
-        "reasons": table(("reason", "what it tells"), contract_tables.reason_rows()),
+        "reasons": table(("reason", "meaning"), contract_tables.reason_rows()),
         "errors": table(("error", "number", "when"), errors),
     }
     expect("contract-tables.md", marks)

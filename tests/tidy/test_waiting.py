@@ -1,4 +1,4 @@
-"""Each wait in a test names what it waits for, which a time-out then tells."""
+"""Each wait in a test names what it waits for, so that a time-out can say it."""
 
 import ast
 

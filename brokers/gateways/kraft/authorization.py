@@ -22,12 +22,12 @@ READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
 _VERSION_BYTES = 2
-# Of a field of an event (``state.limits.Text``).
+# The limit of a text in an event (``state.limits.Text``).
 PRINCIPAL_CHARS_MAX = 4_096
 
 
 class Caller(NamedTuple):
-    """Who asks, and from which host."""
+    """The principal that asks, and its host."""
 
     principal: str
     host: str

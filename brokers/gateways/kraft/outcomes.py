@@ -18,7 +18,7 @@ E = TypeVar("E", bound=AdminEvent)
 async def responses_to(
     context: Asking, request: Request, outcomes: Mapping[K, E | RefusedError], respond: Callable[[K, Values], Values]
 ) -> list[Values]:
-    """Ask the engine for all that is not refused. ``respond`` makes a response of a key and its error."""
+    """Ask the engine for everything that is not refused. ``respond`` makes a response of a key and its error."""
     events = [one for one in outcomes.values() if not isinstance(one, RefusedError)]
     answers = await context.ask_as_admin(request, events)
     return await context.offload(len(outcomes), _responses, outcomes, iter(answers), respond)

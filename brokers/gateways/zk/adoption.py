@@ -42,7 +42,7 @@ OTHERS_TIMEOUT_S = 60.0
 _ATTEMPTS_MAX = 5
 _POLL_S = 0.05
 _ROUNDS_MAX = 20
-# Of the events in one call to the bus.
+# The limit of the events in one call to the bus.
 CALL_BYTES_MAX = 4 * 1024 * 1024
 
 

@@ -91,7 +91,7 @@ def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) ->
 
 
 def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None:
-    """Keep members of a written ISR assigned, which a reassignment has removed: as replicas that are to be removed."""
+    """Assign again, as replicas to remove, the members of a written ISR that a reassignment has removed."""
     held = view.topics[place.topic].partitions[place.partition]
     moved = tuple([member for member in isr if member not in held.replicas])
     view.topics[place.topic].partitions[place.partition] = replace(
@@ -102,7 +102,7 @@ def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None
 def last_writes(
     view: ClusterView, topics: Collection[Topic], mirror: Mirror, queued: Collection[str], epoch: int
 ) -> Iterator[Write]:
-    """Yield the writes after which ZooKeeper holds everything. ``queued`` are the topics that it says are to go.
+    """Yield the writes after which ZooKeeper holds everything. ``queued`` are the topics that it lists for deletion.
 
     Nothing is removed. A topic that was deleted while no gateway led is queued, because brokers may have its logs.
     """

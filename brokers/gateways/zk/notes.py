@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def take_notes(session: Session, folder: str, read: Callable[[str, bytes], T]) -> list[T]:
-    """Read the notes below ``folder``, oldest first, and remove them. The session tells of the next one.
+    """Read the notes below ``folder``, oldest first, and remove them. The session reports the next one.
 
-    One that cannot be read is logged, and removed too. Raises ``ZookeeperError``.
+    A note that cannot be read is logged, and removed too. Raises ``ZookeeperError``.
     """
     found = []
     for name in session.children(folder, watch=True):

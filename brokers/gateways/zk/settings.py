@@ -27,7 +27,7 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     zookeeper_connection_timeout_ms: Millis = 10_000
     controller_socket_timeout_ms: Millis = 30_000
     retry_backoff_ms: Millis = 100
-    # Of what one broker has yet to be told.
+    # The limits of what one broker has yet to be told.
     requests_waiting_max: Count = 400_000
     requests_waiting_bytes_max: Bytes = 268_435_456
     response_max_bytes: Bytes = 104_857_600

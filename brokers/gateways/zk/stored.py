@@ -15,7 +15,7 @@ logger = structlog.get_logger()
 
 
 class StoredState(NamedTuple):
-    """Who leads a partition. The version of its znode is the partition epoch that brokers use."""
+    """A partition's leader and ISR. The version of its znode is the partition epoch that brokers use."""
 
     state: StateZnode
     version: int

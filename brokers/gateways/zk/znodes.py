@@ -24,7 +24,7 @@ DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_IDS = "/latest_producer_id_block"
-# Of isrflow alone: it is there while a running cluster is being taken over.
+# isrflow's own: it is there while a running cluster is being taken over.
 ADOPTION = "/isrflow_adoption"
 # Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
 # kills brokers that read it.
@@ -62,7 +62,7 @@ class _Broker(msgspec.Struct):
 
 
 class ControllerZnode(msgspec.Struct):
-    """Who is the controller."""
+    """The current controller."""
 
     brokerid: int
 
@@ -77,14 +77,14 @@ class TopicZnode(msgspec.Struct):
 
 
 class StateZnode(msgspec.Struct):
-    """Who leads a partition and who is in sync."""
+    """A partition's leader and ISR."""
 
     leader: int
     leader_epoch: int
     controller_epoch: int
     isr: tuple[int, ...]
     leader_recovery_state: int = 0
-    # Of isrflow alone: the partition epoch that was decided. It is missing once a broker has written the znode.
+    # isrflow's own: the partition epoch that was decided. It is missing once a broker has written the znode.
     isrflow_partition_epoch: int | None = None
 
 

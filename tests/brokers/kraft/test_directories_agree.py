@@ -98,7 +98,7 @@ commands = st.one_of(
 
 @SLOW_MACHINE
 @given(dirs, st.lists(commands, max_size=14))
-def test_random_ones_agree(first: str, drawn: list[str]) -> None:
+def test_random_histories_agree(first: str, drawn: list[str]) -> None:
     scene = [
         "gateway 9",
         "brokers 2 3 behind=gateway",

@@ -1,4 +1,4 @@
-"""The codec for Kafka's schema dialect: the same bytes as another codec's, and a clear error for all that is wrong."""
+"""The codec for Kafka's schema dialect: the same bytes as another codec's, and clear errors."""
 
 import json
 import uuid
@@ -106,7 +106,7 @@ def test_damaged_bytes_only_raise_errors(case: tuple[Message, int, dict[str, Any
         found.decode(version, whole + b"\0")
 
 
-# APIs that kafka-python knows in full too. It encodes structs among tagged fields by another rule.
+# The APIs that kafka-python also has in full. It encodes tagged structs by another rule.
 SHARED = {
     "CreateTopicsRequest": [2, 4, 5, 7],
     "DeleteTopicsRequest": [1, 4, 6],
@@ -235,7 +235,7 @@ def test_a_small_message_cannot_build_a_large_object() -> None:
         many.decode(0, bytes(data) + bytes(2 * ELEMENTS_MAX))
 
 
-def test_a_version_without_layout_is_refused() -> None:
+def test_a_version_that_a_message_does_not_have_is_refused() -> None:
     sample = made_of({"name": "F", "type": "int8"}, valid="2-3")
     for version in (1, 4, -1):
         with pytest.raises(MessageError, match=f"Sample: version {version} is not among 2 to 3"):

@@ -205,7 +205,7 @@ def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_m
 def test_a_replica_that_is_needed_again_keeps_its_log() -> None:
     told = standing()
     told.hear(stop(1, leader_epoch=1))
-    # One that is merely added again begins afresh.
+    # One that is only added again starts over.
     told.hear(led(2, 2, 2, replicas=(1, 2, 3), isr=(2, 3), adding_replicas=(1,)))
     assert "StopReplica t-0:delete" in lines(told.sent())
     told.hear(stop(1, leader_epoch=3))

@@ -62,7 +62,7 @@ def test_a_partitions_state_is_written_as_kafka_reads_it() -> None:
     assert znodes.state_path(Place("t", 4)) == "/brokers/topics/t/partitions/4/state"
 
 
-def test_the_controller_and_its_epoch() -> None:
+def test_the_controller_is_written_as_kafka_reads_it_and_its_epoch_is_read() -> None:
     text = znodes.controller_text(100, 17)
     assert json.loads(text) == {"version": 2, "brokerid": 100, "timestamp": "17", "kraftControllerEpoch": -1}
     assert znodes.controller_of(text).brokerid == 100
@@ -71,13 +71,13 @@ def test_the_controller_and_its_epoch() -> None:
         znodes.epoch_of(b"")
 
 
-def test_the_clusters_id() -> None:
+def test_the_clusters_id_is_written_as_kafka_reads_it() -> None:
     text = znodes.cluster_id_text("an-id")
     assert json.loads(text) == {"version": "1", "id": "an-id"}
     assert znodes.cluster_id_of(text) == "an-id"
 
 
-def test_settings_and_their_notes() -> None:
+def test_settings_and_their_notes_are_written_as_kafka_reads_them() -> None:
     assert json.loads(znodes.config_text({"a": "1"})) == {"version": 1, "config": {"a": "1"}}
     assert znodes.config_of("/config/topics/t", znodes.config_text({"a": "1"})) == {"a": "1"}
     assert json.loads(znodes.config_change_text("t")) == {"version": 2, "entity_path": "topics/t"}

@@ -25,7 +25,7 @@ _TIME_MS_MAX = 2**63 - 1
 
 
 async def create_delegation_token(context: Context, request: Request, peer: Peer) -> Values:
-    """Make a token for who asks, or for another owner."""
+    """Make a token for the principal that asks, or for another owner."""
     owner, body = owner_of(request), request.values
     whose = _principals(owner, request.principal)
     if not context.access.token_key.is_enabled:

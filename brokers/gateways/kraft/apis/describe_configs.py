@@ -24,7 +24,7 @@ from state.topic_name import complaint_about_topic_name
 
 # DescribeConfigsResponse.ConfigSource
 _OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
-# How the names of settings end that Kafka takes for passwords.
+# Settings whose names end like this are passwords to Kafka.
 _SECRET_ENDS = (
     "password",
     "sasl.jaas.config",
@@ -35,7 +35,7 @@ _SECRET_ENDS = (
 
 
 class Setting(NamedTuple):
-    """A setting with its value, and the places that have one, the strongest first."""
+    """A setting with its value, and the places that set it, the strongest first."""
 
     name: str
     value: str

@@ -25,7 +25,7 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
         return
     if decision.entity_type == FEATURES:
         for feature, level in sorted(decision.values.items()):
-            # A log that has not begun yet begins with other levels than 0.
+            # A log that has not begun yet begins with levels other than 0.
             absent = None if draft.quorum_epoch == NO_QUORUM else 0
             if draft.features.get(feature, absent) != int(level):
                 values = {"Name": feature, "FeatureLevel": int(level)}

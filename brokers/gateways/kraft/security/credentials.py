@@ -43,14 +43,14 @@ class Credentials:
         self._secret = secrets.token_bytes(32)
 
     def verifier(self, mechanism: str, user: str) -> Verifier:
-        """Return the verifier of a user. For one who does not exist it is one that no password fits.
+        """Return the verifier of a user. If the user does not exist, return one that no password fits.
 
         So an exchange does not tell which users exist.
         """
         return self._held.newest.get((mechanism, user)) or self._nobody(mechanism, user)
 
     def is_password(self, user: str, password: str) -> bool:
-        """Say whether this is a user's password. It takes as long for one who does not exist."""
+        """Say whether this is a user's password. This takes as long if the user does not exist."""
         held = self._held.newest
         mechanism = next((name for name in HASHES if (name, user) in held), next(iter(HASHES)))
         expected = self.verifier(mechanism, user)

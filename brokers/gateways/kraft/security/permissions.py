@@ -135,7 +135,7 @@ def _of_settings(request: Request, may: May) -> Permitted:
 
 
 def _of_deleted_topics(request: Request, image: MetadataImage, may: May) -> Permitted:
-    """Cut a deletion down. Who may not describe a topic does not learn whether it exists, nor the name of an id."""
+    """Cut a deletion down. A caller who may not describe a topic learns neither that it exists nor its name."""
     refused: list[Values] = []
 
     def is_allowed(name: str | None, topic_id: str) -> bool:

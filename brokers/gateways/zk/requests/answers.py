@@ -14,7 +14,7 @@ from brokers.wire.schema import Values
 from state.decisions import BrokerDecision
 from state.events import ReplicaReport
 
-# Of one partition: the broker has a leader epoch that is not older. It may have heard of it twice.
+# A broker answers so for a partition whose leader epoch it has, or a newer one. It may have been told twice.
 _HEARD_BEFORE = (ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.FENCED_LEADER_EPOCH)
 
 

@@ -52,7 +52,7 @@ class Pending:
         self._count_max = min(partitions_max, bytes_max // BYTES_EACH)
         self._batches: deque[Batch] = deque()
         self._is_overfull = False
-        # Who lives, as it was last told, and which of them are online.
+        # The live brokers, as it was last told, and which of them are online.
         self._live: list[tuple[int, Sequence[Listener], str | None]] = []
         self._online: frozenset[int] = frozenset()
 
@@ -70,7 +70,7 @@ class Pending:
         return self._batches.popleft() if self._batches else None
 
     def put_back(self, batch: Batch) -> None:
-        """Return a batch that was not sent. Who lives may have changed since it was taken."""
+        """Return a batch that was not sent. The live brokers may have changed since it was taken."""
         batch.live = True
         self._batches.appendleft(batch)
 
