@@ -12,14 +12,14 @@ from cli.options import with_settings
 from cli.output import format_option, show_json
 from conf.cache import cache_dir
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
+from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.settings import Settings
 
 _FOR = {
-    "kafka-broker": "for real Kafka brokers",
+    **{kafka.jars: f"for brokers of Kafka {kafka.number}" for kafka in KAFKA_VERSIONS.values()},
     "kafka-tools": "for Kafka's own admin tools",
     "spark-files": "for shorter batches",
-    "zookeeper-broker": "for Kafka brokers in ZooKeeper mode",
-    "zookeeper-tools": "for the admin tools of that version",
+    "zookeeper-tools": f"for the admin tools of Kafka {ZOOKEEPER_KAFKA_VERSION}",
 }
 
 
@@ -55,16 +55,16 @@ def command(
 
     The command reads the bus, and checks whether this user may write to it and to the checkpoint.
 
-    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. If kafka-broker or
-    zookeeper-broker is there, write one of Kafka's classes too. This takes half a minute. Engines of this Python
-    environment and Kafka brokers then start some seconds faster.
+    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. Also write one for each
+    version of Kafka whose jars are there. Each takes a quarter of a minute. Engines of this Python environment and
+    Kafka brokers then start some seconds faster.
 
     With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
     certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
 
-    There are five sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
-    kafka-tools, spark-files, zookeeper-broker and zookeeper-tools. The exit code is 3 if something is wrong: there is
-    no Java, a jar does not match its hash, a clock is skewed, or a place cannot be written.
+    The sets of jars are those that the command lists, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's
+    cache). The exit code is 3 if something is wrong: there is no Java, a jar does not match its hash, a clock is
+    skewed, or a place cannot be written.
 
     \b
     Examples:
@@ -124,7 +124,6 @@ def _fetch(name: str) -> None:
 
 def _prepare() -> None:
     # Importing Spark takes seconds, so only --prepare does it. Without it the command needs no Spark.
-    from brokers.launch.kafka.node import VERSIONS
     from brokers.launch.kafka.preparing import prepare
     from brokers.launch.service import ServiceError
     from streaming.class_archive import write_class_archive
@@ -132,9 +131,9 @@ def _prepare() -> None:
     _fetch("spark-files")
     try:
         click.echo(f"wrote {write_class_archive()}")
-        for set_name, version in VERSIONS.items():
-            if not missing(set_name):
-                click.echo(f"the classes of Kafka {version} are in {prepare(set_name)}")
+        for version, kafka in KAFKA_VERSIONS.items():
+            if not missing(kafka.jars):
+                click.echo(f"the classes of Kafka {version} are in {prepare(version)}")
     except (RuntimeError, ServiceError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"cannot archive classes: {error}") from error
 

@@ -5,10 +5,12 @@
 
 The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make lock`` writes:
 
-* ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
-* ``kafka-tools``   the stock admin tools of the same version
-* ``zookeeper-broker``, ``zookeeper-tools``  the same of ``ZOOKEEPER_KAFKA_VERSION``, with ZooKeeper's server
-* ``spark-files``   a local file system for Spark that does not fork a process for each file it makes
+* for each version of Kafka (``conf.kafka_versions``) a broker or controller, with a binding for its logs; the version
+  that knows ZooKeeper has ZooKeeper's server too
+* ``kafka-tools`` and ``zookeeper-tools``, the stock admin tools of two versions
+* ``spark-files``, a local file system for Spark that does not fork a process for each file it makes
+
+A jar that several sets have is fetched and kept once.
 
 A jar comes from a local Maven repository (``M2_REPO``, or ``~/.m2/repository``), otherwise from Maven Central. It is
 moved to its place in the cache, which is named after its hash, only if the hash matches. ``damaged`` checks the hashes
@@ -31,11 +33,10 @@ import msgspec
 
 from conf.cache import cache_dir
 from conf.download import download
+from conf.kafka_versions import KAFKA_VERSIONS
 
-KAFKA_VERSION = "4.1.0"
-# The last line of Kafka whose brokers know ZooKeeper.
-ZOOKEEPER_KAFKA_VERSION = "3.9.1"
-SETS = ("kafka-broker", "kafka-tools", "spark-files", "zookeeper-broker", "zookeeper-tools")
+_OF_KAFKA = {name for version in KAFKA_VERSIONS.values() for name in (version.jars, version.tools)}
+SETS = tuple(sorted({"spark-files", *_OF_KAFKA}))
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
 # In pieces, because no file of this tree spells out where packages come from (``tests/tidy``).

@@ -6,17 +6,19 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from conf.jars import KAFKA_VERSION, LOCK_NAME, ZOOKEEPER_KAFKA_VERSION
+from conf.jars import LOCK_NAME, SETS
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
 # Matches the slf4j that Kafka ships. Without a binding its brokers log nothing.
 LOG_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
+# The version that knows ZooKeeper brings it, and what its server needs.
 WITH_DEPENDENCIES = {
-    "kafka-broker": [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", LOG_BINDING],
-    "kafka-tools": [f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}", LOG_BINDING],
-    # These bring ZooKeeper and what its server needs.
-    "zookeeper-broker": [f"org.apache.kafka:kafka_2.13:{ZOOKEEPER_KAFKA_VERSION}", LOG_BINDING],
-    "zookeeper-tools": [f"org.apache.kafka:kafka-tools:{ZOOKEEPER_KAFKA_VERSION}", LOG_BINDING],
+    **{kafka.jars: [f"org.apache.kafka:kafka_2.13:{number}", LOG_BINDING] for number, kafka in KAFKA_VERSIONS.items()},
+    **{
+        KAFKA_VERSIONS[number].tools: [f"org.apache.kafka:kafka-tools:{number}", LOG_BINDING]
+        for number in (KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION)
+    },
 }
 BY_NAME = {
     # Depends only on Hadoop's client, which Spark ships.
@@ -31,8 +33,9 @@ def main() -> None:
         wanted = sorted({coordinate for coordinates in sets.values() for coordinate in coordinates})
         hashes = {coordinate: _sha256(context, coordinate) for coordinate in wanted}
     lines = ["# Written by 'make lock' from deploy/lock_jars.py.", "", "[sets]"]
-    for name, coordinates in sets.items():
-        lines += [f"{name} = [", *(f'    "{coordinate}",' for coordinate in coordinates), "]"]
+    for name in SETS:
+        # Quoted, because a bare key of TOML has no dot.
+        lines += [f'"{name}" = [', *(f'    "{coordinate}",' for coordinate in sets[name]), "]"]
     lines += ["", "[sha256]", *(f'"{coordinate}" = "{sha256}"' for coordinate, sha256 in hashes.items())]
     PLACE.write_text("\n".join(lines) + "\n")
     print(f"{PLACE}: {len(hashes)} jars in {len(sets)} sets")

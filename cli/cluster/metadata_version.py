@@ -3,7 +3,8 @@
 from brokers.launch.kafka.node import KafkaError
 from cli.admin_requests import Ask, answers_to
 from cli.cluster.bus_place import BusPlace
-from conf.jars import ZOOKEEPER_KAFKA_VERSION
+from cli.errors import WrongUse
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from conf.settings import Settings
 from state.decisions import Rejected
 from state.entity import FEATURES
@@ -15,9 +16,16 @@ TIMEOUT_MS = 120_000
 
 def level_of(kafka: str | None, release: str | None) -> int | None:
     """Return the level of the chosen release, or else of the version of Kafka. None means the usual one."""
-    if release is None and kafka == ZOOKEEPER_KAFKA_VERSION:
-        release = ".".join(kafka.split(".")[:2])
+    if release is None and kafka is not None and kafka != KAFKA_VERSION:
+        release = KAFKA_VERSIONS[kafka].release
     return METADATA_VERSIONS[release] if release else None
+
+
+def check_metadata_version(kafka: str, release: str) -> None:
+    """Refuse a level that brokers of a version of Kafka do not support. Raises ``WrongUse``."""
+    newest = KAFKA_VERSIONS[kafka].release
+    if METADATA_VERSIONS[release] > METADATA_VERSIONS[newest]:
+        raise WrongUse(f"--metadata-version {release}: brokers of Kafka {kafka} support {newest} at most")
 
 
 def choose_metadata_version(place: BusPlace, level: int) -> None:

@@ -9,18 +9,18 @@ import click
 
 from brokers.gateways.kraft.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
-from brokers.launch.kafka.node import KAFKA_3, KAFKA_4, VERSIONS, jars_of
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
-from cli.cluster.metadata_version import level_of
+from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_setting, conf_option, name_client_config
-from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, fetch, missing
+from conf.jars import fetch, missing
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.loader import load
 from state.features import METADATA_VERSIONS
 
@@ -45,13 +45,13 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @click.option(
     "--kafka",
     "version",
-    type=click.Choice([KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION]),
+    type=click.Choice(list(KAFKA_VERSIONS)),
     help=f"The version of Kafka. Default: {KAFKA_VERSION}.",
 )
 @click.option(
     "--metadata-version",
     type=click.Choice(list(METADATA_VERSIONS)),
-    help="The metadata version of this release of Kafka, for a new cluster. Default: 4.1, or that of --kafka.",
+    help="The metadata version of this release of Kafka, for a new cluster. Default: that of --kafka.",
 )
 @click.option(
     "--zookeeper", is_flag=True, help=f"With --kafka {ZOOKEEPER_KAFKA_VERSION}: brokers that use ZooKeeper, and one."
@@ -95,7 +95,7 @@ def command(
       isrflow cluster up --brokers 3 --gateways 1
       isrflow cluster up --secure
       isrflow cluster up --plain
-      isrflow cluster up --kafka 3.9.1
+      isrflow cluster up --kafka 4.2.1
       isrflow cluster up --kafka 3.9.1 --zookeeper
       isrflow cluster up --metadata-version 4.0
       isrflow cluster up --voters 100@127.0.0.1:9093
@@ -103,10 +103,11 @@ def command(
     try:
         if (folder / FILE).exists():
             kafka, led = _open_existing(folder, plain, described | {"version": version})
-            _fetch(_jars_of(kafka))
+            for set_name in sorted({node.spec.kafka.jars for node in kafka.nodes.values()}):
+                _fetch(set_name)
         else:
             _check_version(version, plain, described)
-            _fetch(KAFKA_3 if version == ZOOKEEPER_KAFKA_VERSION else KAFKA_4)
+            _fetch(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
             kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
         if led:
             led.up(click.echo)
@@ -118,7 +119,7 @@ def command(
         raise Unreachable(str(error)) from error
     except ValueError as error:
         raise WrongUse(str(error)) from error
-    found = VERSIONS[_jars_of(kafka)]
+    found = " and ".join(sorted({node.spec.kafka.number for node in kafka.nodes.values()}))
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
     secure = secure_bootstrap(kafka.nodes.values())
     if secure:
@@ -128,16 +129,15 @@ def command(
 def _check_version(version: str | None, plain: bool, described: dict[str, Any]) -> None:
     """Refuse a version whose brokers cannot be led as described."""
     zookeeper = described["zookeeper"]
-    if zookeeper and version != ZOOKEEPER_KAFKA_VERSION:
+    number = version or KAFKA_VERSION
+    if zookeeper and "zookeeper" not in KAFKA_VERSIONS[number].modes:
         raise WrongUse(f"--zookeeper needs --kafka {ZOOKEEPER_KAFKA_VERSION}")
     if zookeeper and (plain or described["voters"] or described["secure"] or described["metadata_version"]):
         raise WrongUse("--zookeeper excludes --plain, --voters, --secure and --metadata-version")
     if described["metadata_version"] and (plain or described["voters"]):
         raise WrongUse("--metadata-version is for a new metadata log, so it excludes --plain and --voters")
-
-
-def _jars_of(kafka: KafkaCluster) -> str:
-    return jars_of(next(iter(kafka.nodes.values())).spec)
+    if described["metadata_version"]:
+        check_metadata_version(number, described["metadata_version"])
 
 
 def _fetch(set_name: str) -> None:

@@ -3,7 +3,7 @@
 import click
 
 from cli.errors import WrongUse
-from conf.jars import ZOOKEEPER_KAFKA_VERSION
+from conf.kafka_versions import ZOOKEEPER_KAFKA_VERSION
 
 
 @click.command("demo")

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from brokers.launch.kafka.node import KAFKA_3, KAFKA_4
 from brokers.launch.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
 from brokers.launch.service import Service
 from cli.cluster.led_cluster import LedCluster
 from cli.demo.cluster import BROKERS, HOST, DemoCluster
 from cli.demo.errors import DemoError
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 
 HEAP = "384m"
 # A broker whose port refuses is fenced at once. Leaders move back only when the story asks for it.
@@ -17,7 +17,8 @@ TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=fals
 
 def jar_sets(*, zookeeper: bool) -> tuple[str, str]:
     """Return the names of the jars of the brokers and of Kafka's tools."""
-    return (KAFKA_3, "zookeeper-tools") if zookeeper else (KAFKA_4, "kafka-tools")
+    kafka = KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION if zookeeper else KAFKA_VERSION]
+    return kafka.jars, kafka.tools
 
 
 class KafkaDemoCluster(DemoCluster):

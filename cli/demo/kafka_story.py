@@ -17,7 +17,7 @@ from cli.demo.story import (
 )
 from cli.demo.traffic import Writer
 from cli.demo.watch import Watch
-from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
+from conf.kafka_versions import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
 
 MOVED_PARTITION = 1
 STOPPED_PARTITION = 2

@@ -282,13 +282,3 @@ def test_metrics_use_another_port_if_theirs_is_taken(tmp_path: Path) -> None:
         assert free_metrics_port("127.0.0.1", port) == 0
         assert engine.command()[-1] == "metrics.port=0", "the port is checked at each start"
     assert free_metrics_port("127.0.0.1", -1) == -1
-
-
-def test_zookeeper_and_its_version_go_together(cluster_folder: Path) -> None:
-    for wrong in (["--zookeeper"], ["--kafka", "4.1.0", "--zookeeper"]):
-        code, said = on_cluster(cluster_folder, "up", *wrong)
-        assert (code, "--zookeeper needs --kafka 3.9.1" in said) == (2, True)
-    for wrong in (["--secure"], ["--metadata-version", "3.9"]):
-        code, said = on_cluster(cluster_folder, "up", "--kafka", "3.9.1", "--zookeeper", *wrong)
-        assert (code, "--zookeeper excludes" in said) == (2, True)
-    assert not cluster_folder.exists()

@@ -8,6 +8,8 @@ import pytest
 
 from conf import jars as under_test
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
+from conf.kafka_versions import KAFKA_VERSIONS
+from state.features import METADATA_VERSIONS
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,23 @@ def test_the_lock_pins_every_jar_of_every_set() -> None:
         assert len({(jar.group, jar.artifact) for jar in listed}) == len(listed) > 0, "one version of each"
         assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in listed)
     assert {"kafka_2.13", "kafka-metadata", "slf4j-reload4j"} <= {jar.artifact for jar in pinned("kafka-broker")}
+
+
+def test_each_version_of_kafka_has_its_own_jars_in_the_lock() -> None:
+    for version in KAFKA_VERSIONS.values():
+        of_kafka = [jar for jar in pinned(version.jars) if jar.group == "org.apache.kafka"]
+        assert {jar.version for jar in of_kafka} == {version.number}
+        assert METADATA_VERSIONS[version.release] > 0
+    assert len({version.jars for version in KAFKA_VERSIONS.values()}) == len(KAFKA_VERSIONS)
+
+
+def test_a_jar_that_two_sets_have_is_fetched_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = under_test.read_lock()
+    sets = {**lock.sets, "other": lock.sets["sample"]}
+    monkeypatch.setattr(under_test, "read_lock", lambda: under_test.Lock(sets, lock.sha256))
+    paths = fetch("sample")
+    repository.unlink()
+    assert fetch("other") == paths
 
 
 def test_the_error_for_missing_jars_says_how_to_get_them() -> None:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
+from conf.kafka_versions import ZOOKEEPER_KAFKA_VERSION
 from tests.support.rules_engine import RulesEngine
 
 
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperProcess]:
-    prepare(KAFKA_3)
+    prepare(ZOOKEEPER_KAFKA_VERSION)
     server = ZookeeperProcess(free_ports(1)[0], tmp_path_factory.mktemp("zookeeper"))
     server.start()
     try:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewTopic
+from msgspec import structs
 
-from brokers.launch.kafka.node import KAFKA_3
+from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import FEATURES, ToolError, run_tool
+from conf.kafka_versions import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import POLICY
@@ -21,17 +23,19 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 QUORUM = "MetadataQuorumCommand"
-SAFE = {"min.insync.replicas": "2"}
+# The levels with which a log of Kafka 4.0 begins.
+OF_4_0 = {"metadata.version": "4.0-IV3", "group.version": "1", "transaction.version": "2"}
 
 
 @contextmanager
-def up(folder: Path, bus_path: Path, *options: str) -> Iterator[UpCluster]:
-    """Start three brokers and a gateway, and traffic on them whose records are checked at the end."""
-    given = ("--brokers", "3", "--gateways", "1", "--heap", "384m", "--bus", str(bus_path), *options)
+def up(folder: Path, bus_path: Path, *options: str, brokers: int = 3) -> Iterator[UpCluster]:
+    """Start brokers and a gateway, and traffic on them whose records are checked at the end."""
+    given = ("--brokers", str(brokers), "--gateways", "1", "--heap", "384m", "--bus", str(bus_path), *options)
     code, said = on_cluster(folder, "up", *given)
     assert code == 0, said
     cluster = UpCluster(folder, bus_path)
-    cluster.create(*(NewTopic(name, PARTITIONS, 3, config=SAFE) for name in ("t", "t-whole")))
+    safe = {"min.insync.replicas": str(brokers - 1)}
+    cluster.create(*(NewTopic(name, PARTITIONS, brokers, config=safe) for name in ("t", "t-whole")))
     traffic = Traffic(cluster.bootstrap, "t")
     traffic.goes_on()
     yield cluster
@@ -56,36 +60,74 @@ def levels(cluster: UpCluster) -> dict[str, str]:
 @pytest.mark.spark
 def test_brokers_of_an_older_release_are_led_in_kraft_mode(cluster_folder: Path, tmp_path: Path) -> None:
     """The engine of the cluster itself takes the choice, and the gateway starts after it."""
-    prepare(KAFKA_3)
+    prepare(ZOOKEEPER_KAFKA_VERSION)
     with up(cluster_folder, tmp_path / "bus.db", "--kafka", "3.9.1") as cluster:
         assert levels(cluster) == {"metadata.version": "3.9-IV0"}
-        cluster.broker(2).kill()
-        wait_until(lambda: cluster.states()[2] == "fenced", "the dead broker to be fenced")
-        cluster.restart(2)
-        cluster.wait_for_isr("t", 3)
+        die_and_return(cluster, 2)
         with pytest.raises(ToolError, match=r"metadata\.version"):
             cluster.tool(FEATURES, "upgrade --feature metadata.version=25")
         assert levels(cluster) == {"metadata.version": "3.9-IV0"}
 
 
-def test_the_metadata_version_is_raised_under_load_and_never_lowered(
+def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is_raised(
     cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
-    with up(cluster_folder, tmp_path / "bus.db", "--metadata-version", "4.0") as cluster:
-        usual = {"group.version": "1", "transaction.version": "2"}
-        assert levels(cluster) == usual | {"metadata.version": "4.0-IV3"}
+    with up(cluster_folder, tmp_path / "bus.db", "--kafka", "4.0.2", brokers=2) as cluster:
+        assert levels(cluster) == OF_4_0
+        die_and_return(cluster, 1)
+        replace(cluster, 1, KAFKA_VERSION)
+        with pytest.raises(ToolError, match=r"metadata\.version cannot have level 27: broker 2 supports"):
+            cluster.tool(FEATURES, "upgrade --feature metadata.version=27")
+        replace(cluster, 2, KAFKA_VERSION)
         cluster.tool(FEATURES, "upgrade --feature metadata.version=27")
-        wait_until(lambda: levels(cluster) == usual | {"metadata.version": "4.1-IV1"}, "the level to be raised")
+        raised = OF_4_0 | {"metadata.version": "4.1-IV1"}
+        wait_until(lambda: levels(cluster) == raised, "the level to be raised")
         with pytest.raises(ToolError, match=r"metadata\.version"):
             cluster.tool(FEATURES, "downgrade --unsafe --feature metadata.version=25")
-        (gateway,) = cluster.gateways.values()
-        voter, controller = gateway.voter.voter, f"{gateway.voter.host}:{gateway.voter.port}"
-        by_controller = run_tool(QUORUM, controller, ["describe", "--status"], is_controller=True)
-        for told in (cluster.tool(QUORUM, "describe --status"), by_controller):
-            assert re.search(rf"LeaderId:\s+{voter}\n", told), told
-            assert observers(told) == {1, 2, 3}
-        cluster.broker(1).kill()
-        wait_until(lambda: cluster.states()[1] == "fenced", "the dead broker to be fenced")
-        cluster.restart(1)
-        cluster.wait_for_isr("t", 3)
+        quorum_is_told(cluster)
+
+
+def test_brokers_of_the_newest_release_are_led_at_its_level(
+    cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
+) -> None:
+    next_engine.start(tmp_path / "bus.db", **POLICY)
+    with up(cluster_folder, tmp_path / "bus.db", "--kafka", "4.2.1", brokers=2) as cluster:
+        assert levels(cluster) == OF_4_0 | {"metadata.version": "4.2-IV1", "share.version": "1"}
+        die_and_return(cluster, 1)
+
+
+def die_and_return(cluster: UpCluster, broker: int) -> None:
+    """Kill a broker, and start it again once the others lead."""
+    cluster.broker(broker).kill()
+    wait_until(lambda: cluster.states()[broker] == "fenced", "the dead broker to be fenced")
+    cluster.restart(broker)
+    cluster.wait_for_isr("t", len(cluster.kafka.nodes))
+
+
+def replace(cluster: UpCluster, broker: int, version: str) -> None:
+    """Stop a broker, and start one of another version on its data."""
+    stopped = cluster.broker(broker)
+    assert stopped.stop()
+    spec = structs.replace(stopped.spec, version=version)
+    cluster.kafka.nodes[broker] = KafkaNode(spec, stopped.folder, len(cluster.kafka.nodes))
+    cluster.restart(broker)
+    cluster.wait_for_isr("t", len(cluster.kafka.nodes))
+
+
+def quorum_is_told(cluster: UpCluster) -> None:
+    """Check what ``kafka-metadata-quorum`` tells, through the brokers and by the gateway itself."""
+    (gateway,) = cluster.gateways.values()
+    voter, controller = gateway.voter.voter, f"{gateway.voter.host}:{gateway.voter.port}"
+    by_controller = run_tool(QUORUM, controller, ["describe", "--status"], is_controller=True)
+    for told in (cluster.tool(QUORUM, "describe --status"), by_controller):
+        assert re.search(rf"LeaderId:\s+{voter}\n", told), told
+        assert observers(told) == set(cluster.kafka.nodes)
+    heads, *rows = [line.split("\t") for line in cluster.tool(QUORUM, "describe --replication").splitlines()]
+    told = [dict(zip((head.strip() for head in heads), (one.strip() for one in row), strict=True)) for row in rows]
+    assert {int(row["NodeId"]): row["Status"] for row in told} == {
+        voter: "Leader",
+        **dict.fromkeys(cluster.kafka.nodes, "Observer"),
+    }
+    end = {row["Status"]: int(row["LogEndOffset"]) for row in told}["Leader"]
+    assert all(0 <= end - int(row["LogEndOffset"]) == int(row["Lag"]) for row in told), told

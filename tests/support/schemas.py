@@ -47,7 +47,8 @@ def shape_of(message: Shape, version: int) -> list[Shape]:
             "name": field["name"],
             "type": field["type"],
             "nullable": _within(field, "nullableVersions", version),
-            "tag": field["tag"] if _within(field, "taggedVersions", version) else None,
+            # Some releases write the number of a tag as a string.
+            "tag": int(field["tag"]) if _within(field, "taggedVersions", version) else None,
             "default": field.get("default"),
             "flexible": version in versions(field.get("flexibleVersions", message["flexibleVersions"])),
             "fields": None if inner is None else [shape(one) for one in inner if _within(one, "versions", version)],

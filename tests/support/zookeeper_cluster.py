@@ -18,10 +18,10 @@ from brokers.gateways.zk.requests.pending import Batch
 from brokers.gateways.zk.settings import Settings, settings_of
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
-from brokers.launch.kafka.node import KAFKA_3
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import CONFIGS, run_tool
 from cli.cluster.led_cluster import LedCluster
+from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import OVERRIDES
 from tests.support.up_cluster import UpCluster
@@ -42,7 +42,8 @@ class ZookeeperCluster(UpCluster):
 
     def tool(self, name: str, arguments: str) -> str:
         """Run one of the admin tools of Kafka 3.9. Raises ``ToolError`` when it fails."""
-        jars = KAFKA_3 if name == CONFIGS else "zookeeper-tools"
+        kafka = KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION]
+        jars = kafka.jars if name == CONFIGS else kafka.tools
         return run_tool(name, self.bootstrap, arguments.split(), jars)
 
     def stored(self, topic: str) -> dict[int, Stored]:
@@ -160,7 +161,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
     given = OVERRIDES | {name.replace("_", "."): value for name, value in overrides.items()}
     sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
     up = ("up", "--kafka", "3.9.1", "--zookeeper", "--bus", str(bus_path), "--heap", "384m", *options, *sets)
-    prepare(KAFKA_3)
+    prepare(ZOOKEEPER_KAFKA_VERSION)
     try:
         code, said = on_cluster(folder, *up)
         if "ended by itself" in said:

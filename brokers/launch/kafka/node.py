@@ -8,7 +8,7 @@ from brokers.launch.kafka.properties import NodeSpec, log_dirs, log_properties, 
 from brokers.launch.service import Service, ServiceError
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
-from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, jars
+from conf.jars import jars
 from conf.java import java_home
 from conf.private_dir import private_dir
 
@@ -20,22 +20,12 @@ _STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-# The sets of jars of a node of Kafka 4, and of a node of Kafka 3.9 in any mode.
-KAFKA_4, KAFKA_3 = "kafka-broker", "zookeeper-broker"
-VERSIONS = {KAFKA_4: KAFKA_VERSION, KAFKA_3: ZOOKEEPER_KAFKA_VERSION}
+def class_archive(version: str, home: Path) -> ClassArchive:
+    """Return the archive of the classes of a version of Kafka for the Java at ``home``, written or not.
 
-
-def jars_of(spec: NodeSpec) -> str:
-    """Name the set of a node's jars."""
-    return KAFKA_4 if spec.zookeeper is None and spec.version == KAFKA_VERSION else KAFKA_3
-
-
-def class_archive(set_name: str, home: Path) -> ClassArchive:
-    """Return the archive of a node's classes for the Java at ``home``, written or not. It is beside the jars.
-
-    With it a node starts with 40 % less CPU time. ``set_name`` is the set of the node's jars.
+    It is beside the jars. With it a node starts with 40 % less CPU time.
     """
-    return ClassArchive(cache_dir() / "classes", f"kafka-{VERSIONS[set_name]}", home)
+    return ClassArchive(cache_dir() / "classes", f"kafka-{version}", home)
 
 
 class KafkaError(ServiceError):
@@ -95,10 +85,9 @@ class KafkaNode(Service):
 
     def _java(self, heap: str, flags: Sequence[str] | None) -> Iterator[str]:
         home = java_home()
-        set_name = jars_of(self.spec)
-        class_path = ":".join(map(str, jars(set_name)))
+        class_path = ":".join(map(str, jars(self.spec.kafka.jars)))
         yield from (str(home / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true")
-        yield from (*JVM_FLAGS, *class_archive(set_name, home).options) if flags is None else flags
+        yield from (*JVM_FLAGS, *class_archive(self.spec.kafka.number, home).options) if flags is None else flags
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:

@@ -7,48 +7,50 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
-from brokers.launch.kafka.node import JVM_FLAGS, KAFKA_3, KAFKA_4, class_archive
+from brokers.launch.kafka.node import JVM_FLAGS, class_archive
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
 from conf.jars import Jar, fetch
 from conf.java import java_home
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, KafkaVersion
 
 LOCK = "kafka-classes.lock"
 # The node writes the archive when it stops, which takes long on a busy machine.
 STOP_TIMEOUT_S = 180.0
 
 
-def prepare(set_name: str = KAFKA_4, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
-    """Fetch a set of a node's jars, write the archive of its classes if there is none, and return the archive.
+def prepare(version: str = KAFKA_VERSION, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
+    """Fetch the jars of a node, write the archive of its classes if there is none, and return the archive.
 
     Writing runs a node, which takes 15 s. Calls ``fetched`` for each fetched jar. Raises ``JarsError``, ``JavaError``,
     ``ServiceError`` or ``RuntimeError``.
     """
-    fetch(set_name, fetched)
-    archive = class_archive(set_name, java_home())
+    kafka = KAFKA_VERSIONS[version]
+    fetch(kafka.jars, fetched)
+    archive = class_archive(version, java_home())
     with (cache_dir() / LOCK).open("wb") as lock:
         # If two processes prepare at once, one writes and the other one waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if archive.path is None:
-            _write(set_name, archive)
+            _write(kafka, archive)
     assert archive.path is not None, "it was just written"
     return archive.path
 
 
-def _write(set_name: str, archive: ClassArchive) -> None:
+def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
     with archive.written() as options, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isrflow-kafka-")))
         flags = (*JVM_FLAGS, *options)
-        if set_name == KAFKA_3:
+        if "zookeeper" in kafka.modes:
             zookeeper = ZookeeperProcess(free_ports(1)[0], folder / "zookeeper")
             zookeeper.start()
             stack.callback(zookeeper.kill)
             zookeeper.wait_until_started()
             specs = broker_specs(1, (), zookeeper=zookeeper.address, jvm_flags=flags)
         else:
-            specs = plain_specs(1, jvm_flags=flags)
+            specs = plain_specs(1, jvm_flags=flags, version=kafka.number)
         cluster = KafkaCluster.create(folder / "kafka", specs)
         stack.callback(cluster.kill)
         cluster.up()

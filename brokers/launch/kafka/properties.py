@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from brokers.voters import NodeId, Port, Voter, text_of
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
@@ -20,6 +21,7 @@ LOOPBACK = "127.0.0.1"
 ZOOKEEPER_SESSION_MS = 6_000
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
+_VERSION = rf"^({'|'.join(map(re.escape, KAFKA_VERSIONS))})\Z"
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +46,12 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     # The ZooKeeper of a broker of Kafka 3.9, which then has no voters; None for a node in KRaft mode.
     zookeeper: str | None = None
     # The version of Kafka of a node in KRaft mode.
-    version: Literal["3.9.1", "4.1.0"] = "4.1.0"
+    version: Annotated[str, Meta(pattern=_VERSION)] = KAFKA_VERSION
+
+    @property
+    def kafka(self) -> KafkaVersion:
+        """Return the version of Kafka that the node runs."""
+        return KAFKA_VERSIONS[self.version if self.zookeeper is None else ZOOKEEPER_KAFKA_VERSION]
 
 
 def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from conf.jars import jars
 from conf.java import java_home
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 
 TOOL_TIMEOUT_S = 90.0
 TOPICS = "TopicCommand"
@@ -13,7 +14,7 @@ LEADER_ELECTION = "LeaderElectionCommand"
 FEATURES = "FeatureCommand"
 # This one is not among the other tools, and comes with the brokers' jars.
 CONFIGS = "kafka.admin.ConfigCommand"
-_BROKERS, _TOOLS = "kafka-broker", "kafka-tools"
+_BROKERS, _TOOLS = KAFKA_VERSIONS[KAFKA_VERSION].jars, KAFKA_VERSIONS[KAFKA_VERSION].tools
 
 
 class ToolError(Exception):

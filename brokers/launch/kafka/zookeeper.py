@@ -3,11 +3,12 @@
 import socket
 from pathlib import Path
 
-from brokers.launch.kafka.node import JVM_FLAGS, KAFKA_3, class_archive
+from brokers.launch.kafka.node import JVM_FLAGS, class_archive
 from brokers.launch.kafka.properties import LOOPBACK, log_properties
 from brokers.launch.service import Service
 from conf.jars import jars
 from conf.java import java_home
+from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.private_dir import private_dir
 
 _CONNECT_TIMEOUT_S = 2.0
@@ -44,9 +45,9 @@ class ZookeeperProcess(Service):
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         self._log_properties.write_text(log_properties(self.log_file))
-        class_path = ":".join(map(str, jars(KAFKA_3)))
+        class_path = ":".join(map(str, jars(KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION].jars)))
         home = java_home()
-        flags = (*JVM_FLAGS, *class_archive(KAFKA_3, home).options)
+        flags = (*JVM_FLAGS, *class_archive(ZOOKEEPER_KAFKA_VERSION, home).options)
         java = [str(home / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *flags]
         program = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties))
         return [*java, f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path, *program]

@@ -8,7 +8,8 @@ from brokers.gateways.kraft import settings
 from brokers.gateways.kraft.log import comparison, directory
 from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.serving import APIS
-from conf.jars import KAFKA_VERSION
+from conf.kafka_versions import KAFKA_VERSIONS
+from state.features import METADATA_VERSIONS
 from state.policy import Policy
 
 DOCS = Path(__file__).parents[3] / "docs" / "kafka.md"
@@ -41,7 +42,12 @@ def test_the_docs_tell_the_defaults() -> None:
     assert {name: str(getattr(Policy(), name.replace(".", "_"))) for name in listed} == listed
     assert "a gateway tries for two minutes" in DOCS.read_text()
     assert settings.Settings().bus_unreachable_max_ms == 120_000
-    assert f"Kafka {KAFKA_VERSION} was tried" in DOCS.read_text()
+
+
+def test_the_docs_list_every_version_of_kafka_with_its_level() -> None:
+    listed = re.findall(r"^\| ([\d.]+) \| (\d+) \|", DOCS.read_text(), re.MULTILINE)
+    levels = {number: METADATA_VERSIONS[version.release] for number, version in KAFKA_VERSIONS.items()}
+    assert {number: int(level) for number, level in listed} == levels
 
 
 def test_the_docs_quote_the_codes_messages() -> None:

@@ -9,8 +9,10 @@ from importlib.resources import files
 import pytest
 
 from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.serving import APIS
 from brokers.wire.layout import Versions, versions
-from conf.jars import KAFKA_VERSION, fetch
+from conf.jars import fetch
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 
 
@@ -39,6 +41,22 @@ def test_a_layout_is_what_kafka_released(name: str) -> None:
     assert ignorable(mine["fields"]) == ignorable(theirs["fields"])
 
 
+@pytest.mark.parametrize("number", [number for number in KAFKA_VERSIONS if number != KAFKA_VERSION])
+def test_every_led_version_reads_and_writes_a_message_alike(number: str) -> None:
+    """So the gateway need not know which version a broker has."""
+    others = schemas_in(fetch(KAFKA_VERSIONS[number].jars), number)
+    for name, layout in layouts().items():
+        if layout.kind in ("request", "response") and layout.api_key not in APIS:
+            continue
+        mine, theirs = ours(name), others[name]
+        claimed, valid = versions(mine["validVersions"]), versions(theirs["validVersions"])
+        assert valid.high >= claimed.low, name
+        for version in range(max(claimed.low, valid.low), min(claimed.high, valid.high) + 1):
+            assert shape_of(mine, version) == shape_of(theirs, version), (name, version)
+        if mine["type"] == "metadata":
+            assert valid.high == claimed.high, "a log is written in versions that each of them reads"
+
+
 def test_layouts_hold_no_texts() -> None:
     texts = [name for name in layouts() if re.search(r'"about"|//', json.dumps(ours(name)))]
     assert texts == []
@@ -54,6 +72,7 @@ def test_the_comparison_notices_a_difference() -> None:
 READ_AT_ONCE = """
 import sys, threading
 from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.serving import APIS
 
 sys.setswitchinterval(1e-6)
 together = threading.Barrier(8)

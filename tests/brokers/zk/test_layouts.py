@@ -8,7 +8,8 @@ import pytest
 
 from brokers.gateways.zk.messages import CATALOGUE, IBP_2_6, IBP_3_9, SERVED
 from brokers.wire.layout import versions
-from conf.jars import ZOOKEEPER_KAFKA_VERSION, fetch
+from conf.jars import fetch
+from conf.kafka_versions import ZOOKEEPER_KAFKA_VERSION
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 
 OWN = sorted(file.name.removesuffix(".json") for file in (files("brokers.gateways.zk") / "layouts").iterdir())

@@ -9,6 +9,7 @@ from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import NodeSpec, server_properties
 from brokers.voters import Voter
+from conf.kafka_versions import KAFKA_VERSION
 
 
 def read(text: str) -> dict[str, str]:
@@ -70,10 +71,18 @@ def test_an_invalid_cluster_is_refused(tmp_path: Path) -> None:
     for specs in ([], [spec, spec]):
         with pytest.raises(ValueError, match="each with an id of its own"):
             KafkaCluster.create(tmp_path, specs)
-    for wrong in ({"heap": "lots"}, {"log_dirs": 0}, {"node_id": -1}, {"port": 0}):
+    for wrong in ({"heap": "lots"}, {"log_dirs": 0}, {"node_id": -1}, {"port": 0}, {"version": "5.0.0"}):
         with pytest.raises(ValueError, match=f"an invalid node: .*{next(iter(wrong))}"):
             KafkaCluster.create(tmp_path, [msgspec.structs.replace(spec, **wrong)])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_runs_the_chosen_version_and_in_zookeeper_mode_the_one_that_knows_it() -> None:
+    (spec,) = plain_specs(1, version="4.0.2")
+    assert (spec.kafka.number, spec.kafka.jars) == ("4.0.2", "kafka-broker-4.0")
+    assert plain_specs(1)[0].kafka.number == KAFKA_VERSION
+    (spec,) = broker_specs(1, (), zookeeper="127.0.0.1:2181")
+    assert "zookeeper" in spec.kafka.modes
 
 
 def test_a_cluster_id_is_a_uuid_in_kafkas_form() -> None:
