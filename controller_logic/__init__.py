@@ -19,7 +19,7 @@ Rules, one for each kind of event:
              ``producer_ids``, ``log_directories``, ``written_isr``
   admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``,
              ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``, ``scram_checks``,
-             ``feature_checks``, ``token_checks``)
+             ``feature_checks``, ``token_checks``, ``voter_checks``)
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:

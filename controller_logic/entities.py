@@ -8,17 +8,19 @@ from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
 from controller_logic.feature_checks import check_brokers, check_metadata_version
-from state.entity import FEATURES, TOKEN, Entity, entity_id_of
+from state.entity import FEATURES, TOKEN, VOTERS, Entity, entity_id_of
 from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
-from state.features import METADATA_VERSION
-from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT
-from state.rules import ENTITY_RULES, LEVEL_RULES, TOKEN_RULES
+from state.features import KRAFT_VERSION, METADATA_VERSION
+from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT, VOTERS_FORMAT
+from state.rules import ENTITY_RULES, LEVEL_RULES, TOKEN_RULES, VOTERS_RULES
 
 # They are stored as a whole with each batch.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
+# The rules and the metadata format that a type needs, where it needs later ones than the first types did.
+_LATER = {TOKEN: (TOKEN_RULES, TOKEN_FORMAT), VOTERS: (VOTERS_RULES, VOTERS_FORMAT)}
 
 
 def alter_entity(batch: Batch, event: AlterEntity) -> None:
@@ -33,6 +35,8 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
         if event.entity_type == FEATURES:
             _check_levels(batch, before, after)
+        if event.entity_type == VOTERS and not before:
+            check_brokers(batch.state.brokers.values(), {}, {KRAFT_VERSION: "1"})
         if after != before:
             _check_size({**held, entity_id: entity})
     except ComplaintError as complaint:
@@ -58,8 +62,8 @@ def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
     if is_level and batch.state.rules_version >= LEVEL_RULES:
         # Before the log begins, the level with which it begins is chosen.
         return _has_log(batch) and fencing.cannot_be_kept(batch, event, LEVEL_RULES, LEVEL_FORMAT)
-    if event.entity_type == TOKEN:
-        return fencing.cannot_be_kept(batch, event, TOKEN_RULES, TOKEN_FORMAT, event.entity_type)
+    if event.entity_type in _LATER:
+        return fencing.cannot_be_kept(batch, event, *_LATER[event.entity_type], event.entity_type)
     return fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT)
 
 

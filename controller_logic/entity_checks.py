@@ -13,7 +13,8 @@ from controller_logic.feature_checks import check_feature_names, checked_level
 from controller_logic.quota_checks import check_quota_names, checked_quota
 from controller_logic.scram_checks import check_scram, check_scram_names, checked_scram_value
 from controller_logic.token_checks import check_token, check_token_names, checked_token_value
-from state.entity import FEATURES, EntityType
+from controller_logic.voter_checks import check_voter_names, check_voters, checked_voter
+from state.entity import FEATURES, VOTERS, EntityType
 from state.entity_complaint import ComplaintError
 from state.features import SUPPORTED_ONCE
 from state.group_settings import complaint_about_group
@@ -142,4 +143,5 @@ _TYPES: dict[EntityType, _Type] = {
     FEATURES: _Type(check_feature_names, checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
+    VOTERS: _Type(check_voter_names, checked_voter, check_voters),
 }

@@ -13,8 +13,9 @@ from controller_logic.batch import Batch
 from controller_logic.feature_checks import unsupported_level
 from controller_logic.fencing import Refusal
 from state.broker import Broker
-from state.entity import FEATURES_ID
+from state.entity import FEATURES_ID, VOTERS_ID
 from state.events import BrokerRegister
+from state.features import KRAFT_VERSION
 from state.ids import NO_TIME
 from state.metadata_format import DIRECTORY_FORMAT
 from state.rules import DIRECTORY_RULES, LEVEL_RULES, OWN_ID_RULES
@@ -48,10 +49,13 @@ def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 def _unsupported_level(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a broker that does not support a level in force. The gateway's check may be older than a raised level."""
-    features = batch.state.entities.get(FEATURES_ID)
-    if features is None or batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
+    entities = batch.state.entities
+    levels = dict(entities[FEATURES_ID].values) if FEATURES_ID in entities else {}
+    if VOTERS_ID in entities:
+        levels[KRAFT_VERSION] = "1"
+    if batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
         return None
-    found = unsupported_level(event.broker, event.features, features.values)
+    found = unsupported_level(event.broker, event.features, levels)
     if found is None:
         return None
     feature, level, reason = found

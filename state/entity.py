@@ -17,10 +17,14 @@ from state.limits import Name, Text
 # scram_credential: named by user and mechanism (KIP-554); the values are secret.
 # features: the one entity of its type; its values are the levels that were changed (KIP-584).
 # delegation_token: named by token-id (KIP-48); what proves a token is not among its values.
-EntityType = Literal["client_quota", "group", "client_metrics", "scram_credential", "features", "delegation_token"]
+# voters: the one entity of its type, there from kraft.version 1 on; its values are where each voter is (KIP-853).
+EntityType = Literal[
+    "client_quota", "group", "client_metrics", "scram_credential", "features", "delegation_token", "voters"
+]
 SECRET: EntityType = "scram_credential"
 TOKEN: EntityType = "delegation_token"
 FEATURES: EntityType = "features"
+VOTERS: EntityType = "voters"
 # The part of its name, and the value that changes: the time from which on a token is no longer good.
 TOKEN_ID, TOKEN_EXPIRY = "token-id", "expiry_timestamp_ms"
 # Shown to people in place of a secret value.
@@ -42,8 +46,9 @@ def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:
     return msgspec.json.encode((entity_type, sorted(names.items()))).decode()
 
 
-# There is one entity of this type.
+# There is one entity of each of these types.
 FEATURES_ID = entity_id_of(FEATURES, {})
+VOTERS_ID = entity_id_of(VOTERS, {})
 
 
 def named(names: Mapping[str, str | None]) -> str:

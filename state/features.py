@@ -7,6 +7,7 @@ have the same versions from the metadata version of Kafka 3.9 to that of 4.2.
 from typing import NamedTuple
 
 METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
 
 
 class Levels(NamedTuple):
@@ -26,6 +27,8 @@ SUPPORTED = {
 }
 # The metadata version of Kafka 4.1. A log has it unless another one was chosen.
 USUAL_METADATA_VERSION = 27
+# The level of this feature is no record of its own. It is 1 as soon as the metadata log has the voters.
+KRAFT_LEVELS = Levels(0, 1)
 # What older rules know.
 SUPPORTED_ONCE = SUPPORTED | {METADATA_VERSION: Levels(USUAL_METADATA_VERSION, USUAL_METADATA_VERSION)}
 # The newest metadata version of each release of Kafka.

@@ -12,10 +12,11 @@ newest one that all live gateways can write.
 6: replicas are in log directories, of which a broker may have several.
 7: delegation tokens become records.
 8: a log begins with the levels of the metadata version that was chosen for it.
+9: the voters of the quorum become control records.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 8
+NEWEST_FORMAT = 9
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
@@ -30,3 +31,5 @@ DIRECTORY_FORMAT = 6
 TOKEN_FORMAT = 7
 # From this format on, the metadata version can be chosen and raised.
 LEVEL_FORMAT = 8
+# From this format on, the log has the voters of the quorum.
+VOTERS_FORMAT = 9

@@ -29,10 +29,11 @@ differently on events that are already on some bus, because a replay must repeat
 9: delegation tokens are kept, and those that have expired are removed.
 10: the metadata version may be chosen before the metadata log begins, and be raised. A broker that does not support a
    level in force cannot register.
+11: the voters of the metadata quorum may be kept, so that brokers find them in the metadata log.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 10
+NEWEST_RULES = 11
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -78,3 +79,5 @@ TAKEN_BACK_RULES = 8
 TOKEN_RULES = 9
 # the metadata version is chosen and raised
 LEVEL_RULES = 10
+# the voters of the metadata quorum are kept
+VOTERS_RULES = 11

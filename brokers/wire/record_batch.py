@@ -19,7 +19,7 @@ from brokers.wire.batch_header import CRC_FROM, HEADER, LENGTH_UP_TO, MAGIC, Bat
 from brokers.wire.messages import WireError
 
 # Kafka's ``ControlRecordType``.
-LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 2, 3, 4
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = 2, 3, 4, 5, 6
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 _CRC = struct.Struct(">I")
 _CRC_AT = CRC_FROM - _CRC.size

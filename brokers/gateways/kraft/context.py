@@ -21,8 +21,11 @@ from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
+from brokers.voters import Voter
 from state.decisions import Answer
+from state.entity import VOTERS_ID
 from state.event import AdminEvent
+from state.voter_endpoints import endpoints_of
 
 # Work on this many items or more runs in another thread. A message counts as one item per ``BYTES_PER_ITEM`` bytes.
 OFFLOAD_ITEMS_MIN = 500
@@ -71,9 +74,22 @@ class Context(msgspec.Struct, frozen=True):
         return self.storage.image
 
     @property
+    def logged_voters(self) -> Mapping[str, str]:
+        """The voters in the metadata log: their endpoints by their ids. There are none at kraft.version 0."""
+        held = self.image.entities.get(VOTERS_ID)
+        return {} if held is None else held.values
+
+    @property
+    def voters(self) -> Sequence[Voter]:
+        """The voters where the metadata log has them, or else where this gateway was told that they are."""
+        listener = self.settings.controller_listener_names.split(",")[0]
+        logged = self.logged_voters
+        return [_placed(int(voter), logged[voter], listener) for voter in logged] or self.identity.voters
+
+    @property
     def endpoints(self) -> list[dict[str, object]]:
         """List the voters in the form in which responses list nodes."""
-        return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.identity.voters]
+        return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.voters]
 
     def topics(self) -> Collection[TopicState]:
         """Return all topics."""
@@ -89,6 +105,13 @@ class Context(msgspec.Struct, frozen=True):
 
     def settings_of_all_brokers(self) -> Mapping[str, str]:
         return config_of(self.image, BROKER_RESOURCE, ALL_BROKERS)
+
+
+def _placed(voter: int, endpoints: str, listener: str) -> Voter:
+    """Return a voter at its endpoint for ``listener``, or at its first one."""
+    known = endpoints_of(endpoints)
+    place = next((one for one in known if one.listener == listener), known[0])
+    return Voter(voter, place.host, place.port)
 
 
 def text(answer: Answer) -> str | None:

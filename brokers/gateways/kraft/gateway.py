@@ -37,6 +37,7 @@ from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
+from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.decision_applier import DecisionApplier
 from brokers.gateways.kraft.decision_applier import SupersededError as SupersededError
@@ -189,12 +190,14 @@ class Gateway:
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             await feed.caught_up.wait()
+            await announce_here(context)
             await server.start(here.host, port)
             self._say_started()
             self._is_serving = True
             protocol, end = self._settings.security_protocol, storage.end_offset
             told = {"host": here.host, "port": port, "protocol": protocol, "end_offset": end}
             logger.info("serving", **told, changes_by=self._access.changes_by)
+            group.create_task(keep_announced(context))
             try:
                 await self._live(group)
             finally:

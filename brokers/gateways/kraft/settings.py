@@ -10,10 +10,13 @@ from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import Bytes, Count, Millis, converted
 from conf.super_users import AuthorizerClass, SuperUsers
+from state.features import KRAFT_LEVELS
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 DAY_MS = 86_400_000
+# Names of listeners, with commas.
+ListenerNames = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,255}(,[A-Za-z0-9_.-]{1,255}){0,7}\Z")]
 TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
 
 
@@ -37,6 +40,10 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     queued_max_request_bytes: Bytes = 268_435_456
     max_connections_unauthenticated: Count = 200
     authentication_timeout_ms: Millis = 10_000
+    # As brokers name them; the first one is that of this gateway's answers.
+    controller_listener_names: ListenerNames = "CONTROLLER"
+    # From 1 on, a gateway that leads writes the voters into the metadata log.
+    kraft_version: Annotated[int, Meta(ge=KRAFT_LEVELS.low, le=KRAFT_LEVELS.high)] = KRAFT_LEVELS.low
     super_users: SuperUsers = ""
     authorizer_class_name: AuthorizerClass = ""
     allow_everyone_if_no_acl_found: bool = False

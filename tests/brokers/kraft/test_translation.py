@@ -242,7 +242,7 @@ def test_a_later_format_is_refused() -> None:
 
 def test_a_later_leader_is_announced_alone() -> None:
     entry = translate(after(STANDING), [quorum(epoch=2, voter=101)]).entry
-    assert entry == Entry(9, 1_009, 2, entry.leader_change if entry else None, ())
+    assert entry == Entry(9, 1_009, 2, entry.leader_change if entry else None, (), ())
     assert entry is not None
     (batch,) = decode_batches(encode_entry(entry, 7).data)
     assert (batch.control, batch.leader_epoch, batch.records[0][0]) == (True, 2, b"\0\0\0\2")

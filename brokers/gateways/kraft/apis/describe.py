@@ -7,6 +7,7 @@ from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.acl_numbers import OPERATIONS
+from brokers.gateways.kraft.metadata.voters import directory_id_of
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
@@ -24,10 +25,12 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
     if not _is_of_metadata(request.values["Topics"]):
         return {"Topics": [_unknown(topic) for topic in request.values["Topics"]]}
     quorum_view, end, now = context.quorum_view, context.storage.end_offset, now_ms()
+    held = context.logged_voters if request.version >= _NODES_VERSION else {}
     voters = [
         {"ReplicaId": voter.voter, "LogEndOffset": end}
+        | ({"ReplicaDirectoryId": directory_id_of(voter.voter)} if str(voter.voter) in held else {})
         | ({"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now} if voter.voter == quorum_view.leader else {})
-        for voter in context.identity.voters
+        for voter in context.voters
     ]
     observers = [
         {
@@ -47,9 +50,13 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
         "CurrentVoters": voters,
         "Observers": observers,
     }
+    listeners = context.settings.controller_listener_names.split(",")
     nodes = [
-        {"NodeId": voter.voter, "Listeners": [{"Name": "CONTROLLER", "Host": voter.host, "Port": voter.port}]}
-        for voter in context.identity.voters
+        {
+            "NodeId": voter.voter,
+            "Listeners": [{"Name": name, "Host": voter.host, "Port": voter.port} for name in listeners],
+        }
+        for voter in context.voters
     ]
     topics = [{"TopicName": METADATA_TOPIC, "Partitions": [partition]}]
     return {"Topics": topics, "Nodes": nodes if request.version >= _NODES_VERSION else []}
@@ -83,5 +90,5 @@ async def describe_cluster(context: Context, request: Request, peer: Peer) -> Va
         "EndpointType": _CONTROLLERS,
         "ClusterId": context.identity.cluster_id,
         "ControllerId": context.quorum_view.leader,
-        "Brokers": [{"BrokerId": v.voter, "Host": v.host, "Port": v.port} for v in context.identity.voters],
+        "Brokers": [{"BrokerId": v.voter, "Host": v.host, "Port": v.port} for v in context.voters],
     }

@@ -1,7 +1,8 @@
-"""Admins' requests about the levels of features (UpdateFeatures; KIP-584)."""
+"""The levels of features, and admins' requests to change them (UpdateFeatures; KIP-584, KIP-853)."""
 
 from collections import Counter
 
+from brokers.gateways.kraft import announced_voters
 from brokers.gateways.kraft.context import Context, text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.refusals import refusal_of
@@ -11,11 +12,16 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.entity import FEATURES
 from state.events import AlterEntity
-from state.features import METADATA_VERSION, SUPPORTED, not_supported
+from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SUPPORTED, not_supported
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 # Answers have results of each feature up to this version.
 _RESULTS_VERSION_MAX = 1
+
+
+def levels_of(context: Context) -> dict[str, int]:
+    """Return the finalized levels. A log that names its voters has kraft.version 1."""
+    return {**context.image.features, KRAFT_VERSION: KRAFT_LEVELS.high if context.logged_voters else KRAFT_LEVELS.low}
 
 
 async def update_features(context: Context, request: Request, peer: Peer) -> Values:
@@ -30,18 +36,22 @@ async def update_features(context: Context, request: Request, peer: Peer) -> Val
     except RefusedError as refusal:
         return refusal_of(request, refusal.code, str(refusal))
     levels = {one["Feature"]: one["MaxVersionLevel"] for one in updates}
-    event = AlterEntity(
-        time_ms=now_ms(),
-        entity_type=FEATURES,
-        names={},
-        values={**levels},
-        validate_only=bool(request.values.get("ValidateOnly")),
-    )
+    if KRAFT_VERSION in levels and len(levels) > 1:
+        # Voters and levels are two entities, which one event cannot change together.
+        return refusal_of(request, ErrorCode.INVALID_UPDATE_VERSION, f"change {KRAFT_VERSION} in a request of its own")
+    event = _event(context, levels, validate_only=bool(request.values.get("ValidateOnly")))
     [answer] = await context.ask_as_admin(request, [event])
     if answer.error != "NONE":
         return refusal_of(request, code_of(answer.error), text(answer))
     has_results = request.version <= _RESULTS_VERSION_MAX
     return {"ErrorCode": ErrorCode.NONE, "Results": [{"Feature": one} for one in levels] if has_results else []}
+
+
+def _event(context: Context, levels: dict[str, int], *, validate_only: bool) -> AlterEntity:
+    if levels.get(KRAFT_VERSION):
+        return announced_voters.request(context, validate_only=validate_only)
+    kept = {name: level for name, level in levels.items() if name != KRAFT_VERSION}
+    return AlterEntity(time_ms=now_ms(), entity_type=FEATURES, names={}, values={**kept}, validate_only=validate_only)
 
 
 def _upgrade_type(request: Request, update: Values) -> int:
@@ -53,18 +63,21 @@ def _upgrade_type(request: Request, update: Values) -> int:
 def _check(context: Context, update: Values, upgrade_type: int) -> None:
     """Check what the request says of one feature against its present level. The rules ask the brokers' support."""
     feature, level = update["Feature"], update["MaxVersionLevel"]
-    present = context.image.features.get(feature, 0)
+    present = levels_of(context).get(feature, 0)
     if upgrade_type not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):
         why: str | None = "there is no such type of upgrade"
     elif level < 0:
         why = "a level is a number from 0 on"
     elif feature == METADATA_VERSION and level < present and upgrade_type != _UPGRADE:
         why = "metadata could be lost at a lower level"
+    elif feature == KRAFT_VERSION and level < present and upgrade_type != _UPGRADE:
+        why = "brokers rely on the voters in the metadata log"
     elif level < present and upgrade_type == _UPGRADE:
         why = f"it is at {present} now, and the request does not allow a downgrade"
     elif level > present and upgrade_type != _UPGRADE:
         why = f"it is at {present} now, and the request is a downgrade"
     else:
-        why = not_supported(f"gateway {context.identity.gateway}", SUPPORTED.get(feature), level)
+        supported = KRAFT_LEVELS if feature == KRAFT_VERSION else SUPPORTED.get(feature)
+        why = not_supported(f"gateway {context.identity.gateway}", supported, level)
     if why is not None:
         raise RefusedError(ErrorCode.INVALID_UPDATE_VERSION, f"{feature} cannot have level {level}: {why}")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from brokers.files import flush_directory, write_all
-from brokers.gateways.kraft.log.entries import control_record, portions
+from brokers.gateways.kraft.log.entries import control_record, portions, records_of_batch, voter_record
 from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.gateways.kraft.metadata.draft import ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
-from brokers.gateways.kraft.record_frame import Record, decode_record
+from brokers.gateways.kraft.metadata.snapshot import control_records_of, image_of, records_of
+from brokers.gateways.kraft.record_frame import Record
 from brokers.wire.batch_header import batches_in, intact
 from brokers.wire.messages import WireError
 from brokers.wire.record_batch import (
@@ -88,7 +88,7 @@ def _batches(epoch: int, image: MetadataImage, time_ms: int) -> Iterator[bytes]:
         return data
 
     header = control_record(SNAPSHOT_HEADER, "SnapshotHeaderRecord", LastContainedLogTimestamp=time_ms)
-    yield batch([header], control=True)
+    yield batch([header, *map(voter_record, control_records_of(image))], control=True)
     records = records_of(image)
     while chunk := list(islice(records, _CHUNK_RECORDS)):
         for values in portions(chunk):
@@ -132,9 +132,7 @@ def _damaged(path: Path, why: str) -> DamagedError:
 def _records(data: bytes) -> Iterator[Record]:
     is_whole = False
     for batch in decode_batches(data):
-        if not batch.control:
-            for _, value in batch.records:
-                yield decode_record(value)
+        yield from records_of_batch(batch)
         is_whole = batch.control and batch.records[0][0] == control_key(SNAPSHOT_FOOTER)
     if not is_whole:
         raise ReplayError("it has no footer")

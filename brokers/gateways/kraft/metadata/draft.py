@@ -16,8 +16,9 @@ from brokers.gateways.kraft.metadata.image import (
     Values,
 )
 from brokers.gateways.kraft.metadata.partition_table import OpenPartitions, Partitions
+from brokers.gateways.kraft.metadata.voters import entity_of
 from brokers.gateways.kraft.record_frame import Record
-from state.entity import Entity, EntityType, entity_id_of
+from state.entity import VOTERS_ID, Entity, EntityType, entity_id_of
 
 LEADER_UNCHANGED = -2
 RECOVERY_UNCHANGED = -1
@@ -100,10 +101,10 @@ class MetadataDraft:
                 self._set_config(values)
             case "ProducerIdsRecord":
                 self.next_producer_id = values["NextProducerId"]
-            case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord":
+            case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord" | "KRaftVersionRecord":
                 pass
             case _:
-                self._change_access(record)
+                self._change_entities(record)
 
     def _broker(self, values: Values) -> Registration:
         held: Registration | None = self.brokers.get(values["BrokerId"])
@@ -154,8 +155,10 @@ class MetadataDraft:
         elif key in self.configs:
             self.configs = self.configs.delete(key)
 
-    def _change_access(self, record: Record) -> None:
+    def _change_entities(self, record: Record) -> None:
         match record.name:
+            case "VotersRecord":
+                self.entities = self.entities.set(VOTERS_ID, entity_of(record.values))
             case "AccessControlEntryRecord":
                 self._add_acl(record.values)
             case "RemoveAccessControlEntryRecord":

@@ -9,7 +9,9 @@ from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
 from brokers.gateways.kraft.metadata.registrations import registered
 from brokers.gateways.kraft.metadata.topics import config_record, topic_record
+from brokers.gateways.kraft.metadata.voters import voter_records
 from brokers.gateways.kraft.record_frame import Record, encode_record
+from state.entity import VOTERS_ID
 from state.features import METADATA_VERSION
 
 PRODUCER_IDS_VERSION = 0
@@ -39,9 +41,15 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
         yield encode_record(*producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id))
     for acl_id in sorted(image.acls):
         yield encode_record(*acl_record(acl_id, image.acls[acl_id]))
-    for entity_id in sorted(image.entities):
+    for entity_id in sorted({*image.entities} - {VOTERS_ID}):
         for record in changes_of(image.entities[entity_id], {}):
             yield encode_record(*record)
+
+
+def control_records_of(image: MetadataImage) -> list[Record]:
+    """Return the control records of an image: the quorum's voters, if the log has them."""
+    voters = image.entities.get(VOTERS_ID)
+    return [] if voters is None else list(voter_records({}, voters.values))
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:

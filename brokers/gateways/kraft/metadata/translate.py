@@ -11,7 +11,8 @@ nothing but the decisions and the image that its own earlier records give; it re
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
 follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
-topics, settings, partitions, producer ids, ACLs, metadata entities, and last the empty records.
+topics, settings, partitions, producer ids, ACLs, metadata entities, and last the empty records. The quorum's voters
+come before all of them, because they are control records, which are never in a batch with others.
 
 Before the quorum has its first leader there is no epoch to write in. Decisions until then only change the image. The
 records of that image become the first ones of the log, after the features.
@@ -40,8 +41,9 @@ from brokers.gateways.kraft.metadata.partitions import (
     changed_directories,
 )
 from brokers.gateways.kraft.metadata.registrations import broker_records
-from brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
+from brokers.gateways.kraft.metadata.snapshot import control_records_of, producer_ids, records_of
 from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
+from brokers.gateways.kraft.metadata.voters import voter_records
 from brokers.gateways.kraft.record_frame import Record, encode_record
 from state.decisions import (
     AclsDecision,
@@ -55,6 +57,7 @@ from state.decisions import (
     QuorumDecision,
     TopicDecision,
 )
+from state.entity import VOTERS, VOTERS_ID
 from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, first_levels
 from state.ids import NO_LEADER
 from state.metadata_format import LEVEL_FORMAT, NEWEST_FORMAT
@@ -72,16 +75,17 @@ class LeaderChange(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What one event adds to the log: a new leader, records, or both in this order.
+    """What one event adds to the log: a new leader, the quorum's voters, records, or all of them in this order.
 
     Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once. Each
-    record is given as the bytes of its frame.
+    of ``records`` is given as the bytes of its frame.
     """
 
     seq: int
     time_ms: int
     quorum_epoch: int
     leader_change: LeaderChange | None
+    voters: tuple[Record, ...]
     records: tuple[bytes, ...]
 
 
@@ -104,6 +108,7 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     first = decisions[0]
     assert decisions[-1].seq == first.seq, "decisions of one seq"
     draft, by_kind = MetadataDraft(image), _ByKind(decisions)
+    voters = _replayed_voters(draft, by_kind)
     records = _replayed(draft, by_kind)
     leader_change = _leader_change(draft, by_kind)
     if draft.quorum_epoch == NO_QUORUM:
@@ -111,9 +116,10 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     if image.quorum_epoch == NO_QUORUM:
         draft.features = Map(_first_levels(draft, by_kind)).update(draft.features)
         records = list(records_of(draft.image()))
-    if leader_change is None and not records:
+        voters = control_records_of(draft.image())
+    if leader_change is None and not records and not voters:
         return Translated(image, None)
-    entry = Entry(first.seq, first.time_ms, draft.quorum_epoch, leader_change, tuple(records))
+    entry = Entry(first.seq, first.time_ms, draft.quorum_epoch, leader_change, tuple(voters), tuple(records))
     return Translated(draft.image(), entry)
 
 
@@ -127,6 +133,18 @@ class _ByKind:
 
     def of(self, kind: type[_D]) -> list[_D]:
         return self._held.get(kind, [])
+
+
+def _replayed_voters(draft: MetadataDraft, decisions: _ByKind) -> list[Record]:
+    """Write the control records of the quorum's voters, and apply them."""
+    written: list[Record] = []
+    for entity in decisions.of(EntityDecision):
+        if entity.entity_type == VOTERS:
+            held = draft.entities.get(VOTERS_ID)
+            for record in list(voter_records(held.values if held else {}, entity.values)):
+                draft.replay(record)
+                written.append(record)
+    return written
 
 
 def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
@@ -159,7 +177,8 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
     for acls in decisions.of(AclsDecision):
         say(acl_records(draft, acls))
     for entity in decisions.of(EntityDecision):
-        say(entity_records(draft, entity))
+        if entity.entity_type != VOTERS:
+            say(entity_records(draft, entity))
     say(NO_OP for _ in decisions.of(NoOp))
     return written
 

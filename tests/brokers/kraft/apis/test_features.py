@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from state.features import SUPPORTED, first_levels
+from state.features import KRAFT_LEVELS, KRAFT_VERSION, SUPPORTED, first_levels
 from tests.support.controller_client import ControllerClient
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
@@ -25,7 +25,8 @@ def finalized(client: ControllerClient) -> dict[str, int]:
 
 def test_what_is_supported_is_told(client: ControllerClient) -> None:
     told = client.ask("ApiVersions")["SupportedFeatures"]
-    assert {one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in told} == SUPPORTED
+    levels = {one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in told}
+    assert levels == SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
 
 
 def test_levels_are_lowered_and_raised(client: ControllerClient) -> None:
