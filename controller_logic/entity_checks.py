@@ -16,9 +16,8 @@ from controller_logic.token_checks import check_token, check_token_names, checke
 from controller_logic.voter_checks import check_voter_names, check_voters, checked_voter
 from state.entity import FEATURES, VOTERS, EntityType
 from state.entity_complaint import ComplaintError
-from state.features import SUPPORTED_ONCE
+from state.features import supported_by
 from state.group_settings import complaint_about_group
-from state.rules import LEVEL_RULES
 
 Names = Mapping[str, str | None]
 _INTERVAL_MS_MIN, _INTERVAL_MS_MAX = 100, 3_600_000
@@ -60,8 +59,7 @@ def checked(
 
     A value may be removed whatever it is called.
     """
-    has_one_level = entity_type == FEATURES and rules_version < LEVEL_RULES
-    of = _FEATURES_ONCE if has_one_level else _TYPES[entity_type]
+    of = _features(rules_version) if entity_type == FEATURES else _TYPES[entity_type]
     of.names(names)
     after = dict(before)
     for key, value in changes.items():
@@ -134,13 +132,15 @@ def _compiles(expression: str) -> bool:
     return True
 
 
-# Older rules know one metadata version.
-_FEATURES_ONCE = _Type(check_feature_names, partial(checked_level, supported=SUPPORTED_ONCE), _anything)
+def _features(rules_version: int) -> _Type:
+    """Return the checks of features' levels, of which older rules know fewer."""
+    return _Type(check_feature_names, partial(checked_level, supported=supported_by(rules_version)), _anything)
+
+
 _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
     "group": _Type(_check_group_name, _as_given, _check_group_settings),
     "client_metrics": _Type(_check_subscription_name, _subscribed, _anything),
-    FEATURES: _Type(check_feature_names, checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
     VOTERS: _Type(check_voter_names, checked_voter, check_voters),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from state.broker import Broker
 from state.entity_complaint import ComplaintError
-from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, Levels, not_supported
 from state.registration import Feature
 
 _LEVEL_DIGITS_MAX = 5
@@ -16,9 +16,7 @@ def check_feature_names(names: Mapping[str, str | None]) -> None:
         raise ComplaintError("INVALID_REQUEST", "features are of the cluster: names is empty")
 
 
-def checked_level(
-    feature: str, value: str, names: Mapping[str, str | None], supported: Mapping[str, Levels] = SUPPORTED
-) -> str:
+def checked_level(feature: str, value: str, names: Mapping[str, str | None], supported: Mapping[str, Levels]) -> str:
     """Return a feature's level as it is kept. ``supported`` is what gateways support. Raises ``ComplaintError``."""
     if not (value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS_MAX):
         raise _invalid(feature, value, "a level is a number from 0 on")

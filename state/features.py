@@ -6,7 +6,9 @@ have the same versions from the metadata version of Kafka 3.9 to that of 4.2.
 
 from typing import NamedTuple
 
-METADATA_VERSION = "metadata.version"
+from state.rules import LEVEL_RULES, STREAMS_RULES
+
+METADATA_VERSION, STREAMS_VERSION = "metadata.version", "streams.version"
 KRAFT_VERSION = "kraft.version"
 
 
@@ -23,18 +25,32 @@ SUPPORTED = {
     "group.version": Levels(0, 1),
     METADATA_VERSION: Levels(21, 29),
     "share.version": Levels(0, 1),
+    STREAMS_VERSION: Levels(0, 1),
     "transaction.version": Levels(0, 2),
 }
 # The metadata version of Kafka 4.1. A log has it unless another one was chosen.
 USUAL_METADATA_VERSION = 27
 # The level of this feature is no record of its own. It is 1 as soon as the metadata log has the voters.
 KRAFT_LEVELS = Levels(0, 1)
-# What older rules know.
-SUPPORTED_ONCE = SUPPORTED | {METADATA_VERSION: Levels(USUAL_METADATA_VERSION, USUAL_METADATA_VERSION)}
 # The newest metadata version of each release of Kafka.
 METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29}
 # The level of a feature in a freshly formatted cluster, and the metadata version from which on it has that level.
-_BEGINNINGS = {"group.version": (1, 22), "transaction.version": (2, 24), "share.version": (1, 28)}
+_BEGINNINGS = {
+    "group.version": (1, 22),
+    "transaction.version": (2, 24),
+    "share.version": (1, 28),
+    STREAMS_VERSION: (1, 29),
+}
+
+
+def supported_by(rules_version: int) -> dict[str, Levels]:
+    """Return the features that rules of a version know, with their levels."""
+    known = SUPPORTED.copy()
+    if rules_version < STREAMS_RULES:
+        del known[STREAMS_VERSION]
+    if rules_version < LEVEL_RULES:
+        known[METADATA_VERSION] = Levels(USUAL_METADATA_VERSION, USUAL_METADATA_VERSION)
+    return known
 
 
 def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:

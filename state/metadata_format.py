@@ -13,10 +13,11 @@ newest one that all live gateways can write.
 7: delegation tokens become records.
 8: a log begins with the levels of the metadata version that was chosen for it.
 9: the voters of the quorum become control records.
+10: a log may begin with ``streams.version``.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 9
+NEWEST_FORMAT = 10
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
@@ -33,3 +34,5 @@ TOKEN_FORMAT = 7
 LEVEL_FORMAT = 8
 # From this format on, the log has the voters of the quorum.
 VOTERS_FORMAT = 9
+# From this format on, a log may begin with streams groups.
+STREAMS_FORMAT = 10

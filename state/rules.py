@@ -30,10 +30,11 @@ differently on events that are already on some bus, because a replay must repeat
 10: the metadata version may be chosen before the metadata log begins, and be raised. A broker that does not support a
    level in force cannot register.
 11: the voters of the metadata quorum may be kept, so that brokers find them in the metadata log.
+12: ``streams.version`` is a feature with levels.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 11
+NEWEST_RULES = 12
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -81,3 +82,5 @@ TOKEN_RULES = 9
 LEVEL_RULES = 10
 # the voters of the metadata quorum are kept
 VOTERS_RULES = 11
+# streams groups are a feature
+STREAMS_RULES = 12

@@ -15,7 +15,7 @@ from state.features import METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENTITY_RULES, LEVEL_RULES
+from state.rules import ENTITY_RULES, LEVEL_RULES, STREAMS_RULES
 from state.view import view_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
@@ -107,6 +107,13 @@ def test_the_metadata_version_is_not_raised_where_it_cannot_be(rules_version: in
     started = world(rules_version, metadata_format)
     assert alter(started, "features", {}, {METADATA_VERSION: 28}) in ("INVALID_UPDATE_VERSION", "UNSUPPORTED_VERSION")
     assert held(started) == {}
+
+
+@pytest.mark.parametrize(
+    ("rules_version", "error"), [(STREAMS_RULES, "NONE"), (STREAMS_RULES - 1, "INVALID_UPDATE_VERSION")]
+)
+def test_older_rules_know_no_streams_groups(rules_version: int, error: str) -> None:
+    assert alter(world(rules_version), "features", {}, {"streams.version": 1}) == error
 
 
 NOBODY: dict[str, str | None] = {}

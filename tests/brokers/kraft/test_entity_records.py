@@ -12,12 +12,13 @@ from brokers.gateways.kraft.record_frame import decode_record
 from state.decisions import AnyDecision, EntityDecision, QuorumDecision
 from state.entity import TOKEN_EXPIRY, TOKEN_ID
 from state.features import METADATA_VERSION
-from state.metadata_format import LEVEL_FORMAT
+from state.metadata_format import NEWEST_FORMAT, STREAMS_FORMAT
 from tests.brokers.kraft.test_acl_records import written
 from tests.controller_logic import test_tokens
 from tests.controller_logic.test_entities import ALICE, BOB, CREDENTIAL, GROUP, METRICS, alter, world
 from tests.support.kraft_image import Broker
 
+OF_4_2 = {"group.version": 1, "transaction.version": 2, "share.version": 1}
 BOTH: dict[str, str | None] = {"user": "alice", "client-id": None}
 CHANGES: list[tuple[str, dict[str, str | None], dict[str, Any]]] = [
     ("client_quota", ALICE, {"producer_byte_rate": 1024, "request_percentage": 12.5}),
@@ -110,19 +111,23 @@ def test_levels_of_features_become_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "others"),
+    ("level", "others", "metadata_format"),
     [
-        (21, {}),
-        (22, {"group.version": 1}),
-        (25, {"group.version": 1, "transaction.version": 2}),
-        (29, {"group.version": 1, "transaction.version": 2, "share.version": 1}),
+        (21, {}, NEWEST_FORMAT),
+        (22, {"group.version": 1}, NEWEST_FORMAT),
+        (25, {"group.version": 1, "transaction.version": 2}, NEWEST_FORMAT),
+        (28, OF_4_2, NEWEST_FORMAT),
+        (29, OF_4_2, STREAMS_FORMAT - 1),
+        (29, OF_4_2 | {"streams.version": 1}, STREAMS_FORMAT),
     ],
 )
-def test_a_log_begins_with_the_levels_of_its_metadata_version(level: int, others: dict[str, int]) -> None:
+def test_a_log_begins_with_the_levels_of_its_metadata_version(
+    level: int, others: dict[str, int], metadata_format: int
+) -> None:
     [chosen] = [one for one in raised() if isinstance(one, EntityDecision)][:1]
     image, _ = translate(MetadataImage(), [replace(chosen, values={METADATA_VERSION: str(level)})])
     [begun] = [one for one in decided() if isinstance(one, QuorumDecision)][:1]
-    image, _ = translate(image, [replace(begun, metadata_format=LEVEL_FORMAT)])
+    image, _ = translate(image, [replace(begun, metadata_format=metadata_format)])
     assert dict(image.features) == {METADATA_VERSION: level} | others
 
 

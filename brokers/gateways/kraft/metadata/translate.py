@@ -58,9 +58,9 @@ from state.decisions import (
     TopicDecision,
 )
 from state.entity import VOTERS, VOTERS_ID
-from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, first_levels
+from state.features import METADATA_VERSION, STREAMS_VERSION, USUAL_METADATA_VERSION, first_levels
 from state.ids import NO_LEADER
-from state.metadata_format import LEVEL_FORMAT, NEWEST_FORMAT
+from state.metadata_format import LEVEL_FORMAT, NEWEST_FORMAT, STREAMS_FORMAT
 
 NO_OP = Record("NoOpRecord", 0, {})
 
@@ -188,7 +188,10 @@ def _first_levels(draft: MetadataDraft, decisions: _ByKind) -> dict[str, int]:
     [*_, begun] = decisions.of(QuorumDecision)
     if begun.metadata_format is UNSET or begun.metadata_format < LEVEL_FORMAT:
         return first_levels()
-    return first_levels(draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION))
+    levels = first_levels(draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION))
+    if begun.metadata_format < STREAMS_FORMAT:
+        levels.pop(STREAMS_VERSION, None)
+    return levels
 
 
 def _leader_change(draft: MetadataDraft, decisions: _ByKind) -> LeaderChange | None:

@@ -53,6 +53,7 @@ def test_levels_are_lowered_and_raised(client: ControllerClient) -> None:
         ({"transaction.version": -1}, SAFE),
         ({"transaction.version": 1}, 9),
         ({"share.version": 1}, SAFE),
+        ({"streams.version": 1}, UPGRADE),
         ({"group.version": 0, "transaction.version": 3}, SAFE),
     ],
 )
