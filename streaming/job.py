@@ -32,7 +32,7 @@ from streaming.engine_log import EngineLog
 from streaming.hadoop_path import HadoopPath
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
-from streaming.local_dir import local_dir
+from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
 from streaming.rehearsal import rehearse
@@ -152,10 +152,10 @@ class Job:
             self._endpoint.open()
         choose_java()
         stacks = stacks_file(self._files_place)
-        with local_dir(self._files_place.parent / "spark-local") as directory:
+        with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets:
             master = launch(self._settings, directory, stacks)
             check_fits(master, self._settings, source_of(self._bus))
-            session = build_session(self._settings, directory, stacks)
+            session = build_session(self._settings, directory, stacks, sockets)
             try:
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()

@@ -1,16 +1,20 @@
-"""A directory for what Spark keeps only while it runs. Directories of killed jobs are removed."""
+"""Directories for what Spark keeps only while it runs. Those of killed jobs are removed."""
 
 import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from conf.private_dir import private_dir
+import structlog
+
+from conf.private_dir import PRIVATE_DIR_MODE, private_dir
 
 _PREFIX = "job-"
+logger = structlog.get_logger("isrflow.job")
 
 
 @contextlib.contextmanager
@@ -31,6 +35,31 @@ def local_dir(parent: Path) -> Iterator[Path]:
             yield directory
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def socket_dir() -> Iterator[Path | None]:
+    """Make a directory with a short name for the block, because the path of a socket has some hundred bytes at most.
+
+    None if others may write where it would be, because they could put their own socket there.
+    """
+    parent = Path(tempfile.gettempdir()) / f"isrflow-{os.getuid()}"
+    if _is_private(parent):
+        with local_dir(parent) as directory:
+            yield directory
+    else:
+        logger.warning("Spark talks to its Python processes by TCP, which is slower", unusable=str(parent))
+        yield None
+
+
+def _is_private(parent: Path) -> bool:
+    """Say whether a directory, which is made if it is missing, belongs to this user alone."""
+    try:
+        private_dir(parent)
+        found = parent.lstat()
+    except OSError:
+        return False
+    return (found.st_uid, found.st_mode) == (os.getuid(), stat.S_IFDIR | PRIVATE_DIR_MODE)
 
 
 @contextlib.contextmanager

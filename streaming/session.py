@@ -120,14 +120,17 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
+def build_session(
+    settings: Settings, local_dir: Path, stacks: Path | None = None, socket_dir: Path | None = None
+) -> SparkSession:
     """Start Spark, configured for short micro-batches with durable, checked state.
 
-    ``local_dir`` is for the files that Spark needs on this machine only while it runs. ``launch`` describes ``stacks``,
-    and what is raised.
+    ``local_dir`` is for the files that Spark needs on this machine only while it runs, and ``socket_dir`` for its
+    sockets (``query_conf``). ``launch`` describes ``stacks``, and what is raised.
     """
     master = launch(settings, local_dir, stacks)
-    conf = query_conf(settings, master, local_dir, _told(), has_local_files=_is_loadable(LOCAL_FILES_CLASS))
+    has_local_files = _is_loadable(LOCAL_FILES_CLASS)
+    conf = query_conf(settings, master, local_dir, _told(), has_local_files=has_local_files, socket_dir=socket_dir)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -1,5 +1,6 @@
 """Spark's settings for the query: what the engine needs, what it prefers, and what the user gave."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,8 @@ DRIVER_CLASS_PATH = "spark.driver.extraClassPath"
 _NAME = "spark.app.name"
 _LOOPBACK = "127.0.0.1"
 _STATE = "spark.sql.streaming.stateStore"
+# A socket's path has at most 103 bytes on every system, of which Spark's name for it takes 43.
+SOCKET_DIR_BYTES_MAX = 60
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -23,10 +26,17 @@ def default_master(settings: Settings) -> str:
 
 
 def query_conf(
-    settings: Settings, master: str, local_dir: Path, told: Mapping[str, str], *, has_local_files: bool
+    settings: Settings,
+    master: str,
+    local_dir: Path,
+    told: Mapping[str, str],
+    *,
+    has_local_files: bool,
+    socket_dir: Path | None = None,
 ) -> dict[str, str]:
     """Return all of Spark's settings.
 
+    ``local_dir`` and ``socket_dir`` are directories that the job has to itself; no ``socket_dir`` is the ``local_dir``.
     ``told`` is what Spark was launched with, by spark-submit or in spark-defaults.conf. With ``has_local_files`` the
     driver has the class that makes local files in Java alone. Raises ``JobError`` if ``told`` has one of ``FIXED``.
     """
@@ -38,6 +48,8 @@ def query_conf(
     # The JVM has its class path since its launch.
     launched = {key: given[key] for key in (DRIVER_CLASS_PATH,) if key in given}
     preferred = _preferred(master) | _files(is_local(master) and has_local_files)
+    if is_local(master):
+        preferred |= _sockets(socket_dir or local_dir)
     return preferred | given | settings.spark | launched | needed | {MASTER: master}
 
 
@@ -53,6 +65,19 @@ def _files(in_java_alone: bool) -> dict[str, str]:
         }
     # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
     return {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
+
+
+def _sockets(directory: Path) -> dict[str, str]:
+    """Return how Spark talks to its Python processes: by sockets in ``directory``, or by TCP if its name is too long.
+
+    Over TCP each hand-over of a batch from one process to the next waits 40 ms for a delayed acknowledgement.
+    """
+    if len(os.fsencode(directory)) > SOCKET_DIR_BYTES_MAX:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(directory),
+    }
 
 
 def _preferred(master: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ RELEASES = Path(__file__).with_name("releases.json")
 PARTITIONS = 20_000
 RUNS = 3
 ENGINE_LOAD = Load(
-    partitions=2_000, session_ms=6_000, idle_s=10.0, steps=("create", "idle", "one ISR", "lose", "return")
+    partitions=2_000, session_ms=6_000, idle_s=10.0, steps=("create", "idle", "one ISR", "fence", "return")
 )
 
 

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from streaming.local_dir import local_dir
+import pytest
+
+from streaming.local_dir import local_dir, socket_dir
 
 HOLD = """
 import sys
@@ -34,3 +37,32 @@ def test_leftovers_of_a_killed_job_are_removed_and_folders_in_use_stay(tmp_path:
     assert (used / "blocks").exists()
     with local_dir(tmp_path) as directory:
         assert list(tmp_path.iterdir()) == [directory]
+
+
+def test_the_directory_of_sockets_is_private_and_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with socket_dir() as directory:
+        assert directory is not None
+        assert directory.parent.stat().st_mode & 0o777 == 0o700
+        assert len(str(directory.relative_to(tmp_path))) < 35
+    assert not directory.exists()
+
+
+def test_a_directory_of_sockets_that_others_may_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with socket_dir() as directory:
+        assert directory is not None
+        directory.parent.chmod(0o777)
+        parent = directory.parent
+    with socket_dir() as refused:
+        assert refused is None
+    parent.rmdir()
+    parent.symlink_to(tmp_path)
+    with socket_dir() as refused:
+        assert refused is None
+    parent.unlink()
+    parent.write_text("")
+    with socket_dir() as refused:
+        assert refused is None

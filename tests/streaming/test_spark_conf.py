@@ -11,7 +11,7 @@ from conf.settings import Settings
 from streaming.cluster import check_fits
 from streaming.job_errors import JobError
 from streaming.sources.interface import source_of
-from streaming.spark_conf import default_master, query_conf
+from streaming.spark_conf import SOCKET_DIR_BYTES_MAX, default_master, query_conf
 
 CLUSTER = "spark://a:7077"
 LOCAL_DIR = Path("/local")
@@ -61,6 +61,18 @@ def test_files_are_made_in_java_alone_only_where_the_driver_has_the_class() -> N
     assert "spark.hadoop.fs.file.impl" not in conf(master=CLUSTER)
     without = query_conf(Settings(), "local[2]", LOCAL_DIR, {}, has_local_files=False)
     assert "spark.hadoop.fs.file.impl" not in without
+
+
+def test_python_processes_are_reached_by_sockets_where_the_name_of_their_directory_is_short() -> None:
+    key = "spark.python.unix.domain.socket"
+    assert (conf()[f"{key}.enabled"], conf()[f"{key}.dir"]) == ("true", str(LOCAL_DIR))
+    assert conf(f"{key}.enabled=false")[f"{key}.enabled"] == "false"
+    assert f"{key}.enabled" not in conf(master=CLUSTER), "another machine has no such directory"
+    long = Path("/" + SOCKET_DIR_BYTES_MAX * "x")
+    assert f"{key}.enabled" not in query_conf(Settings(), "local[2]", long, {}, has_local_files=True)
+    for directory in (Path("/" + (SOCKET_DIR_BYTES_MAX - 1) * "x"), Path("/short")):
+        chosen = query_conf(Settings(), "local[2]", long, {}, has_local_files=True, socket_dir=directory)
+        assert chosen[f"{key}.dir"] == str(directory)
 
 
 def test_a_cluster_needs_a_bus_and_a_checkpoint_that_executors_reach(tmp_path: Path) -> None:
