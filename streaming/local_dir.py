@@ -11,9 +11,11 @@ from pathlib import Path
 
 import structlog
 
-from conf.private_dir import PRIVATE_DIR_MODE, private_dir
+from conf.private_dir import private_dir
 
 _PREFIX = "job-"
+# What a mode allows to anybody but the owner.
+_OF_OTHERS = 0o077
 logger = structlog.get_logger("isrflow.job")
 
 
@@ -59,7 +61,7 @@ def _is_private(parent: Path) -> bool:
         found = parent.lstat()
     except OSError:
         return False
-    return (found.st_uid, found.st_mode) == (os.getuid(), stat.S_IFDIR | PRIVATE_DIR_MODE)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OF_OTHERS
 
 
 @contextlib.contextmanager
