@@ -6,6 +6,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from state.voter_endpoints import address_of
+
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 NodeId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _VOTER = re.compile(r"([0-9]{1,10})@(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._:-]+):([0-9]{1,5})")
@@ -19,8 +21,7 @@ class Voter(msgspec.Struct, frozen=True, order=True):
     port: Port
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.voter}@{host}:{self.port}"
+        return f"{self.voter}@{address_of(self.host, self.port)}"
 
 
 def voters_of(text: str) -> tuple[Voter, ...]:

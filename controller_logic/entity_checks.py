@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from controller_logic.feature_checks import check_feature_names, checked_level
+from controller_logic.feature_checks import checked_level
 from controller_logic.quota_checks import check_quota_names, checked_quota
 from controller_logic.scram_checks import check_scram, check_scram_names, checked_scram_value
 from controller_logic.token_checks import check_token, check_token_names, checked_token_value
-from controller_logic.voter_checks import check_voter_names, check_voters, checked_voter
+from controller_logic.voter_checks import check_voters, checked_voter
 from state.entity import FEATURES, VOTERS, EntityType
 from state.entity_complaint import ComplaintError
 from state.features import supported_by
@@ -71,6 +71,12 @@ def checked(
             after[key] = of.value(key, value, names)
     of.whole(before, after)
     return dict(sorted(after.items()))
+
+
+def _check_unnamed(what: str, names: Names) -> None:
+    """Check that nothing is named, because a cluster has this entity once."""
+    if names:
+        raise ComplaintError("INVALID_REQUEST", f"{what} are of the cluster: names is empty")
 
 
 def _check_group_name(names: Names) -> None:
@@ -134,7 +140,9 @@ def _compiles(expression: str) -> bool:
 
 def _features(rules_version: int) -> _Type:
     """Return the checks of features' levels, of which older rules know fewer."""
-    return _Type(check_feature_names, partial(checked_level, supported=supported_by(rules_version)), _anything)
+    return _Type(
+        partial(_check_unnamed, FEATURES), partial(checked_level, supported=supported_by(rules_version)), _anything
+    )
 
 
 _TYPES: dict[EntityType, _Type] = {
@@ -143,5 +151,5 @@ _TYPES: dict[EntityType, _Type] = {
     "client_metrics": _Type(_check_subscription_name, _subscribed, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
-    VOTERS: _Type(check_voter_names, checked_voter, check_voters),
+    VOTERS: _Type(partial(_check_unnamed, VOTERS), checked_voter, check_voters),
 }

@@ -10,12 +10,6 @@ from state.registration import Feature
 _LEVEL_DIGITS_MAX = 5
 
 
-def check_feature_names(names: Mapping[str, str | None]) -> None:
-    """Check that nothing is named, because a cluster has its features once. Raises ``ComplaintError``."""
-    if names:
-        raise ComplaintError("INVALID_REQUEST", "features are of the cluster: names is empty")
-
-
 def checked_level(feature: str, value: str, names: Mapping[str, str | None], supported: Mapping[str, Levels]) -> str:
     """Return a feature's level as it is kept. ``supported`` is what gateways support. Raises ``ComplaintError``."""
     if not (value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS_MAX):

@@ -49,12 +49,12 @@ def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 def _unsupported_level(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a broker that does not support a level in force. The gateway's check may be older than a raised level."""
+    if batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
+        return None
     entities = batch.state.entities
     levels = dict(entities[FEATURES_ID].values) if FEATURES_ID in entities else {}
     if VOTERS_ID in entities:
         levels[KRAFT_VERSION] = "1"
-    if batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
-        return None
     found = unsupported_level(event.broker, event.features, levels)
     if found is None:
         return None

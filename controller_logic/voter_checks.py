@@ -10,12 +10,6 @@ _ID_MAX = 2**31 - 1
 _ID_DIGITS_MAX = 10
 
 
-def check_voter_names(names: Mapping[str, str | None]) -> None:
-    """Check that nothing is named, because a cluster has one set of voters. Raises ``ComplaintError``."""
-    if names:
-        raise ComplaintError("INVALID_REQUEST", "voters are of the cluster: names is empty")
-
-
 def checked_voter(voter: str, value: str, names: Mapping[str, str | None]) -> str:
     """Return where a voter is, as it is kept. Raises ``ComplaintError``."""
     is_number = voter.isascii() and voter.isdecimal() and len(voter) <= _ID_DIGITS_MAX and str(int(voter)) == voter

@@ -32,6 +32,8 @@ SUPPORTED = {
 USUAL_METADATA_VERSION = 27
 # The level of this feature is no record of its own. It is 1 as soon as the metadata log has the voters.
 KRAFT_LEVELS = Levels(0, 1)
+# What a gateway supports.
+SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
 # The newest metadata version of each release of Kafka.
 METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29}
 # The level of a feature in a freshly formatted cluster, and the metadata version from which on it has that level.

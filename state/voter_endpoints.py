@@ -17,8 +17,12 @@ class VoterEndpoint(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.listener}://{host}:{self.port}"
+        return f"{self.listener}://{address_of(self.host, self.port)}"
+
+
+def address_of(host: str, port: int) -> str:
+    """Write ``HOST:PORT``, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def text_of(endpoints: Iterable[VoterEndpoint]) -> str:

@@ -50,7 +50,9 @@ def socket_dir() -> Iterator[Path | None]:
         with local_dir(parent) as directory:
             yield directory
     else:
-        logger.warning("Spark talks to its Python processes by TCP, which is slower", unusable=str(parent))
+        logger.warning(
+            "there is no private directory for Spark's sockets, so it may use slower TCP", unusable=str(parent)
+        )
         yield None
 
 

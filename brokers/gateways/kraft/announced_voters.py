@@ -74,8 +74,8 @@ def _wanted(context: Context) -> dict[str, str]:
 
 
 def _endpoints(context: Context, voter: Voter) -> str:
-    listeners = context.settings.controller_listener_names.split(",")
-    return text_of(VoterEndpoint(listener, voter.host, voter.port) for listener in listeners)
+    names = context.settings.listener_names
+    return text_of(VoterEndpoint(listener, voter.host, voter.port) for listener in names)
 
 
 async def _asked(context: Context, changes: Mapping[str, str | None]) -> Answer | None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,6 +31,7 @@ from state.voter_endpoints import endpoints_of
 # Work on this many items or more runs in another thread. A message counts as one item per ``BYTES_PER_ITEM`` bytes.
 OFFLOAD_ITEMS_MIN = 500
 BYTES_PER_ITEM = 50
+_VOTERS_CACHED = 64
 
 T = TypeVar("T")
 
@@ -82,9 +84,8 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def voters(self) -> Sequence[Voter]:
         """The voters where the metadata log has them, or else where this gateway was told that they are."""
-        listener = self.settings.controller_listener_names.split(",")[0]
-        logged = self.logged_voters
-        return [_placed(int(voter), logged[voter], listener) for voter in logged] or self.identity.voters
+        logged, listener = self.logged_voters, self.settings.listener_names[0]
+        return [_placed(int(voter), place, listener) for voter, place in logged.items()] or self.identity.voters
 
     @property
     def endpoints(self) -> list[dict[str, object]]:
@@ -107,6 +108,8 @@ class Context(msgspec.Struct, frozen=True):
         return config_of(self.image, BROKER_RESOURCE, ALL_BROKERS)
 
 
+# Cached, because each answer to a fetch names the voters.
+@lru_cache(maxsize=_VOTERS_CACHED)
 def _placed(voter: int, endpoints: str, listener: str) -> Voter:
     """Return a voter at its endpoint for ``listener``, or at its first one."""
     known = endpoints_of(endpoints)

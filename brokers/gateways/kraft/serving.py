@@ -50,7 +50,7 @@ from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.server import Answer, Peer
-from state.features import KRAFT_LEVELS, KRAFT_VERSION, SUPPORTED
+from state.features import SERVED
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 
@@ -91,10 +91,9 @@ def versions_of(context: Context, request: Request) -> Values:
         for key, api in APIS.items()
         if is_sasl or key not in SASL_KEYS
     ]
-    served = {**SUPPORTED, KRAFT_VERSION: KRAFT_LEVELS}
     levels = sorted((name, level) for name, level in features.levels_of(context).items() if level)
     # Version 3 clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
-    supported = [(name, *levels) for name, levels in served.items() if levels.low > 0 or request.version != 3]
+    supported = [(name, *levels) for name, levels in SERVED.items() if levels.low > 0 or request.version != 3]
     return {
         "ApiKeys": sorted(keys, key=lambda one: one["ApiKey"]),
         "SupportedFeatures": [{"Name": name, "MinVersion": low, "MaxVersion": high} for name, low, high in supported],

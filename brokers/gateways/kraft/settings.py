@@ -64,6 +64,11 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     delegation_token_max_lifetime_ms: TokenMillis = 7 * DAY_MS
     delegation_token_expiry_time_ms: TokenMillis = DAY_MS
 
+    @property
+    def listener_names(self) -> list[str]:
+        """List the names that brokers have for this gateway's listener."""
+        return self.controller_listener_names.split(",")
+
 
 def settings_of(given: dict[str, Any]) -> Settings:
     """Make settings from their names (``given_settings.converted``)."""

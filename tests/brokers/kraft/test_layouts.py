@@ -72,7 +72,6 @@ def test_the_comparison_notices_a_difference() -> None:
 READ_AT_ONCE = """
 import sys, threading
 from brokers.gateways.kraft.messages import layouts
-from brokers.gateways.kraft.serving import APIS
 
 sys.setswitchinterval(1e-6)
 together = threading.Barrier(8)

@@ -50,7 +50,7 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
         "CurrentVoters": voters,
         "Observers": observers,
     }
-    listeners = context.settings.controller_listener_names.split(",")
+    listeners = context.settings.listener_names
     nodes = [
         {
             "NodeId": voter.voter,

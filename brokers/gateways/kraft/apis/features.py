@@ -12,11 +12,16 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.entity import FEATURES
 from state.events import AlterEntity
-from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SUPPORTED, not_supported
+from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SERVED, not_supported
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 # Answers have results of each feature up to this version.
 _RESULTS_VERSION_MAX = 1
+# The features whose levels never fall, and why.
+_NEVER_LOWERED = {
+    METADATA_VERSION: "metadata could be lost at a lower level",
+    KRAFT_VERSION: "brokers rely on the voters in the metadata log",
+}
 
 
 def levels_of(context: Context) -> dict[str, int]:
@@ -68,16 +73,13 @@ def _check(context: Context, update: Values, upgrade_type: int) -> None:
         why: str | None = "there is no such type of upgrade"
     elif level < 0:
         why = "a level is a number from 0 on"
-    elif feature == METADATA_VERSION and level < present and upgrade_type != _UPGRADE:
-        why = "metadata could be lost at a lower level"
-    elif feature == KRAFT_VERSION and level < present and upgrade_type != _UPGRADE:
-        why = "brokers rely on the voters in the metadata log"
+    elif feature in _NEVER_LOWERED and level < present and upgrade_type != _UPGRADE:
+        why = _NEVER_LOWERED[feature]
     elif level < present and upgrade_type == _UPGRADE:
         why = f"it is at {present} now, and the request does not allow a downgrade"
     elif level > present and upgrade_type != _UPGRADE:
         why = f"it is at {present} now, and the request is a downgrade"
     else:
-        supported = KRAFT_LEVELS if feature == KRAFT_VERSION else SUPPORTED.get(feature)
-        why = not_supported(f"gateway {context.identity.gateway}", supported, level)
+        why = not_supported(f"gateway {context.identity.gateway}", SERVED.get(feature), level)
     if why is not None:
         raise RefusedError(ErrorCode.INVALID_UPDATE_VERSION, f"{feature} cannot have level {level}: {why}")

@@ -141,7 +141,7 @@ def _replayed_voters(draft: MetadataDraft, decisions: _ByKind) -> list[Record]:
     for entity in decisions.of(EntityDecision):
         if entity.entity_type == VOTERS:
             held = draft.entities.get(VOTERS_ID)
-            for record in list(voter_records(held.values if held else {}, entity.values)):
+            for record in voter_records(held.values if held else {}, entity.values):
                 draft.replay(record)
                 written.append(record)
     return written
