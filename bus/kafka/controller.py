@@ -122,14 +122,20 @@ class Controller:
 
     def resign(self, controller_epoch: int) -> None:
         """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
-        with self._lock, self._connection.errors():
+        with self._lock:
             before = self.mark()
             if self._producer is None or not self._held_epoch == controller_epoch == before.controller_epoch:
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
-            transaction = Transaction(self._producer, self._connection.address)
-            transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
-            transaction.end()
+            try:
+                with self._connection.errors():
+                    transaction = Transaction(self._producer, self._connection.address)
+                    transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+                    transaction.end()
+            except FencedError:
+                # Kafka fences this job a moment before the newer job's mark can be read.
+                self._producer = None
+                return
             self._mark = mark
 
     def commit(

@@ -7,6 +7,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
 from bus.kafka import topics
 from bus.kafka.bus import KafkaBus
+from bus.kafka.connection import Connection
+from bus.kafka.controller import Controller
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from isrflow.kafka.address import Address, parse
@@ -145,3 +147,21 @@ def test_a_follower_from_the_start_learns_that_early_decisions_are_gone(bus: Kaf
     with pytest.raises(TrimmedError, match="read on from"):
         bus.decisions((1, -1), 10)
     assert bus.decisions((0, -1), 10) == [Decided(SLOTS, 1, b"second")]
+
+
+@pytest.mark.cluster
+def test_a_fenced_job_resigns_silently_before_the_newer_claim_can_be_read(
+    bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epoch = bus.claim("first", {}, 1).controller_epoch
+    reader = Controller(Connection(bus.address))
+    wait_until(lambda: reader.mark().controller_epoch == epoch, "the claim to be readable")
+    known = reader.mark()
+    newer = KafkaBus(kafka_url)
+    later = newer.claim("second", {}, 2).controller_epoch
+    with monkeypatch.context() as patched:
+        patched.setattr(Controller, "mark", lambda _: known)
+        bus.resign(epoch)
+    wait_until(lambda: bus.claimed_epoch() == later, "the newer claim to be readable")
+    assert newer.resigned_epoch() == 0
+    newer.close()
