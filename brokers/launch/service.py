@@ -11,7 +11,7 @@ from conf.private_dir import private_dir
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 LOG_LINES_SHOWN = 8
-_POLL_S = 0.05
+POLL_S = 0.05
 _TAIL_BYTES = 1 << 16
 
 
@@ -71,7 +71,7 @@ class Service:
                 return
             if time.monotonic() > end:
                 raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log_file}")
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
 
     def check(self) -> None:
         """Raise ``ServiceError`` if the process ended by itself."""

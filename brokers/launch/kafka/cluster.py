@@ -125,7 +125,7 @@ class KafkaCluster:
         _all(list(self.nodes.values()), lambda node: node.format(self.cluster_id))
 
     def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Format and start the nodes that do not run, and wait until all nodes are ready. Raises ``ServiceError``.
+        """Format and start the nodes that do not run, and wait until clients can use them. Raises ``ServiceError``.
 
         If one does not start, the nodes that this call started are killed.
         """
@@ -136,6 +136,8 @@ class KafkaCluster:
                 node.start()
             for node in stopped:
                 node.wait_until_started(timeout_s)
+            for node in stopped:
+                node.wait_until_led(timeout_s)
         except BaseException:
             kill_all(stopped)
             raise

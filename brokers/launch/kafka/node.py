@@ -1,11 +1,15 @@
 """One Kafka node: its folder, its storage, its process."""
 
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from brokers.launch.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
-from brokers.launch.service import Service, ServiceError
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, log_dirs, log_properties, server_properties
+from brokers.launch.service import POLL_S, Service, ServiceError
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
 from conf.jars import jars
@@ -13,6 +17,7 @@ from conf.java import java_home
 from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
+METADATA_TIMEOUT_S = 5.0
 # A node logs this once all of its parts run. By then a broker of Kafka 4 is unfenced.
 _STARTED = b"Kafka Server started"
 _STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
@@ -98,3 +103,24 @@ class KafkaNode(Service):
             # A log that was rolled meanwhile is shorter than before, so read it from its beginning.
             file.seek(self._log_file_from if self.log_file.stat().st_size >= self._log_file_from else 0)
             return (_STARTED if self.spec.zookeeper is None else _STARTED_IN_ZOOKEEPER) in file.read()
+
+    def wait_until_led(self, timeout_s: float) -> None:
+        """Wait until clients learn from this broker who the controller is. Raises ``ServiceError``.
+
+        A broker in ZooKeeper mode has started before a controller tells it of the cluster. A client that asks it
+        meanwhile gets an empty answer, and may not ask again for minutes. Others start when they know the controller.
+        """
+        end = time.monotonic() + timeout_s
+        while self.spec.zookeeper is not None and not self._knows_controller():
+            self.check()
+            if time.monotonic() > end:
+                raise ServiceError(f"no controller led {self.name} in {timeout_s:.0f} s; its log is {self.log_file}")
+            time.sleep(POLL_S)
+
+    def _knows_controller(self) -> bool:
+        # A client that has asked before might ask another broker.
+        client = AdminClient({"bootstrap.servers": f"{LOOPBACK}:{self.spec.port}", "log_level": 0})
+        try:
+            return bool(client.list_topics(timeout=METADATA_TIMEOUT_S).controller_id >= 0)
+        except KafkaException:
+            return False
