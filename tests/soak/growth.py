@@ -33,7 +33,7 @@ LIMITS = (
     Limit("checkpoint_files", 40, 0.25, 10, "files of the checkpoint"),
     Limit("bus_mib", 2, 0.1, 10, "bus file, MiB"),
     Limit("wal_mib", 2, 0.1, 10, "write-ahead log of the bus, MiB"),
-    Limit("scrape_ms", 15, 0.5, 1.5, "time of a scrape, ms"),
+    Limit("scrape_ms", 15, 0.5, 10, "time of a scrape, ms"),
     Limit("scrape_bytes", 2_000, 0.1, 1.5, "size of a scrape, bytes"),
 )
 

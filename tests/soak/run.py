@@ -22,7 +22,11 @@ from tests.support.scrape import metrics_url
 SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=4000", "broker.heartbeat.interval.ms=500")
 # Small, so that the bus file stops growing within minutes.
 RETENTION = "retention.events=1000"
-SETTLE_S = 10.0
+# Pools of the JVM fill before anything is sampled: until its threads have not become more for so long, ...
+STEADY_S = 20.0
+# ... but if something leaks, they always become more.
+WARM_UP_S_MAX = 180.0
+WARM_UP_INTERVAL_S = 2.0
 SAMPLES_MIN = 60
 LOG_CHARS_SHOWN = 4_000
 INTERVAL_S_MAX = 30.0
@@ -47,9 +51,9 @@ def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[
         engine.wait_ready(cluster.bus)
         cluster.start()
         load.start()
-        time.sleep(SETTLE_S)
         collects = minutes >= COLLECTS_MINUTES_MIN
         sampler = Sampler(engine.process.pid, directory, metrics_url(engine.log), collects=collects)
+        _warm_up(sampler)
         samples = _sampled(sampler, minutes, engine, load)
         load.stop()
         if load.errors:
@@ -61,6 +65,15 @@ def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[
         load.stop()
         cluster.stop()
         engine.kill()
+
+
+def _warm_up(sampler: Sampler) -> None:
+    began_s = steady_s = time.monotonic()
+    most = 0
+    while (now_s := time.monotonic()) < min(steady_s + STEADY_S, began_s + WARM_UP_S_MAX):
+        if (threads := sampler.threads()) > most:
+            most, steady_s = threads, now_s
+        time.sleep(WARM_UP_INTERVAL_S)
 
 
 def _sampled(sampler: Sampler, minutes: float, engine: Engine, load: Load) -> list[Sample]:

@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -68,7 +68,7 @@ class Sampler:
             driver_fds=_fds(parts["driver"]),
             jvm_fds=_fds(parts["jvm"]),
             worker_fds=_fds(parts["worker"]),
-            threads=sum(_threads(one) for some in parts.values() for one in some),
+            threads=_threads(parts),
             driver_mib=_resident_mib(parts["driver"]),
             jvm_mib=_resident_mib(parts["jvm"]),
             worker_mib=_resident_mib(parts["worker"]),
@@ -80,6 +80,10 @@ class Sampler:
             scrape_bytes=len(scraped),
             live_heap_mib=live_heap_mib,
         )
+
+    def threads(self) -> int:
+        """Count the threads of the engine's processes."""
+        return _threads(self._parts())
 
     def _parts(self) -> dict[str, list[psutil.Process]]:
         """Sort the engine's processes: the driver, its JVM, and the JVM's Python workers."""
@@ -94,8 +98,8 @@ def _fds(processes: list[psutil.Process]) -> int:
     return sum(int(_of(process, "num_fds")) for process in processes)
 
 
-def _threads(process: psutil.Process) -> int:
-    return int(_of(process, "num_threads"))
+def _threads(parts: Mapping[str, Iterable[psutil.Process]]) -> int:
+    return sum(int(_of(process, "num_threads")) for some in parts.values() for process in some)
 
 
 def _resident_mib(processes: list[psutil.Process]) -> float:
