@@ -6,21 +6,24 @@ import msgspec
 
 from isrflow.sqlite.deferrable import row_of
 
-# What a created partition adds: its decision, its share of the answer, and its place in the state.
+# What a created or changed partition adds: its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
-_CREATING = ("create_topic", "create_partitions")
-_EVENTS = "SELECT seq, length(raw) AS size, {} AS creating FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+# Of what an event may hold for many partitions. A row of alter_isrs has at least two brackets.
+_OF_MANY = ("create_topic", "create_partitions", "alter_isrs")
+_BRACKETS_OF_ROW_MIN = 2
+_EVENTS = "SELECT seq, length(raw) AS size, {} AS many FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
 
 
-class _Creating(msgspec.Struct):
+class _Many(msgspec.Struct):
     partitions: msgspec.Raw = msgspec.Raw(b"")
     total: msgspec.Raw = msgspec.Raw(b"")
     assignment: msgspec.Raw = msgspec.Raw(b"")
+    topics: msgspec.Raw = msgspec.Raw(b"")
 
 
-_creating = msgspec.json.Decoder(_Creating)
+_many = msgspec.json.Decoder(_Many)
 
 
 def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_max: int) -> int:
@@ -28,14 +31,14 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
 
     The first event always fits. Returns ``after`` if there is no event.
     """
-    parameters = (*_CREATING, after, count)
-    summed = f"SELECT max(seq), sum(size), max(creating) FROM ({_EVENTS.format('kind IN (?, ?)')})"
-    last, size, creates = connection.execute(summed, parameters).fetchone()
-    if last is None or (size <= bytes_max and not creates):
+    parameters = (*_OF_MANY, after, count)
+    summed = f"SELECT max(seq), sum(size), max(many) FROM ({_EVENTS.format('kind IN (?, ?, ?)')})"
+    last, size, is_heavy = connection.execute(summed, parameters).fetchone()
+    if last is None or (size <= bytes_max and not is_heavy):
         return after if last is None else int(last)
     last, total = None, 0
-    for seq, size, creating in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?) THEN raw END"), parameters):
-        total += size + (partitions_named(creating) * PARTITION_BYTES if creating else 0)
+    for seq, size, many in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?, ?) THEN raw END"), parameters):
+        total += size + (partitions_named(many) * PARTITION_BYTES if many else 0)
         if last is not None and total > bytes_max:
             break
         last = seq
@@ -45,17 +48,20 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
 def weight_of(raw: bytes) -> int:
     """Return the weight of an event from its text."""
     kind, _, _ = row_of(raw)
-    return len(raw) + (partitions_named(raw) * PARTITION_BYTES if kind in _CREATING else 0)
+    return len(raw) + (partitions_named(raw) * PARTITION_BYTES if kind in _OF_MANY else 0)
 
 
 def partitions_named(raw: bytes) -> int:
-    """Return the most partitions that an event may create, from its text alone; 0 if it is not an event."""
+    """Return the most partitions that an event may create or change, from its text alone; 0 if it is not an event."""
     try:
-        decoded = _creating.decode(raw)
+        decoded = _many.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return 0
     return max(
-        _number(decoded.partitions), _number(decoded.total), len(bytes(decoded.assignment)) // _ASSIGNED_BYTES_MIN
+        _number(decoded.partitions),
+        _number(decoded.total),
+        len(bytes(decoded.assignment)) // _ASSIGNED_BYTES_MIN,
+        bytes(decoded.topics).count(b"[") // _BRACKETS_OF_ROW_MIN,
     )
 
 

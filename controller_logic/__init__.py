@@ -15,8 +15,8 @@ decides, and commits values; it sets nothing itself. ``commit`` is the pipeline 
 asks a rule about one of many partitions that are alike, and commits the same for the others.
 
 Rules, one for each kind of event:
-  brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``watermark``, ``report``,
-             ``producer_ids``, ``log_directories``, ``written_isr``
+  brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
+             ``report``, ``producer_ids``, ``log_directories``, ``written_isr``
   admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``,
              ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``, ``scram_checks``,
              ``feature_checks``, ``token_checks``, ``voter_checks``)

@@ -19,8 +19,8 @@ an unusual shape. Rejected: the rules a second time as array operations, because
 because converting partitions into arrays and back costs as much as repeating an effect.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -38,8 +38,10 @@ _RECOVERED = LeaderRecoveryState.RECOVERED
 # So many lists of replicas are remembered in a batch.
 REMEMBERED_MAX = 10_000
 
-# Depends on the given partition alone, and changes nothing but this partition and the counts.
-Rule = Callable[[WorkingTopic, Partition], bool | None]
+T = TypeVar("T")
+
+# Depends on the given partition and on what else it is given alone. Changes nothing but this partition and the counts.
+Rule = Callable[..., T]
 NewRule = Callable[[WorkingTopic, tuple[int, ...]], None]
 
 
@@ -50,7 +52,7 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     state_before: PartitionState
     states_before: tuple[ReplicaState, ...]
     # What the rule returned.
-    answer: bool
+    answer: Any
     # Whether the partition stays as it is.
     is_none: bool
     after: Partition
@@ -60,19 +62,22 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     difference: Difference
 
 
-class Alike:
+class Alike(Generic[T]):
     """One rule, applied at one event to many partitions of topics that are not being deleted."""
 
-    def __init__(self, batch: Batch, rule: Rule) -> None:
+    def __init__(self, batch: Batch, rule: Rule[T]) -> None:
         self._batch = batch
         self.rule = rule
         self._has_requests = bool(batch.state.reporting)
         self._effects: dict[object, _Effect] = {}
 
-    def commit(self, topic: WorkingTopic, before: Partition) -> bool:
-        """Do to a partition what the rule does, and return what the rule returns."""
+    def commit(self, topic: WorkingTopic, before: Partition, *asked: Hashable) -> T:
+        """Do to a partition what the rule does, and return what the rule returns.
+
+        The rule also gets ``asked``, and may depend on its values.
+        """
         if not _is_plain(before):
-            return bool(self.rule(topic, before))
+            return self.rule(topic, before, *asked)
         key = (
             before.replicas,
             before.isr,
@@ -83,18 +88,20 @@ class Alike:
             before.leader_epoch if self._has_requests else NO_EPOCH,
             topic.min_isr,
             topic.unclean_allowed,
+            asked,
         )
         effect = self._effects.get(key)
         if effect is None or effect.states_before != before.replica_states or effect.state_before != before.state:
-            return self._ask(topic, before, key)
+            return self._ask(topic, before, key, asked)
         if not effect.is_none:
             self._repeat(effect, topic, before)
-        return effect.answer
+        answer: T = effect.answer
+        return answer
 
-    def _ask(self, topic: WorkingTopic, before: Partition, key: object) -> bool:
+    def _ask(self, topic: WorkingTopic, before: Partition, key: object, asked: tuple[Hashable, ...]) -> T:
         recorder = self._batch.recorder
         count = len(recorder.said)
-        answer = bool(self.rule(topic, before))
+        answer = self.rule(topic, before, *asked)
         effect = _effect_of(topic, before, topic.partitions[before.partition], recorder.said[count:], answer)
         if effect is not None:
             self._effects[key] = effect
@@ -143,7 +150,7 @@ def _is_plain(partition: Partition) -> bool:
 
 
 def _effect_of(
-    topic: WorkingTopic, before: Partition, after: Partition, said: list[Said], answer: bool
+    topic: WorkingTopic, before: Partition, after: Partition, said: list[Said], answer: object
 ) -> _Effect | None:
     """Return the effect that the rule had on a partition; None if it did something that an effect cannot repeat."""
     usual = replace(

@@ -7,6 +7,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.event import Event
 from state.events import AlterIsr, IsrWritten, OfReplica
+from state.isr_events import TopicIsrs
 from state.partition import Partition
 from state.reason import Reason
 
@@ -65,7 +66,7 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
-def of_another_topic(batch: Batch, event: OfReplica | IsrWritten) -> Refusal | None:
+def of_another_topic(batch: Batch, event: OfReplica | IsrWritten | TopicIsrs) -> Refusal | None:
     """Refuse a request about a deleted topic whose name a newer topic has (KIP-516)."""
     topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
@@ -75,16 +76,30 @@ def of_another_topic(batch: Batch, event: OfReplica | IsrWritten) -> Refusal | N
 
 def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[WorkingTopic, Partition] | Refusal:
     """Find the partition that an event names. A topic that is being deleted has none any more."""
+    topic = known_topic(batch, event)
+    if isinstance(topic, Refusal):
+        return topic
+    partition = partition_of(topic, event.partition)
+    return partition if isinstance(partition, Refusal) else (topic, partition)
+
+
+def known_topic(batch: Batch, event: OfReplica | IsrWritten | TopicIsrs) -> WorkingTopic | Refusal:
+    """Find the topic that an event names, unless it is being deleted."""
     refusal = of_another_topic(batch, event)
     if refusal is not None:
         return refusal
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_deleting:
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}")
-    partition = topic.partition(event.partition)
+    return topic
+
+
+def partition_of(topic: WorkingTopic, number: int) -> Partition | Refusal:
+    """Find a topic's partition by its number."""
+    partition = topic.partition(number)
     if partition is None:
-        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {event.topic} has no partition {event.partition}")
-    return topic, partition
+        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} has no partition {number}")
+    return partition
 
 
 def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:

@@ -12,6 +12,8 @@ from controller_logic.fencing import Refusal
 from controller_logic.lag import has_reported
 from controller_logic.replica_machine import online_replicas
 from controller_logic.watermark import committed_end
+from controller_logic.working_topic import WorkingTopic
+from state.broker import Broker
 from state.change import PartitionChange
 from state.events import AlterIsr
 from state.partition import LeaderRecoveryState, Partition
@@ -32,34 +34,38 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
     if isinstance(found, Refusal):
         batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
         return
-    topic, partition = found
-    if event.broker_epoch != broker.broker_epoch:
-        refusal: Refusal | None = fencing.stale_broker_epoch(broker, event.broker_epoch)
-    else:
-        refusal = (
-            fencing.fenced_leader(partition, event)
-            or fencing.fenced_version(partition, event)
-            or _ill_formed(partition, event)
-            or ineligible(batch, partition, event)
-        )
-    if refusal is not None:
-        batch.recorder.answer_committed(topic, partition, *refusal)
-        return
-    change = isr_change(partition, event.isr, RECOVERY[event.leader_recovery_state])
-    if change is not None:
-        after = commit_partition(batch, topic, partition, change, reason_of(partition, change))
-        if after is partition:
-            error = "UNKNOWN_SERVER_ERROR"
-            batch.recorder.answer_committed(topic, partition, error, "the change would break an invariant")
-            return
+    topic, before = found
+    refusal, after = altered(batch, broker, topic, before, event)
+    if after is not before:
         # A smaller ISR may let the high watermark rise, a larger one may hold it.
         commit_watermark_due(batch, topic, after)
-        if after.leader != partition.leader:
-            message = f"the reassignment is complete, and broker {after.leader} leads now"
-            batch.recorder.answer_committed(topic, after, "NEW_LEADER_ELECTED", message)
-            return
-        partition = after
-    batch.recorder.answer_committed(topic, partition)
+    batch.recorder.answer_committed(topic, after, *(refusal or ()))
+
+
+def altered(
+    batch: Batch, broker: Broker, topic: WorkingTopic, before: Partition, event: AlterIsr
+) -> tuple[Refusal | None, Partition]:
+    """Commit the ISR that a leader asks for, or refuse it. Return the refusal, and the partition as committed."""
+    if event.broker_epoch != broker.broker_epoch:
+        return fencing.stale_broker_epoch(broker, event.broker_epoch), before
+    refusal = (
+        fencing.fenced_leader(before, event)
+        or fencing.fenced_version(before, event)
+        or _ill_formed(before, event)
+        or ineligible(batch, before, event)
+    )
+    if refusal is not None:
+        return refusal, before
+    change = isr_change(before, event.isr, RECOVERY[event.leader_recovery_state])
+    if change is None:
+        return None, before
+    after = commit_partition(batch, topic, before, change, reason_of(before, change))
+    if after is before:
+        return Refusal("UNKNOWN_SERVER_ERROR", "the change would break an invariant"), before
+    if after.leader != before.leader:
+        message = f"the reassignment is complete, and broker {after.leader} leads now"
+        return Refusal("NEW_LEADER_ELECTED", message), after
+    return None, after
 
 
 def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:

@@ -14,6 +14,7 @@ from state.partition import Partition, TopicState
 _LEADER = b'{"kind":"leader_and_isr"'
 _TOPIC = b'{"kind":"topic"'
 _ANSWER = b'{"kind":"answer"'
+_OF_LEADERS = b'"request":"alter_isr'
 _OF_NEW_PARTITIONS = b'"request":"create_partitions"'
 
 Name = tuple[str, int]
@@ -35,6 +36,12 @@ class Election(NamedTuple):
     records_at_risk: int
 
 
+class _Result(msgspec.Struct):
+    """What became of one row of a leader's request."""
+
+    error: str
+
+
 class _Told(msgspec.Struct):
     """The fields of a decision that the counts need."""
 
@@ -50,6 +57,7 @@ class _Told(msgspec.Struct):
     request: str = ""
     error: str = "NONE"
     assignment: dict[str, tuple[int, ...]] | None = None
+    results: tuple[_Result, ...] = ()
 
 
 _told = msgspec.json.Decoder(_Told)
@@ -86,8 +94,14 @@ class Tally:
                 self._take_leader(seq, _told.decode(body), before)
             elif body.startswith(_TOPIC):
                 self._take_topic(_told.decode(body))
-            elif body.startswith(_ANSWER) and b'"request":"alter_isr"' in body:
-                self.refused += _told.decode(body).error not in ("NONE", "NEW_LEADER_ELECTED")
+            elif body.startswith(_ANSWER) and _OF_LEADERS in body:
+                self._take_refused(_told.decode(body))
+
+    def _take_refused(self, told: _Told) -> None:
+        """Count the rows that were refused of a request for many ISRs, or a request for one."""
+        if told.request in ("alter_isr", "alter_isrs"):
+            errors = [result.error for result in told.results] or [told.error]
+            self.refused += sum(error not in ("NONE", "NEW_LEADER_ELECTED") for error in errors)
 
     def _take_leader(self, seq: int, told: _Told, before: Iterable[State]) -> None:
         topic = told.topic or ""

@@ -37,6 +37,9 @@ def _of_broker(event: Told) -> str | None:
         case e.AlterIsr():
             epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
             return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
+        case e.AlterIsrs():
+            many = sum(len(named.partitions) for named in event.topics)
+            return f"Broker {event.broker} asked for the ISRs of {many} partitions at once, as leader."
         case e.IsrWritten():
             place = f"{event.topic}-{event.partition}"
             written = f"ISR {listed(event.isr)} of {place} into ZooKeeper"

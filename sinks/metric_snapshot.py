@@ -85,8 +85,11 @@ class _Head(msgspec.Struct):
     unclean: bool = False
     request: str = ""
     error: str = "NONE"
+    # Of a request for many ISRs: the rows that were refused.
+    results: tuple[msgspec.Raw, ...] = ()
 
 
+_ISR_REQUESTS = ("alter_isr", "alter_isrs")
 _head = msgspec.json.Decoder(_Head)
 
 
@@ -101,7 +104,8 @@ def count_decisions(bodies: Iterable[bytes]) -> Counts:
         by_reason[head.kind, head.reason] += 1
         by_time_ms[head.time_ms] += 1
         unclean += head.unclean
-        failed_isr_updates += head.request == "alter_isr" and head.error != "NONE"
+        if head.error != "NONE" and head.request in _ISR_REQUESTS:
+            failed_isr_updates += len(head.results) or 1
     return Counts(by_reason, by_time_ms, unclean, failed_isr_updates)
 
 

@@ -19,6 +19,7 @@ from state.event import Event as Event
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
 from state.ids import EPOCH_DURING_DELETE
+from state.isr_events import AlterIsrs as AlterIsrs
 from state.limits import (
     Assignment,
     BrokerEpoch,
@@ -261,6 +262,7 @@ AnyEvent = (
     | AdoptTopic
     | AlterEntity
     | AssignReplicasToDirs
+    | AlterIsrs
 )
 
 

@@ -31,10 +31,11 @@ differently on events that are already on some bus, because a replay must repeat
    level in force cannot register.
 11: the voters of the metadata quorum may be kept, so that brokers find them in the metadata log.
 12: ``streams.version`` is a feature with levels.
+13: a leader may ask for the ISRs of many partitions in one event.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 12
+NEWEST_RULES = 13
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -84,3 +85,5 @@ LEVEL_RULES = 10
 VOTERS_RULES = 11
 # streams groups are a feature
 STREAMS_RULES = 12
+# a leader asks for many ISRs in one event
+ISR_REQUEST_RULES = 13

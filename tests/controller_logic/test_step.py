@@ -56,6 +56,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "gateway_heartbeat": {"gateway": 100, "incarnation": "i"},
     "allocate_producer_ids": {"broker": 1, "broker_epoch": 1},
     "sessions_extended": {"by_ms": 1},
+    "alter_isrs": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, 0, [1]]]}]},
     "assign_replicas_to_dirs": {"topic": "t", "broker": 1, "broker_epoch": 1, "directory": "A", "partitions": [0]},
     "create_acls": {"acls": []},
     "delete_acls": {"filters": []},

@@ -32,6 +32,7 @@ from state.partition import (
 )
 from state.policy import Policy
 from state.reason import Reason
+from state.rules import NEWEST_RULES
 from tests.histories.recorded import History, all_histories
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -119,16 +120,22 @@ def _broker(broker: int, state: BrokerState) -> Broker:
     return Broker(broker, broker, "i", state, rack=None, listeners=(), log_dirs=(), last_contact_ms=0)
 
 
+def cluster_about(state: BrokerState = BrokerState.active) -> Cluster:
+    """Return a cluster of three brokers under the newest rules, the first of which is in ``state``."""
+    brokers = {n: _broker(n, BrokerState.active) for n in (2, 3)}
+    brokers[1] = _broker(1, state)
+    return Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99), rules_version=NEWEST_RULES)
+
+
 def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]]) -> object:
     """Work one rule about broker 1 into topics of one partition each; return all that came of it."""
     lost = rule == "brokers_failed"
-    brokers = {n: _broker(n, BrokerState.active) for n in (2, 3)}
-    brokers[1] = _broker(1, BrokerState.fenced if lost else BrokerState.active)
     topics = {
         f"t{n}": Topic(f"t{n}", f"id{n}", TopicState.created, config, (partition,))
         for n, (partition, config) in enumerate(zip(partitions, configs, strict=True))
     }
-    cluster = Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99))
+    cluster = cluster_about(BrokerState.fenced if lost else BrokerState.active)
+    brokers = cluster.brokers
     batch = Batch(State(cluster, MappedTopics(topics)), Policy(), {})
     batch.begin(Logged(1, 1, ControlledShutdown(time_ms=1, broker=1, broker_epoch=1), b"event"))
     if lost:

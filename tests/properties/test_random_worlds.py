@@ -25,6 +25,7 @@ ALWAYS_ANSWERED = {
     "broker_register",
     "controlled_shutdown",
     "alter_isr",
+    "alter_isrs",
     "create_topic",
     "delete_topic",
     "create_partitions",

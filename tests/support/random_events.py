@@ -116,6 +116,25 @@ def _alter_isr(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     }
 
 
+def _alter_isrs(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    """Ask for ISRs of all partitions that one broker leads, and sometimes of others."""
+    leader = _broker(a)
+    asked: dict[str, list[list[Any]]] = {}
+    for place in range(sum(len(topic.partitions) for name in TOPICS if (topic := state.topics.get(name)))):
+        kind, one = _alter_isr(state, place, b if place % 3 else 0, (c + place) % 12)
+        if kind == "alter_isr" and (one["broker"] == leader or c == 3):
+            row = [one["partition"], one["leader_epoch"], one["partition_epoch"], one["isr"], one["isr_epochs"]]
+            asked.setdefault(one["topic"], []).append(row + [one["leader_recovery_state"]] * (place % 2))
+    if b == 9:
+        asked["audit"] = [*asked.get("audit", []), [7, 0, 0, [leader]], [8, 0, 0, [leader]]]
+    topics: list[Fields] = [{"topic": topic, "partitions": rows} for topic, rows in asked.items()]
+    for named in topics[1:]:
+        topic = state.topics.get(named["topic"])
+        named["topic_id"] = topic.topic_id if topic and c != 10 else "another"
+    fields = {"broker": leader, "broker_epoch": _epoch(state, leader, b), "topics": topics}
+    return "alter_isrs", fields | ({} if c == 1 else {"request_id": a})
+
+
 def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     some = _some_partition(state, a)
     epoch = max(0, some[1].leader_epoch - (c == 11)) if some else 0
@@ -222,6 +241,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "create": _create,
     "create_partitions": _create_partitions,
     "alter_isr": _alter_isr,
+    "alter_isrs": _alter_isrs,
     "offset": _offset,
     "report": _report,
     "reassign": _reassign,

@@ -119,6 +119,16 @@ class World:
         }
         return self.publish("alter_isr", **(request | fields))
 
+    def alter_isrs(self, broker: int, /, *asked: tuple[str, int, tuple[int, ...]], **fields: Any) -> list[AnyDecision]:
+        """Ask for ISRs of several partitions at once, as their leader with the right epochs would."""
+        rows: dict[str, list[Any]] = {}
+        for topic, place, isr in asked:
+            held = self.partition(topic, place)
+            rows.setdefault(topic, []).append([place, held.leader_epoch, held.partition_epoch, isr])
+        topics = [{"topic": topic, "partitions": some} for topic, some in rows.items()]
+        request = {"broker": broker, "broker_epoch": self.broker(broker).broker_epoch, "topics": topics}
+        return self.publish("alter_isrs", **(request | fields))
+
     def offsets(self, topic: str, partition: int = 0, **ends: int) -> None:
         """Report log end offsets in the current leader epoch: ``b1=5, b2=7``."""
         epoch = self.partition(topic, partition).leader_epoch

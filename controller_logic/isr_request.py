@@ -1,0 +1,135 @@
+"""Accept or refuse all ISRs that a leader asks for in one request (AlterPartition).
+
+Each row is decided by the rule for one ISR (``isr.altered``). A storm of ISR changes has few kinds of rows, so the rule
+is asked once for rows that are alike, and its effect is repeated for the others (``commit_alike``).
+
+Every shard decides the rows of its own topics. The request is answered once, with the rows that were refused.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from controller_logic import fencing
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_watermark_due
+from controller_logic.commit_alike import Alike
+from controller_logic.fencing import Refusal
+from controller_logic.isr import altered
+from controller_logic.working_topic import WorkingTopic
+from state.broker import Broker
+from state.canonical import RESULTS_MAX, bounded, first_refusal
+from state.decisions import PartitionResult
+from state.events import AlterIsr, AlterIsrs
+from state.isr_events import IsrRow, TopicIsrs
+from state.partition import Partition
+from state.rules import ISR_REQUEST_RULES
+
+
+def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
+    """Commit the ISRs that a leader asks for, and answer with the rows that are refused."""
+    if fencing.of_later_rules(batch, event, ISR_REQUEST_RULES):
+        return
+    complaint = _complaint(event)
+    if complaint is not None:
+        batch.recorder.answer("INVALID_REQUEST", complaint)
+        return
+    broker = fencing.registered_broker(batch, event.broker)
+    if broker is None:
+        return
+    request = _Request(batch, event, broker)
+    alike: Alike[Refusal | None] = Alike(batch, request.alter)
+    refused: list[PartitionResult] = []
+    for named in event.topics:
+        if batch.state.cluster.holds(named.topic):
+            refused += request.refused(named, alike)
+    results, _ = bounded(refused)
+    error, message = first_refusal(results)
+    batch.recorder.answer(error, message, part=bool(results), results=results)
+
+
+def _complaint(event: AlterIsrs) -> str | None:
+    """Say why the request as a whole cannot be obeyed; None if it can."""
+    if len({named.topic for named in event.topics}) < len(event.topics):
+        return "a topic is named twice"
+    rows = sum(len(named.partitions) for named in event.topics)
+    return None if rows <= RESULTS_MAX else f"name at most {RESULTS_MAX} partitions, not {rows}"
+
+
+class _Request(NamedTuple):
+    """A request of a registered broker."""
+
+    batch: Batch
+    event: AlterIsrs
+    broker: Broker
+
+    def refused(self, named: TopicIsrs, alike: "Alike[Refusal | None]") -> Iterator[PartitionResult]:
+        """Commit the rows of one topic, and give those that are refused."""
+        topic = fencing.known_topic(self.batch, named)
+        twice = _named_twice(named)
+        for row in named.partitions:
+            if row.partition in twice:
+                refusal: Refusal | None = Refusal("INVALID_REQUEST", "the partition is named twice")
+            else:
+                refusal = topic if isinstance(topic, Refusal) else self._decided(topic, row, alike)
+            if refusal is not None:
+                error, message = refusal
+                yield PartitionResult(topic=named.topic, partition=row.partition, error=error, message=message)
+
+    def _decided(self, topic: WorkingTopic, row: IsrRow, alike: "Alike[Refusal | None]") -> Refusal | None:
+        before = fencing.partition_of(topic, row.partition)
+        if isinstance(before, Refusal):
+            return before
+        if _is_current(before, row):
+            refusal = alike.commit(topic, before, row.isr, row.isr_epochs, row.leader_recovery_state)
+        else:
+            refusal, _ = altered(self.batch, self.broker, topic, before, self._as_event(topic, row))
+        if topic.partitions[row.partition] is not before:
+            commit_watermark_due(self.batch, topic, before)
+        return refusal
+
+    def alter(
+        self,
+        topic: WorkingTopic,
+        before: Partition,
+        isr: tuple[int, ...],
+        isr_epochs: tuple[int, ...] | None,
+        leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None,
+    ) -> Refusal | None:
+        """Decide a row that has the epochs of the partition; return why it is refused."""
+        numbers = (before.partition, before.leader_epoch, before.partition_epoch)
+        row = IsrRow(*numbers, isr, isr_epochs, leader_recovery_state)
+        return altered(self.batch, self.broker, topic, before, self._as_event(topic, row))[0]
+
+    def _as_event(self, topic: WorkingTopic, row: IsrRow) -> AlterIsr:
+        return AlterIsr(
+            time_ms=self.event.time_ms,
+            topic=topic.topic,
+            partition=row.partition,
+            broker=self.event.broker,
+            broker_epoch=self.event.broker_epoch,
+            leader_epoch=row.leader_epoch,
+            partition_epoch=row.partition_epoch,
+            isr=row.isr,
+            isr_epochs=row.isr_epochs,
+            leader_recovery_state=row.leader_recovery_state,
+        )
+
+
+def _named_twice(named: TopicIsrs) -> set[int]:
+    numbers = [row.partition for row in named.partitions]
+    if len(set(numbers)) == len(numbers):
+        return set()
+    return {number for number, times in Counter(numbers).items() if times > 1}
+
+
+def _is_current(partition: Partition, row: IsrRow) -> bool:
+    """Say whether the rule depends on nothing but what ``Alike`` compares and what the row asks for.
+
+    It also depends on the epochs if they differ, and on the reported log ends if somebody joins.
+    """
+    return (
+        row.leader_epoch == partition.leader_epoch
+        and row.partition_epoch == partition.partition_epoch
+        and (not partition.offset_epochs or set(row.isr).issubset(partition.isr))
+    )
