@@ -22,9 +22,17 @@ logger = structlog.get_logger()
 T = TypeVar("T")
 
 
-class ReassignedPartition(Protocol):
-    """A partition that may be being reassigned."""
+class KnownPartition(Protocol):
+    """A partition as it was last decided. It may be being reassigned."""
 
+    @property
+    def leader(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def isr(self) -> Sequence[int]: ...
+    @property
+    def partition_epoch(self) -> int: ...
     @property
     def replicas(self) -> Sequence[int]: ...
     @property
@@ -41,7 +49,7 @@ class NamedTopic(Protocol):
     @property
     def topic_id(self) -> str: ...
     @property
-    def partitions(self) -> Mapping[int, ReassignedPartition]: ...
+    def partitions(self) -> Mapping[int, KnownPartition]: ...
 
 
 class Asking(Protocol):

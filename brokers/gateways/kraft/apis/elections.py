@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from brokers.gateways.kraft.asking import Asking, NamedTopic, ReassignedPartition
+from brokers.gateways.kraft.asking import Asking, KnownPartition, NamedTopic
 from brokers.gateways.kraft.context import text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.refusals import refusal_of
@@ -120,11 +120,11 @@ def _ongoing(topic: NamedTopic, numbers: list[int]) -> Values:
     }
 
 
-def _is_reassigned(partition: ReassignedPartition) -> bool:
+def _is_reassigned(partition: KnownPartition) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
-def _reassignment(number: int, partition: ReassignedPartition) -> Values:
+def _reassignment(number: int, partition: KnownPartition) -> Values:
     return {
         "PartitionIndex": number,
         "Replicas": list(partition.replicas),
