@@ -22,6 +22,7 @@ from conf.settings import Settings
 from state.policy import Policy
 from tests.bench.gateway_in_process import GATEWAY_LAYERS, GatewayInProcess
 from tests.bench.in_process import InProcess
+from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.layers import REST, Layers
 from tests.bench.load import Load
 
@@ -97,25 +98,11 @@ def one_isr(engine: InProcess) -> list[bytes]:
 
 
 def isrs(engine: InProcess) -> list[bytes]:
-    """Remove the last member from the ISR of many partitions, each at its own event."""
+    """Remove the last member from the ISR of many partitions, in one request of each leader."""
     topics = read_image(engine.bus.image()).topics
-    places = [(topic.topic, number, held) for topic in topics for number, held in enumerate(topic.partitions)]
-    return [
-        engine.event(
-            "alter_isr",
-            topic=topic,
-            partition=number,
-            broker=held.leader,
-            broker_epoch=engine.epochs[held.leader],
-            leader_epoch=held.leader_epoch,
-            partition_epoch=held.partition_epoch,
-            isr=held.isr[:-1],
-            isr_epochs=[engine.epochs[member] for member in held.isr[:-1]],
-            request_id=f"{topic}-{number}",
-        )
-        for topic, number, held in places[-engine.load.storm :]
-        if len(held.isr) > 1
-    ]
+    places = [(topic.topic, held) for topic in topics for held in topic.partitions]
+    asked = [Asked(topic, held, held.isr[:-1]) for topic, held in places[-engine.load.storm :] if len(held.isr) > 1]
+    return isr_requests(asked, engine.epochs, engine.event)
 
 
 def offsets(engine: InProcess) -> list[bytes]:

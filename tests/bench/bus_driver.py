@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
-from state.partition import Partition
+from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.load import Load, StepName, Took
 from tests.bench.machine import Meter, idle
 from tests.support.engine import Engine, decided, encoded
@@ -113,11 +113,11 @@ class BusDriver:
             case "idle":
                 return idle(self._pids, self._load.idle_s)
             case "shrink ISRs":
-                return self._played(list(self._alterations(joining=False))[: self._load.storm])
+                return self._played(self._requests(self._alterations(joining=False)[: self._load.storm]))
             case "expand ISRs":
-                return self._played(list(self._alterations(joining=True))[: self._load.storm])
+                return self._played(self._requests(self._alterations(joining=True)[: self._load.storm]))
             case "one ISR":
-                return self._one_by_one(list(self._alterations(joining=False))[:: self._load.partitions_per_topic])
+                return self._one_by_one(self._alterations(joining=False)[:: self._load.partitions_per_topic])
             case "lose":
                 return self._lost(self._load.victim)
             case "return":
@@ -150,9 +150,9 @@ class BusDriver:
         wall_s = time.monotonic() - began_s
         return Took(wall_s=wall_s, cpu_s=meter.spent_s(), changes=self._changes(before, last))
 
-    def _one_by_one(self, events: Sequence[bytes]) -> Took:
-        """Publish events on an idle engine, each after the decision on the one before; return the median."""
-        took = [self._played([event]) for event in events[:ONE_ISR_RUNS]]
+    def _one_by_one(self, asked: Sequence[Asked]) -> Took:
+        """Change ISRs on an idle engine, each after the decision on the one before; return the median."""
+        took = [self._played(self._requests([one])) for one in asked[:ONE_ISR_RUNS]]
         return Took(
             wall_s=statistics.median(one.wall_s for one in took),
             cpu_s=statistics.median(one.cpu_s for one in took),
@@ -237,23 +237,15 @@ class BusDriver:
                     yield encoded("log_end_offset", **place, broker=broker, log_end_offset=7)
             left = max(0, left - len(topic.partitions))
 
-    def _alterations(self, *, joining: bool) -> Iterator[bytes]:
-        """Write the requests of leaders when the straggler leaves their ISRs, or joins them again."""
+    def _alterations(self, *, joining: bool) -> list[Asked]:
+        """List what leaders ask for when the straggler leaves their ISRs, or joins them again."""
         straggler = self._load.straggler
-        for topic in read_image(self.bus.image()).topics:
-            for held in topic.partitions:
-                if straggler in held.replicas and held.leader != straggler and (straggler in held.isr) != joining:
-                    yield self._alteration(topic.topic, held, straggler)
+        return [
+            Asked(topic.topic, held, tuple(b for b in held.isr if b != straggler) + (straggler,) * joining)
+            for topic in read_image(self.bus.image()).topics
+            for held in topic.partitions
+            if straggler in held.replicas and held.leader != straggler and (straggler in held.isr) != joining
+        ]
 
-    def _alteration(self, topic: str, held: Partition, straggler: int) -> bytes:
-        left = tuple(broker for broker in held.isr if broker != straggler)
-        return encoded(
-            "alter_isr",
-            topic=topic,
-            partition=held.partition,
-            broker=held.leader,
-            broker_epoch=self._epochs[held.leader],
-            leader_epoch=held.leader_epoch,
-            partition_epoch=held.partition_epoch,
-            isr=left if straggler in held.isr else (*held.isr, straggler),
-        )
+    def _requests(self, asked: Sequence[Asked]) -> list[bytes]:
+        return isr_requests(asked, self._epochs, encoded)

@@ -1,5 +1,6 @@
 """An engine in one process: fan-out, operators and sink, with dictionaries in place of Spark's state stores."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -18,43 +19,48 @@ from streaming.sources import event_rows
 from tests.bench.load import Load
 
 
+class _Handle:
+    """The states of all shards. As in Spark, those of the shard at hand are meant."""
+
+    def __init__(self) -> None:
+        self.shard = SHARED
+
+    def getValueState(self, name: str, schema: Any, *given: Any) -> "_Value":
+        return _Value(self)
+
+    def getMapState(self, name: str, key: Any, value: Any, *given: Any) -> "_Map":
+        return _Map(self)
+
+
 class _Value:
     """A value state."""
 
-    def __init__(self) -> None:
-        self._held: Any = None
+    def __init__(self, handle: _Handle) -> None:
+        self._handle = handle
+        self._held: dict[int, Any] = {}
 
     def get(self) -> Any:
-        return self._held
+        return self._held.get(self._handle.shard)
 
     def update(self, value: Any) -> None:
-        self._held = value
+        self._held[self._handle.shard] = value
 
 
 class _Map:
     """A map state."""
 
-    def __init__(self) -> None:
-        self._held: dict[Any, Any] = {}
+    def __init__(self, handle: _Handle) -> None:
+        self._handle = handle
+        self._held: defaultdict[int, dict[Any, Any]] = defaultdict(dict)
 
     def getValue(self, key: Any) -> Any:
-        return self._held.get(key)
+        return self._held[self._handle.shard].get(key)
 
     def updateValue(self, key: Any, value: Any) -> None:
-        self._held[key] = value
+        self._held[self._handle.shard][key] = value
 
     def iterator(self) -> Iterator[tuple[Any, Any]]:
-        return iter(self._held.items())
-
-
-class _Handle:
-    """The states of one shard."""
-
-    def getValueState(self, name: str, schema: Any, *given: Any) -> _Value:
-        return _Value()
-
-    def getMapState(self, name: str, key: Any, value: Any, *given: Any) -> _Map:
-        return _Map()
+        return iter(self._held[self._handle.shard].items())
 
 
 class _Row:
@@ -78,9 +84,9 @@ class InProcess:
         self.bus = EmbeddedBus(folder / "bus.db")
         self._shards = shards
         self._policy = Policy(auto_leader_rebalance_enable=False)
-        self._operators = [ShardOperator(shards, pages, self._policy, {}) for _ in range(shards)]
-        for operator in self._operators:
-            operator.init(cast(StatefulProcessorHandle, _Handle()))
+        self._handle = _Handle()
+        self._operator = ShardOperator(shards, pages, self._policy, {})
+        self._operator.init(cast(StatefulProcessorHandle, self._handle))
         self._time_ms = now_ms()
         claim = self.bus.claim("bench", {}, self._time_ms)
         self._epoch = claim.controller_epoch
@@ -117,10 +123,10 @@ class InProcess:
         entries = self.bus.read(self.bus.decided_seq(), self.bus.last_seq())
         rows = fanned_out(entries, self._shards)
         made = []
-        for shard, operator in enumerate(self._operators):
-            for key in (SHARED, shard):
-                some = [_Row(body) for to, body in rows if to == key]
-                made += list(operator.handleInputRows((key,), cast(Iterator[Row], iter(some)), None)) if some else []
+        for key in (SHARED, *range(self._shards)):
+            self._handle.shard = key
+            some = [_Row(body) for to, body in rows if to == key]
+            made += list(self._operator.handleInputRows((key,), cast(Iterator[Row], iter(some)), None)) if some else []
         written = self._log.write(row.outcome for row in made)
         for follow in self.followers:
             follow()
