@@ -10,9 +10,8 @@ from isrflow.sqlite.deferrable import row_of
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
-# Of what an event may hold for many partitions. A row of alter_isrs has at least two brackets.
+# Each of these events may be about many partitions.
 _OF_MANY = ("create_topic", "create_partitions", "alter_isrs")
-_BRACKETS_OF_ROW_MIN = 2
 _EVENTS = "SELECT seq, length(raw) AS size, {} AS many FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
 
 
@@ -23,7 +22,12 @@ class _Many(msgspec.Struct):
     topics: msgspec.Raw = msgspec.Raw(b"")
 
 
+class _Rows(msgspec.Struct):
+    partitions: list[msgspec.Raw]
+
+
 _many = msgspec.json.Decoder(_Many)
+_topics = msgspec.json.Decoder(list[_Rows])
 
 
 def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_max: int) -> int:
@@ -55,13 +59,14 @@ def partitions_named(raw: bytes) -> int:
     """Return the most partitions that an event may create or change, from its text alone; 0 if it is not an event."""
     try:
         decoded = _many.decode(raw)
+        rows = _topics.decode(decoded.topics) if decoded.topics else []
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return 0
     return max(
         _number(decoded.partitions),
         _number(decoded.total),
         len(bytes(decoded.assignment)) // _ASSIGNED_BYTES_MIN,
-        bytes(decoded.topics).count(b"[") // _BRACKETS_OF_ROW_MIN,
+        sum(len(topic.partitions) for topic in rows),
     )
 
 

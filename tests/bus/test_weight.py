@@ -5,6 +5,7 @@ from bus.weight import PARTITION_BYTES, partitions_named, weight_of
 
 def test_the_rows_of_a_request_for_isrs_are_counted_from_its_text() -> None:
     topics = b'"topics":[{"topic":"t","partitions":[[0,0,0,[1]],[1,0,0,[1],[7]]]}]'
-    assert partitions_named(b"{%b}" % topics) == 3
+    assert partitions_named(b"{%b}" % topics) == 2
+    assert partitions_named(b'{"topics":[{"topic":"t","partitions":7}]}') == 0, "it is malformed"
     raw = b'{"kind":"alter_isrs","time_ms":1,%b}' % topics
-    assert weight_of(raw) == len(raw) + 3 * PARTITION_BYTES
+    assert weight_of(raw) == len(raw) + 2 * PARTITION_BYTES
