@@ -22,6 +22,7 @@ TOLD_OTHERWISE = {
     "config/misspelt",
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
+    "isr/several_at_once",
     "log_dirs/a_second_one_is_added",
     "log_dirs/assigned_to_a_failed_one",
     "log_dirs/moved_by_a_reassignment",

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import assign, gateway
+from tests.scenarios.isr_words import isr_changes
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -282,6 +283,7 @@ _ALL: tuple[Word, ...] = (
     connection_lost,
     assign,
     isr_change,
+    isr_changes,
     offsets,
     report,
     create_topic,

@@ -1,0 +1,29 @@
+"""The word of a story for a leader that asks for several ISRs at once."""
+
+from typing import Any
+
+from tests.scenarios.arguments import epoch_in, ids, partition_of, request_id_in
+from tests.scenarios.script import Script
+from tests.scenarios.story import Command
+
+_FENCES = {"broker-epoch", "leader-epoch", "partition-epoch", "request-id"}
+
+
+def isr_changes(script: Script, command: Command) -> None:
+    """Ask for several ISRs at once: ``isr-changes 1 t-0=1,2 u-3=1``; fences of all rows as for ``isr-change``."""
+    broker, given = int(command.arguments[0]), command.options
+    rows: dict[str, list[Any]] = {}
+    for place, isr in given.items():
+        if place not in _FENCES:
+            name, number = partition_of(place)
+            held = script.partition(name, number)
+            leader_epoch = epoch_in(given.get("leader-epoch"), held.leader_epoch)
+            partition_epoch = epoch_in(given.get("partition-epoch"), held.partition_epoch)
+            rows.setdefault(name, []).append([number, leader_epoch, partition_epoch, ids(isr)])
+    script.write(
+        "alter_isrs",
+        broker=broker,
+        broker_epoch=script.broker_epoch(broker, given.get("broker-epoch")),
+        topics=[{"topic": name, "partitions": some} for name, some in rows.items()],
+        **request_id_in(command),
+    )
