@@ -64,6 +64,8 @@ def test_what_is_not_there_is_refused_row_by_row(storm: World) -> None:
         ("u", 0, "UNKNOWN_TOPIC_ID"),
     ]
     assert len(storm.all(LeaderAndIsr)) == 1
+    log = list(enumerate(storm.log, start=1))
+    assert decide(log, Policy(), shards=7).decisions == decide(log, Policy()).decisions
 
 
 def test_a_partition_that_is_named_twice_is_refused_both_times(storm: World) -> None:
@@ -80,6 +82,28 @@ def test_a_joiner_that_is_behind_is_refused_alone(storm: World) -> None:
     storm.alter_isrs(1, *[("t", number, (1, 2, 3)) for number in range(3)])
     assert results(storm) == [("t", 2, "INELIGIBLE_REPLICA")]
     assert [d.partition for d in storm.all(LeaderAndIsr)] == [0, 1]
+
+
+def test_rows_that_ask_for_something_else_are_decided_anew(storm: World) -> None:
+    epochs = [storm.broker(1).broker_epoch, storm.broker(2).broker_epoch]
+    rows: list[list[Any]] = [
+        [0, 0, 0, [1, 2], epochs],
+        [1, 0, 0, [1, 2], [epochs[0], epochs[1] + 1]],
+        [2, 0, 0, [1, 2], epochs, "RECOVERING"],
+        [3, 0, 0, [1, 2], epochs, 0],
+        [4, 1, 0, [1, 2], epochs],
+        [5, 0, 1, [1, 2], epochs],
+        [6, 0, 0, [1, 2]],
+    ]
+    named = [{"topic": "t", "partitions": rows}]
+    storm.publish("alter_isrs", broker=1, broker_epoch=storm.broker(1).broker_epoch, topics=named)
+    assert [d.partition for d in storm.all(LeaderAndIsr)] == [0, 3, 6]
+    assert results(storm) == [
+        ("t", 1, "INELIGIBLE_REPLICA"),
+        ("t", 2, "INVALID_REQUEST"),
+        ("t", 4, "NOT_CONTROLLER"),
+        ("t", 5, "NOT_CONTROLLER"),
+    ]
 
 
 @pytest.mark.parametrize(
