@@ -5,9 +5,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, log_dirs, log_properties, server_properties
 from brokers.launch.service import POLL_S, Service, ServiceError
 from conf.cache import cache_dir
@@ -118,6 +115,10 @@ class KafkaNode(Service):
             time.sleep(POLL_S)
 
     def _knows_controller(self) -> bool:
+        # Imported here, because the other nodes need no Kafka client.
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
         # A client that has asked before might ask another broker.
         client = AdminClient({"bootstrap.servers": f"{LOOPBACK}:{self.spec.port}", "log_level": 0})
         try:
