@@ -16,6 +16,8 @@ import selectors
 import signal
 import socket
 import sys
+import traceback
+from typing import Any
 
 from streaming.forking.launcher import SOCKET
 
@@ -55,6 +57,7 @@ def _run(launcher: socket.socket) -> None:
         sys.argv = [module, *arguments]
         # Forget the module that is to run. Python warns if it was imported before, which no cold process has done.
         sys.modules.pop(module, None)
+        _print_no_stack_of_a_closed_connection()
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as ended:
@@ -70,6 +73,20 @@ def _run(launcher: socket.socket) -> None:
             with contextlib.suppress(OSError, ValueError):
                 last()
         os._exit(code)
+
+
+def _print_no_stack_of_a_closed_connection() -> None:
+    """Have Spark's daemon print no stack when the JVM closes the socket of one of its workers.
+
+    The query has stopped, and the engine says why. The daemon prints what ends a worker, and offers no other way.
+    """
+    print_any = traceback.print_exc
+
+    def print_exc(*given: Any, **named: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            print_any(*given, **named)
+
+    traceback.print_exc = print_exc
 
 
 def _take_over(launcher: socket.socket) -> list[str]:

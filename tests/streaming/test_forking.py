@@ -75,6 +75,12 @@ def run(python: Path | str, folder: Path) -> dict[str, Any]:
     return said
 
 
+def servers() -> list[psutil.Process]:
+    """Find the servers of this process. A child of another test may have ended without having been waited for."""
+    alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if "streaming.forking.server" in child.cmdline()]
+
+
 def test_later_sessions_of_a_process_do_not_wait_for_a_ready_server(
     server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,8 +117,8 @@ def test_a_module_that_the_server_has_imported_runs_as_in_a_cold_process(server:
 
 
 def test_a_process_whose_query_has_stopped_ends_without_a_stack(server: ForkServer, folder: Path) -> None:
-    def said(error: str) -> str:
-        (folder / "failing.py").write_text(f"raise {error}")
+    def said(program: str) -> str:
+        (folder / "failing.py").write_text(program)
         command = [server.python, "-m", "failing"]
         environment = os.environ | {"PYTHONPATH": str(folder)}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S)
@@ -120,15 +126,20 @@ def test_a_process_whose_query_has_stopped_ends_without_a_stack(server: ForkServ
         return done.stderr
 
     # As PySpark's runner of the source does when the JVM closes the socket while it answers.
-    assert said("BrokenPipeError") == ""
-    assert "ValueError" in said("ValueError")
+    assert said("raise BrokenPipeError") == ""
+    assert "ValueError" in said("raise ValueError")
+    # As PySpark's daemon does when the JVM closes the socket of a worker.
+    printing = (
+        "import sys, traceback\ntry:\n    raise {}\nexcept BaseException:\n    traceback.print_exc()\n    sys.exit(1)"
+    )
+    assert said(printing.format("BrokenPipeError")) == ""
+    assert "ValueError" in said(printing.format("ValueError"))
 
 
 def test_without_the_server_processes_start_cold(server: ForkServer, folder: Path) -> None:
-    for child in psutil.Process().children():
-        if "streaming.forking.server" in child.cmdline():
-            child.kill()
-            child.wait(TIMEOUT_S)
+    for one in servers():
+        one.kill()
+        one.wait(TIMEOUT_S)
     assert not server.is_usable
     assert run(server.python, folder)["is_warm"] is False
 
@@ -140,8 +151,7 @@ def test_spark_sees_that_a_forked_process_was_killed(server: ForkServer, folder:
     ) as launcher:
 
         def forked() -> list[psutil.Process]:
-            servers = [one for one in psutil.Process().children() if "streaming.forking.server" in one.cmdline()]
-            return [child for one in servers for child in one.children()]
+            return [child for one in servers() for child in one.children()]
 
         wait_until(forked, "the forked process")
         [child] = forked()
