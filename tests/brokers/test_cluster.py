@@ -17,12 +17,12 @@ from tests.support.clients import ConfluentSender, KafkaPythonSender, read_all
 from tests.support.mock_cluster import MockCluster
 from tests.support.raw import RawClient
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
 
 
-def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 5_000) -> Any:
+def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 60_000) -> Any:
     """Produce one record to partition 0 of ``t`` at ``broker``, once it knows that it leads or that ``t`` is gone."""
 
     def answer() -> Any:
@@ -69,7 +69,7 @@ def test_what_is_produced_is_read(cluster: MockCluster, acks: str) -> None:
     sent = [b"%d" % number for number in range(500)]
     for number, value in enumerate(sent):
         sender.send("t", number % 2, value)
-    sender.finish(20)
+    sender.finish(TIMEOUT_S)
     wait_until(lambda: len(read_all(cluster.bootstrap(), "t", 2)) == 500, "all records to be readable")
     read = read_all(cluster.bootstrap(), "t", 2)
     assert [r.value for r in sorted(read, key=lambda r: (r.offset, r.partition))] == sent
@@ -80,7 +80,7 @@ def test_kafka_python_works_without_settings(cluster: MockCluster) -> None:
     sender = KafkaPythonSender(cluster.bootstrap())
     for number in range(200):
         sender.send("t", 0, b"%d" % number)
-    sender.finish(20)
+    sender.finish(TIMEOUT_S)
     assert (len(sender.acknowledged), sender.failed) == (200, [])
     consumer = kafka.KafkaConsumer(
         bootstrap_servers=cluster.bootstrap().split(","),
@@ -112,7 +112,7 @@ def test_the_demo_reads_everything_back_without_one_of_its_bootstrap_brokers(clu
     sender = ConfluentSender(cluster.bootstrap())
     for number in range(50):
         sender.send("t", 0, b"%d" % number)
-    sender.finish(20)
+    sender.finish(TIMEOUT_S)
     cluster.kill(3)
     # It asks a random broker, whose answer still lists the dead one until that one's session ends.
     for _ in range(6):
@@ -218,7 +218,7 @@ def test_a_second_process_of_the_same_id_replaces_the_first(cluster: MockCluster
     first = cluster.pid(1)
     process = cluster.disown(1)
     cluster.launch(1)
-    assert process.wait(20) == 1
+    assert process.wait(TIMEOUT_S) == 1
     assert cluster.pid(1) != first
 
 

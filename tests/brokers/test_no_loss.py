@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.clients import SENDERS, Sender, lost_records, read_all
 from tests.support.mock_cluster import MockCluster
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 RECORDS = 20_000
 PARTITIONS = 6
@@ -31,9 +31,9 @@ def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, clien
         released.release()
         time.sleep(0.5)
         _kill_a_leader(cluster, kill)
-    sending.join(120)
+    sending.join(TIMEOUT_S)
     assert not sending.is_alive()
-    sender.finish(120)
+    sender.finish(TIMEOUT_S)
 
     assert sender.failed == []
     assert len(sender.acknowledged) == RECORDS
@@ -44,7 +44,7 @@ def _send(sender: Sender, released: threading.Semaphore) -> None:
     """Send an equal share of the records around each kill, at an even pace."""
     for number in range(RECORDS):
         if number % (RECORDS // KILLS) == 0:
-            assert released.acquire(timeout=120)
+            assert released.acquire(timeout=TIMEOUT_S)
         if number % 100 == 0:
             time.sleep(100 / RECORDS_A_SECOND)
         sender.send("t", number % PARTITIONS, b"%d" % number)

@@ -46,8 +46,8 @@ def port() -> Iterator[int]:
     server = Server(answering(APIS, handle), LIMITS)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(10)
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+    yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(TIMEOUT_S)
+    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(TIMEOUT_S)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(TIMEOUT_S)
 

@@ -24,7 +24,7 @@ from bus.kafka.connection import MESSAGE_BYTES_MAX
 from bus.open_bus import open_bus
 from state.rules import NEWEST_RULES
 from tests.support.commits import readable
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 OFFSET = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1}'
@@ -55,7 +55,7 @@ def test_events_published_together_stay_together(bus: Bus, other: Bus) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(TIMEOUT_S)
     raws = [entry.raw for entry in bus.read(0, bus.last_seq())]
     assert len(raws) == 3 * 50 * 20
     together = [raws[start : start + 20] for start in range(0, len(raws), 20)]
@@ -121,7 +121,7 @@ def test_claims_at_the_same_moment_get_different_epochs(bus: Bus, other: Bus) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(TIMEOUT_S)
     assert len(claims) == 4
     wait_until(lambda: bus.claimed_epoch() == max(claims)[0], "the claim to be readable")
     wait_until(lambda: len(bus.read(0, ALL)) >= 4, "the events to be readable")

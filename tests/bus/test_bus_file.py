@@ -77,7 +77,7 @@ def test_a_writer_waits_longer_than_one_timeout_of_sqlite(
             writer.join(0.01)
             assert writer.is_alive()
         holder.let_go()
-        writer.join(30)
+        writer.join(TIMEOUT_S)
     assert begun == [2]
     assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"said")]
     assert said[0]["event"] == "another process has the bus locked; waiting"
@@ -94,7 +94,7 @@ def test_a_reader_waits_too_when_reading_is_locked(path: Path, bus: EmbeddedBus)
     reader = threading.Thread(target=lambda: opened.append(EmbeddedBus(path, Access.READ).last_seq()))
     reader.start()
     holder.let_go()
-    reader.join(30)
+    reader.join(TIMEOUT_S)
     assert opened == [1]
 
 

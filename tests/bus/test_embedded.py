@@ -24,6 +24,7 @@ from bus.interface import (
 from bus.weight import PARTITION_BYTES, partitions_named
 from isrflow.sqlite import log_file
 from tests.support.bus_rows import set_mark
+from tests.support.waiting import TIMEOUT_S
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
@@ -68,7 +69,7 @@ def test_several_processes_append_while_another_reads(bus: EmbeddedBus) -> None:
     while any(writer.is_alive() for writer in writers) or bus.last_seq() > len(read):
         read += bus.read(len(read), bus.last_seq())
     for writer in writers:
-        writer.join(30)
+        writer.join(TIMEOUT_S)
     assert [entry.seq for entry in read] == list(range(1, PROCESSES * EACH * 2 + 1))
     for writer in range(PROCESSES):
         mine = [entry.raw for entry in read if entry.raw.startswith(b"%d-" % writer)]
@@ -88,7 +89,7 @@ def test_claims_at_the_same_moment_get_different_epochs(bus: EmbeddedBus) -> Non
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(TIMEOUT_S)
     epochs = [msgspec.json.decode(entry.raw)["controller_epoch"] for entry in bus.read(0, 8)]
     assert epochs == list(range(1, 9))
 

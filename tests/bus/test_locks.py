@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bus.embedded import EmbeddedBus
 from bus.open_bus import open_bus
+from tests.support.waiting import TIMEOUT_S
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
@@ -17,7 +18,7 @@ def test_a_bus_opened_twice_in_a_process_stays_locked_for_others(tmp_path: Path)
     # to close the bus, and would remove the log beside it.
     EmbeddedBus(path).close()
     opened_and_closed = f"from bus.embedded import EmbeddedBus; EmbeddedBus({str(path)!r}).close()"
-    subprocess.run([sys.executable, "-c", opened_and_closed], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", opened_and_closed], check=True, timeout=TIMEOUT_S)
     seq = bus.publish([EVENT])
     reader = open_bus(str(path), read_only=True)
     assert reader.last_seq() == seq

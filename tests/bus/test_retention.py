@@ -173,7 +173,7 @@ def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pyte
     monkeypatch.setattr(bus, "thin", fail)
     thread = Retention(bus, Settings(), 0, interval_s=0.001)
     thread.start()
-    assert again.wait(20)
+    assert again.wait(TIMEOUT_S)
     assert thread.is_alive()
     thread.stop()
     thread.join(TIMEOUT_S)

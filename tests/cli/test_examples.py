@@ -87,7 +87,7 @@ def test_examples_work_in_a_shell(example: str, tmp_path: Path, bus: EmbeddedBus
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=TIMEOUT_S,
     )
     assert done.returncode == (124 if follows else 0), done.stderr
     assert done.stderr == ""

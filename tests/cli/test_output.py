@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.test_examples import ALL, found_at
 from tests.cli.worked_cluster import started
+from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-P", "-c", "from cli import main; main()"]
 # They print no table: an engine, events that go in, files, and a demo.
@@ -59,7 +60,7 @@ def on_terminal(folder: Path, *arguments: str, until: bytes, stop: bool = False)
     streams = {"stdin": its, "stdout": its, "stderr": its}
     with subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, **streams) as process:  # type: ignore[call-overload]
         os.close(its)
-        said, deadline = b"", time.monotonic() + 30
+        said, deadline = b"", time.monotonic() + TIMEOUT_S
         while until not in said and time.monotonic() < deadline:
             said += os.read(terminal, 65_536)
         if stop:
@@ -69,7 +70,7 @@ def on_terminal(folder: Path, *arguments: str, until: bytes, stop: bool = False)
                 said += more
         except OSError:
             pass  # The last writer has closed it.
-        code = process.wait(30)
+        code = process.wait(TIMEOUT_S)
     os.close(terminal)
     return code, said
 

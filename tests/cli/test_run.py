@@ -13,6 +13,7 @@ from conf.settings import Settings
 from streaming import job
 from streaming.job_errors import SupersededError
 from tests.cli.conftest import Isrflow
+from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "run", "--set", "metrics.port=0"]
 
@@ -58,7 +59,7 @@ def test_in_json_the_last_line_is_json_too(isrflow: Isrflow, monkeypatch: pytest
 @pytest.mark.spark
 def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
     environment = os.environ | {"ISRFLOW_JAVA": str(tmp_path / "none")}
-    done = subprocess.run(COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 3
     last = done.stderr.splitlines()[-1]
     assert last.startswith("Error: Spark needs Java 17 or newer (found: ISRFLOW_JAVA=")

@@ -6,11 +6,12 @@ import sys
 from typing import Any
 
 from conf.foreign_lines import LINE_BYTES_MAX, json_line
+from tests.support.waiting import TIMEOUT_S
 
 
 def lines_of(program: str, code: int = 0) -> list[Any]:
     """Run a program, and parse every line of its standard error."""
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, timeout=TIMEOUT_S)
     assert done.returncode == code, done.stderr
     return [json.loads(line) for line in done.stderr.splitlines()]
 
@@ -91,6 +92,6 @@ try:
 except ZeroDivisionError:
     structlog.get_logger().exception("failed")
 """
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert "ZeroDivisionError" in done.stderr
     assert "hunter-2" not in done.stderr

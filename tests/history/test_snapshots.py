@@ -18,7 +18,7 @@ from history.state_at import state_at
 from state.policy import Policy
 from tests.support.bus_rows import execute
 from tests.support.recorded_bus import RecordedBus
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 SEED, EVENTS = 4, 300
 ALL = 2**62
@@ -142,7 +142,7 @@ def test_no_kill_makes_a_past_state_wrong(tmp_path: Path) -> None:
         wait_until(lambda goal=goal: watched.bus.decided_seq() >= goal, f"seq {goal} to be decided")
         assert child.pid is not None
         os.kill(child.pid, signal.SIGKILL)
-        child.join(60)
+        child.join(TIMEOUT_S)
         first = check_every_state(watched)
         assert watched.bus.decided_seq() - 70 <= first or goal < 70
     watched.bus.close()

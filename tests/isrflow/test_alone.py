@@ -9,6 +9,7 @@ from isrflow.contract import ENGINE_KINDS, HEARTBEATS, LOG_END_OFFSET
 from state.engine_events import ENGINE_KINDS as KINDS_OF_TYPES
 from state.events import AnyEvent
 from tests.support.rooms import ROOMS
+from tests.support.waiting import TIMEOUT_S
 
 HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "kafka", "confluent_kafka", "click", "rich", "structlog")
 PROGRAM = f"""
@@ -27,7 +28,7 @@ def test_a_program_with_modules_of_the_same_names_uses_a_bus(tmp_path: Path) -> 
             (tmp_path / f"{room}.py").write_text("raise SystemExit('the package has imported this module')\n")
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "program.py", "bus.db"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+        [sys.executable, "program.py", "bus.db"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert (done.stdout, done.stderr) == ("1 []\n[]\n", ""), done.stderr
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.doc_blocks import blocks_of
+from tests.support.waiting import TIMEOUT_S
 from tests.support.wheel import build_wheel, install_wheel
 
 LEFT_OUT = {"pyspark", "pandas", "pyarrow", "numpy", "kafka", "confluent_kafka", "prometheus_client", "google", "jgo"}
@@ -24,7 +25,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(bare: Path, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{bare}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8"}
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=30
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
     )
 
 

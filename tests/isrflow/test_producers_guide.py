@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from bus.kafka.bus import KafkaBus
 from tests.support.doc_blocks import blocks_of
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import TIMEOUT_S
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def engine() -> Iterator[RulesEngine]:
 
 def run(program: str, folder: Path) -> str:
     (folder / "program.py").write_text(program)
-    done = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -87,7 +87,7 @@ def send(cluster: RealCluster) -> None:
     sender = ConfluentSender(cluster.bootstrap)
     for number in range(RECORDS):
         sender.send("kept", number % 2, b"%d" % number)
-    sender.finish(60)
+    sender.finish(TIMEOUT_S)
     assert sender.failed == []
 
 
@@ -179,7 +179,7 @@ def test_a_broker_comes_back_to_a_log_that_was_trimmed(cluster: RealCluster) -> 
     sender = ConfluentSender(cluster.bootstrap)
     for number in range(RECORDS):
         sender.send("both", number % 2, b"%d" % number)
-    sender.finish(60)
+    sender.finish(TIMEOUT_S)
     assert sender.failed == []
     assert len(read_all(cluster.bootstrap, "both", 2)) == RECORDS
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})

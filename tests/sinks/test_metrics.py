@@ -19,6 +19,7 @@ from state.decisions import KIND_RANK
 from state.reason import Reason
 from tests.histories.recorded import all_histories
 from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, sample
+from tests.support.waiting import TIMEOUT_S
 
 
 def shown(metrics: Metrics) -> dict[str, float]:
@@ -154,7 +155,7 @@ def test_concurrent_updates_are_not_lost() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=TIMEOUT_S)
     assert metrics.snapshot.batches == metrics.snapshot.events == 2_000
 
 

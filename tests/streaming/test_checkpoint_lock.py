@@ -11,6 +11,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.job_errors import JobError
+from tests.support.waiting import TIMEOUT_S
 
 HOLD = """
 import sys, time
@@ -36,7 +37,7 @@ def holder(checkpoint: Path, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]
     assert process.stdout.readline() == b"True\n"
     yield process
     process.kill()
-    process.wait(10)
+    process.wait(TIMEOUT_S)
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_holder_that_keeps_the_lock_is_waited_for_with_a_bound(
     # A job that continued without the lock gets it as soon as it is free.
     assert not lock.take()
     holder.kill()
-    holder.wait(10)
+    holder.wait(TIMEOUT_S)
     assert lock.take()
 
 
@@ -99,7 +100,7 @@ def test_a_job_of_another_bus_is_refused_by_name(
         with pytest.raises(JobError, match="in use"):
             other.wait(30_000, never)
         holder.kill()
-        holder.wait(10)
+        holder.wait(TIMEOUT_S)
         assert other.take_or_check()
 
 

@@ -44,7 +44,7 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
         address = url.removesuffix("/metrics")
         assert [status(address + path) for path in ("/readyz", "/healthz", "/", "/foo")] == [200, 200, 200, 404]
         why = f"{address}/page/partition?topic=orders&partition=0"
-        with urllib.request.urlopen(why, timeout=30) as answer:
+        with urllib.request.urlopen(why, timeout=TIMEOUT_S) as answer:
             assert b"Topic orders was created." in answer.read()
     kafka = "kafka_controller_kafkacontroller_"
     assert seen[f"{kafka}activecontrollercount"] == 1

@@ -29,6 +29,7 @@ from streaming.reshard import reshard
 from tests.support.engine import decisions_of
 from tests.support.operators import PAGES, SHARDS, OperatorCluster
 from tests.support.random_logs import seeded
+from tests.support.waiting import TIMEOUT_S
 
 LOG = seeded(seed=22, count=800)
 HALF = 400
@@ -157,7 +158,7 @@ command(["reshard", *arguments])
 def test_a_killed_command_leaves_the_old_state_or_the_new_one_whole(bus: EmbeddedBus, point: str) -> None:
     before = bus.image()
     arguments = [sys.executable, "-P", "-c", DYING, point, "--bus", str(bus.path), *SETS]
-    done = subprocess.run(arguments, capture_output=True, timeout=120, env=os.environ)
+    done = subprocess.run(arguments, capture_output=True, timeout=TIMEOUT_S, env=os.environ)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert view_of_image(bus.image()) == view_of_image(before)
     if point == "committed":

@@ -6,6 +6,7 @@ from typing import Any
 
 from brokers.wire.errors import ErrorCode
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+from tests.support.waiting import TIMEOUT_S
 
 
 def test_a_waiting_fetch_is_answered_with_the_new_leader(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_a_waiting_fetch_is_answered_with_the_new_leader(tmp_path: Path) -> None
         waiting = Thread(target=wait)
         waiting.start()
         quorum.gateways[100].stop()
-        waiting.join(30)
+        waiting.join(TIMEOUT_S)
         assert response["ErrorCode"] in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
         assert response["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": 2}
         assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE

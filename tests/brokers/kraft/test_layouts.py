@@ -14,6 +14,7 @@ from brokers.wire.layout import Versions, versions
 from conf.jars import fetch
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
+from tests.support.waiting import TIMEOUT_S
 
 
 def released() -> dict[str, Shape]:
@@ -84,4 +85,4 @@ for thread in threads: thread.join()
 def test_several_threads_may_read_the_layouts_first() -> None:
     """A gateway's threads do. One attempt in three used to end the process with a segmentation fault."""
     for _ in range(6):
-        assert subprocess.run([sys.executable, "-c", READ_AT_ONCE], timeout=60).returncode == 0
+        assert subprocess.run([sys.executable, "-c", READ_AT_ONCE], timeout=TIMEOUT_S).returncode == 0

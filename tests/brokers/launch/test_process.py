@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from brokers.launch.process import DetachedProcess, start_of
+from tests.support.waiting import TIMEOUT_S
 
 # A parent that never reaps its child, like the first process of many containers.
 CARELESS = """
@@ -45,14 +46,14 @@ def test_a_process_is_found_again_later(process: DetachedProcess, tmp_path: Path
     assert process.pid == other.pid is not None
     assert other.state == "running"
     assert other.signal(signal.SIGTERM)
-    assert other.wait(10)
+    assert other.wait(TIMEOUT_S)
     assert (process.state, process.pid, other.state) == ("stopped", None, "stopped")
     assert not other.signal(signal.SIGTERM)
 
 
 def test_a_frozen_process_says_so_and_can_be_killed(process: DetachedProcess) -> None:
     process.signal(signal.SIGSTOP)
-    end = time.monotonic() + 10
+    end = time.monotonic() + TIMEOUT_S
     while process.state != "paused":
         assert time.monotonic() < end
     assert not process.wait(0.05)
@@ -86,7 +87,7 @@ def test_an_ended_process_that_nobody_reaps_is_not_waited_for(tmp_path: Path, en
             process.kill()
         else:
             process.signal(signal.SIGTERM)
-            assert process.wait(5)
+            assert process.wait(TIMEOUT_S)
         assert process.state == "stopped"
         careless.kill()
 
@@ -94,7 +95,7 @@ def test_an_ended_process_that_nobody_reaps_is_not_waited_for(tmp_path: Path, en
 def test_a_process_is_there_until_its_last_thread_has_ended(tmp_path: Path) -> None:
     process = DetachedProcess(tmp_path / "process.json")
     found = psutil.Process(process.start([sys.executable, "-c", HALF_ENDED], tmp_path, tmp_path / "out.log"))
-    end = time.monotonic() + 10
+    end = time.monotonic() + TIMEOUT_S
     while found.status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < end
     assert not process.wait(0.05)

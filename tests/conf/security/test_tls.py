@@ -10,6 +10,7 @@ import pytest
 
 from conf.security.authority import Authority
 from conf.security.tls import TlsError, TlsFiles, client_contexts, server_context
+from tests.support.waiting import TIMEOUT_S
 
 
 def answered(server: ssl.SSLContext, client: ssl.SSLContext) -> str:
@@ -18,7 +19,7 @@ def answered(server: ssl.SSLContext, client: ssl.SSLContext) -> str:
 
         def serve() -> None:
             accepted, _ = listening.accept()
-            accepted.settimeout(20)
+            accepted.settimeout(TIMEOUT_S)
             try:
                 with server.wrap_socket(accepted, server_side=True) as wrapped:
                     subject = (wrapped.getpeercert() or {}).get("subject", ())
@@ -35,7 +36,7 @@ def answered(server: ssl.SSLContext, client: ssl.SSLContext) -> str:
             ):
                 return wrapped.recv(1_000).decode()
         finally:
-            thread.join(30)
+            thread.join(TIMEOUT_S)
 
 
 def files(authority: Authority, name: str) -> TlsFiles:

@@ -24,7 +24,7 @@ from conf.security.token import Token, TokenError, token_of
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from tests.sinks.sample import sample
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 TOKEN = "canary-of-the-metrics"
 PATHS = ("/metrics", "/healthz", "/readyz", "/nothing", "/login")
@@ -48,7 +48,7 @@ def port(authority: Authority) -> Iterator[int]:
 
 def asked(authority: Authority, port: int, path: str, body: str = "", **headers: str) -> Answer:
     context = client_contexts(TlsFiles(truststore=str(authority.certificate_file)))()
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_S, context=context)
     try:
         connection.request("POST" if body else "GET", path, body or None, headers)
         answer = connection.getresponse()
@@ -159,10 +159,10 @@ def test_silent_connections_end_and_leave_room(
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
     try:
         for number, one in enumerate(silent):
-            one.settimeout(30)
+            one.settimeout(TIMEOUT_S)
             if number % 2:
                 one.sendall(b"GET /metrics HTTP/1.1\r\nX-Half")
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + TIMEOUT_S
         for one in silent:
             try:
                 while one.recv(1_000):
@@ -205,7 +205,7 @@ def test_connections_that_never_shake_hands_are_limited(authority: Authority, mo
         stack.callback(server.close)
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(13)]
         for one in silent[10:]:
-            one.settimeout(30)
+            one.settimeout(TIMEOUT_S)
             with contextlib.suppress(ConnectionError):
                 assert one.recv(1) == b"", "it was refused"
         silent[0].close()
