@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from brokers.launch.process import DetachedProcess, State
@@ -11,7 +11,7 @@ from conf.private_dir import private_dir
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 LOG_LINES_SHOWN = 8
-POLL_S = 0.05
+_POLL_S = 0.05
 _TAIL_BYTES = 1 << 16
 
 
@@ -63,15 +63,22 @@ class Service:
 
     def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time-out passes."""
+        self.wait_until(self.is_ready, timeout_s, "did not start")
+
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
+        """Wait for something of the running process. Raises ``ServiceError`` when it ends or the time-out passes.
+
+        ``complaint`` says what it did not do.
+        """
         end = time.monotonic() + timeout_s
         while True:
             # Check this first, because another process may listen on the port of a gateway that ended.
             self.check()
-            if self.is_ready():
+            if condition():
                 return
             if time.monotonic() > end:
-                raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log_file}")
-            time.sleep(POLL_S)
+                raise ServiceError(f"{self.name} {complaint} in {timeout_s:.0f} s; its log is {self.log_file}")
+            time.sleep(_POLL_S)
 
     def check(self) -> None:
         """Raise ``ServiceError`` if the process ended by itself."""

@@ -1,12 +1,11 @@
 """One Kafka node: its folder, its storage, its process."""
 
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, log_dirs, log_properties, server_properties
-from brokers.launch.service import POLL_S, Service, ServiceError
+from brokers.launch.service import Service, ServiceError
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
 from conf.jars import jars
@@ -107,12 +106,8 @@ class KafkaNode(Service):
         A broker in ZooKeeper mode has started before a controller tells it of the cluster. A client that asks it
         meanwhile gets an empty answer, and may not ask again for minutes. Others start when they know the controller.
         """
-        end = time.monotonic() + timeout_s
-        while self.spec.zookeeper is not None and not self._knows_controller():
-            self.check()
-            if time.monotonic() > end:
-                raise ServiceError(f"no controller led {self.name} in {timeout_s:.0f} s; its log is {self.log_file}")
-            time.sleep(POLL_S)
+        if self.spec.zookeeper is not None:
+            self.wait_until(self._knows_controller, timeout_s, "was told of no controller")
 
     def _knows_controller(self) -> bool:
         # Imported here, because the other nodes need no Kafka client.
