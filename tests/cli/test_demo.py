@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -20,7 +19,7 @@ from cli.demo.story import FAIL_OVER, TOPIC, Story
 from cli.demo.traffic import UNKNOWN_OFFSET, Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
 from tests.support.rooms import ROOMS
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.wheel import build_wheel, install_wheel
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "demo"]
@@ -126,11 +125,8 @@ def test_a_demo_stopped_halfway_leaves_no_process() -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout
         directory = directory_in(demo.stdout.readline())
-        deadline = time.monotonic() + TIMEOUT_S
-        while len(processes_of(directory)) < 5 and time.monotonic() < deadline:
-            time.sleep(0.1)
         # The engine, Spark's JVM and three brokers.
-        assert len(processes_of(directory)) >= 5
+        wait_until(lambda: len(processes_of(directory)) >= 5, "the demo's processes")
         demo.send_signal(signal.SIGTERM)
         _, said = demo.communicate(timeout=TIMEOUT_S)
     assert (demo.returncode, said) == (130, "\nAborted!\n")

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from brokers.launch.process import DetachedProcess, start_of
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 # A parent that never reaps its child, like the first process of many containers.
 CARELESS = """
@@ -53,9 +52,7 @@ def test_a_process_is_found_again_later(process: DetachedProcess, tmp_path: Path
 
 def test_a_frozen_process_says_so_and_can_be_killed(process: DetachedProcess) -> None:
     process.signal(signal.SIGSTOP)
-    end = time.monotonic() + TIMEOUT_S
-    while process.state != "paused":
-        assert time.monotonic() < end
+    wait_until(lambda: process.state == "paused", "the process to be frozen")
     assert not process.wait(0.05)
     process.kill()
     assert process.state == "stopped"
@@ -95,9 +92,7 @@ def test_an_ended_process_that_nobody_reaps_is_not_waited_for(tmp_path: Path, en
 def test_a_process_is_there_until_its_last_thread_has_ended(tmp_path: Path) -> None:
     process = DetachedProcess(tmp_path / "process.json")
     found = psutil.Process(process.start([sys.executable, "-c", HALF_ENDED], tmp_path, tmp_path / "out.log"))
-    end = time.monotonic() + TIMEOUT_S
-    while found.status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < end
+    wait_until(lambda: found.status() == psutil.STATUS_ZOMBIE, "the first thread to end")
     assert not process.wait(0.05)
     process.kill()
     assert process.state == "stopped"
