@@ -15,7 +15,7 @@ TOPIC = "orders"
 PARTITIONS = 3
 MIN_ISR = 2
 VICTIM_PARTITION = 0
-STEP_TIMEOUT_S = 40.0
+STEP_TIMEOUT_S = 60.0
 RECORDS_BEFORE = 600
 CALM_S = 2.0
 # The steps of `Story.fail_over`, from the first record until the ISR is whole again.

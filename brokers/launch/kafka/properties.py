@@ -17,8 +17,9 @@ LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
 # A broker's copy of the metadata log is in this folder of its first log directory.
 METADATA_DIRECTORY = "__cluster_metadata-0"
 LOOPBACK = "127.0.0.1"
-# Short, because a broker that is killed is missed only when its session ends.
-ZOOKEEPER_SESSION_MS = 6_000
+# Kafka's own default (KIP-537). A broker that is killed is missed only when its session ends, so a shorter one would be
+# nice. But a broker ends itself if it loses its session while it starts, and with 6 s this happened on busy machines.
+ZOOKEEPER_SESSION_MS = 18_000
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
 _VERSION = rf"^({'|'.join(map(re.escape, KAFKA_VERSIONS))})\Z"

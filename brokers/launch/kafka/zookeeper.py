@@ -13,8 +13,8 @@ from conf.private_dir import private_dir
 
 _CONNECT_TIMEOUT_S = 2.0
 _ANSWER_BYTES_MAX = 64
-# Sessions last 2 to 20 ticks.
-TICK_MS = 500
+# Sessions last 2 to 20 ticks, so at most 20 s.
+TICK_MS = 1_000
 
 
 class ZookeeperProcess(Service):
