@@ -54,6 +54,9 @@ class Reader:
 
     def uvarint(self) -> int:
         """Read an unsigned varint of at most five bytes."""
+        if self.position < self.end and self.data[self.position] < 0x80:
+            self.position += 1
+            return self.data[self.position - 1]
         value = 0
         for shift in range(0, 7 * _UVARINT_BYTES_MAX, 7):
             if self.position >= self.end:
@@ -131,13 +134,13 @@ def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain
                 return None
             raise Fault("null is not allowed")
         reader.count_elements(count, size_min)
-        values = []
-        for index in range(count):
-            try:
+        values: list[Any] = []
+        try:
+            for _ in range(count):
                 values.append(one.read(reader))
-            except Fault as fault:
-                fault.within(f"[{index}]")
-                raise
+        except Fault as fault:
+            fault.within(f"[{len(values)}]")
+            raise
         return values
 
     def write(out: bytearray, values: Any) -> None:
@@ -149,12 +152,14 @@ def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain
         if not isinstance(values, list | tuple):
             raise Fault(f"an array is needed, not {type(values).__name__}")
         length.write(out, len(values))
-        for index, value in enumerate(values):
-            try:
+        written = 0
+        try:
+            for value in values:
                 one.write(out, value)
-            except Fault as fault:
-                fault.within(f"[{index}]")
-                raise
+                written += 1
+        except Fault as fault:
+            fault.within(f"[{written}]")
+            raise
 
     return Plain(read, write)
 
@@ -257,6 +262,7 @@ compact_length = Plain(_read_compact, _write_compact)
 classic_length = _number("i")
 _short_length = _number("h")
 
-_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
-_FIXED = {kind: _number(code) for kind, code in _CODES.items()} | {"bool": _bool(), "uuid": _uuid()}
+# The letters that stand for numbers in a format of ``struct``.
+NUMBER_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
+_FIXED = {kind: _number(code) for kind, code in NUMBER_CODES.items()} | {"bool": _bool(), "uuid": _uuid()}
 assert _FIXED.keys() == FIXED_SIZES.keys()

@@ -19,13 +19,14 @@ trusts an array's length, knows no metadata records, and names no field in its e
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from brokers.wire.fields import Field, in_order, number_code
+from brokers.wire.fields import Values as Values
 from brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
 from brokers.wire.messages import WireError
 from brokers.wire.plain import Fault, Plain, Reader, array_of, fixed, sized, write_uvarint
 
-Values = dict[str, Any]
 TAGS_MAX = 1_000
 
 
@@ -86,15 +87,6 @@ class Message:
         return MessageError(f"{self.name} v{version}: {path + ': ' if path else ''}{fault.what}")
 
 
-class _Step(NamedTuple):
-    """How one field is read and written in one version; ``tag`` is None for a field without a tag."""
-
-    name: str
-    plain: Plain
-    default: Callable[[], Any]
-    tag: int | None
-
-
 class _Struct:
     """The codec of one struct in one version; ``size_min`` is in bytes.
 
@@ -104,7 +96,7 @@ class _Struct:
 
     def __init__(
         self,
-        steps: list[_Step],
+        fields: list[Field],
         absent: dict[str, Callable[[], Any]],
         strict: set[str],
         flexible: bool,
@@ -112,29 +104,30 @@ class _Struct:
     ) -> None:
         self.size_min = size_min
         self._flexible = flexible
-        self._in_place = [step for step in steps if step.tag is None]
-        self._tagged = {step.tag: step for step in sorted(steps, key=lambda s: s.tag or 0) if step.tag is not None}
+        self._untagged = [field for field in fields if field.tag is None]
+        self._in_place = in_order(self._untagged)
+        self._tagged = {one.tag: one for one in sorted(fields, key=lambda field: field.tag or 0) if one.tag is not None}
         self._absent = absent
         self._strict = strict
-        self._names = {step.name for step in steps} | set(absent)
-        self._defaulted = absent | {step.name: step.default for step in self._tagged.values()}
+        self._names = {field.name for field in fields} | set(absent)
+        self._defaulted = absent | {field.name: field.default for field in self._tagged.values()}
 
     def default(self) -> Values:
         """Return the struct with all its defaults."""
-        return {step.name: step.default() for step in self._in_place} | {n: d() for n, d in self._defaulted.items()}
+        return {one.name: one.default() for one in self._untagged} | {n: d() for n, d in self._defaulted.items()}
 
     def read(self, reader: Reader) -> Values:
         values: Values = {}
-        for name, plain, _, _ in self._in_place:
-            try:
-                values[name] = plain.read(reader)
-            except Fault as fault:
-                fault.within(name)
-                raise
+        for fields in self._in_place:
+            fields.read(reader, values)
         for name, default in self._defaulted.items():
             values[name] = default()
         if self._flexible:
-            self._read_tags(reader, values)
+            # Most structs have no tagged fields.
+            if reader.position < reader.end and reader.data[reader.position] == 0:
+                reader.position += 1
+            else:
+                self._read_tags(reader, values)
         return values
 
     def _read_tags(self, reader: Reader, values: Values) -> None:
@@ -143,17 +136,17 @@ class _Struct:
             raise Fault(f"{count} tagged fields; the limit is {TAGS_MAX}")
         for _ in range(count):
             tag, size = reader.uvarint(), reader.uvarint()
-            step = self._tagged.get(tag)
-            if step is None:
+            field = self._tagged.get(tag)
+            if field is None:
                 reader.take(size)
                 continue
             end = reader.position + size
             try:
-                values[step.name] = step.plain.read(reader)
+                values[field.name] = field.plain.read(reader)
                 if reader.position != end:
                     raise Fault(f"a tagged field of {size} bytes has another length inside")
             except Fault as fault:
-                fault.within(step.name)
+                fault.within(field.name)
                 raise
 
     def write(self, out: bytearray, values: Any) -> None:
@@ -161,15 +154,14 @@ class _Struct:
             raise Fault(f"a struct is needed, not {type(values).__name__}")
         if not values.keys() <= self._names:
             raise Fault("there is no such field", min(map(str, values.keys() - self._names)))
-        self._refuse_unsayable(values)
-        for name, plain, default, _ in self._in_place:
-            try:
-                plain.write(out, values[name] if name in values else default())
-            except Fault as fault:
-                fault.within(name)
-                raise
-        if self._flexible:
+        if self._strict:
+            self._refuse_unsayable(values)
+        for fields in self._in_place:
+            fields.write(out, values)
+        if self._tagged:
             self._write_tags(out, values)
+        elif self._flexible:
+            out.append(0)
 
     def _refuse_unsayable(self, values: Values) -> None:
         for name in self._strict & values.keys():
@@ -178,7 +170,7 @@ class _Struct:
 
     def _write_tags(self, out: bytearray, values: Values) -> None:
         written: list[tuple[int, bytearray]] = []
-        for tag, (name, plain, default, _) in self._tagged.items():
+        for tag, (name, plain, default, *_) in self._tagged.items():
             if name not in values:
                 continue
             body, nothing = bytearray(), bytearray()
@@ -207,7 +199,7 @@ def _normal(value: Any) -> Any:
 
 
 def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _Struct:
-    steps: list[_Step] = []
+    carried: list[Field] = []
     absent: dict[str, Callable[[], Any]] = {}
     strict: set[str] = set()
     size = int(flexible)
@@ -221,9 +213,9 @@ def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _S
         tag = field.tag if version in field.tagged else None
         if tag is not None and not flexible:
             raise LayoutError(f"{field.name}: tagged in version {version}, which has no tagged fields")
-        steps.append(_Step(field.name, codec, default, tag))
+        carried.append(Field(field.name, codec, default, tag, number_code(field.type, is_array=field.array)))
         size += size_min if tag is None else 0
-    return _Struct(steps, absent, strict, flexible, max(size, 1))
+    return _Struct(carried, absent, strict, flexible, max(size, 1))
 
 
 def _field(field: FieldLayout, version: int, flexible: bool) -> tuple[Plain, Callable[[], Any], int]:

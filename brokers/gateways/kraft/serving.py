@@ -1,8 +1,8 @@
 """The APIs of a controller's listener, and the way from a request to its response."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import structlog
@@ -36,6 +36,7 @@ from brokers.gateways.kraft.messages import (
     decode_request,
     encode_response,
     framed,
+    layouts,
     versions_refusal,
 )
 from brokers.gateways.kraft.refusals import refusal_of
@@ -47,6 +48,7 @@ from brokers.gateways.kraft.security.sasl import (
     HANDSHAKE_VERSION,
 )
 from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.layout import FieldLayout
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.server import Answer, Peer
@@ -64,6 +66,7 @@ LONG_ANSWERS = (43, 46)
 CUT_OFF_PAUSE_S = 0.25
 # In characters. A Kafka string has at most 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
+_MESSAGE = "ErrorMessage"
 
 
 class Api(NamedTuple):
@@ -258,14 +261,25 @@ async def _done(context: Context, api: Api, request: Request, peer: Peer, things
 
 
 def _encoded(request: Request, values: Values) -> bytes:
-    return encode_response(request.api_key, request.version, request.correlation_id, _clipped(values))
+    shown = _clipped(values) if _may_have_messages(request.name) else values
+    return encode_response(request.api_key, request.version, request.correlation_id, shown)
+
+
+@cache
+def _may_have_messages(name: str) -> bool:
+    """Say whether the response to this request has a field for an error message."""
+    return _has_messages(layouts()[f"{name}Response"].fields)
+
+
+def _has_messages(fields: Iterable[FieldLayout]) -> bool:
+    return any(field.name == _MESSAGE or _has_messages(field.fields) for field in fields)
 
 
 def _clipped(values: Any) -> Any:
     """Shorten all error messages, because what they repeat may be as long as a string can be."""
     match values:
         case dict():
-            return {name: _short(one) if name == "ErrorMessage" else _clipped(one) for name, one in values.items()}
+            return {name: _short(one) if name == _MESSAGE else _clipped(one) for name, one in values.items()}
         case list():
             return [_clipped(one) for one in values]
     return values

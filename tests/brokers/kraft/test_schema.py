@@ -227,6 +227,18 @@ def test_wrong_bytes_are_named_before_objects_are_built(kind: str, data: str, sa
         made_of({"name": "F", "type": kind}).decode(0, bytes.fromhex(data))
 
 
+def test_of_numbers_side_by_side_the_wrong_one_is_named() -> None:
+    sample = made_of({"name": "A", "type": "int32"}, {"name": "B", "type": "int64"}, {"name": "C", "type": "int8"})
+    assert sample.decode(0, sample.encode(0, {"A": -1, "C": 7})) == {"A": -1, "B": 0, "C": 7}
+    with pytest.raises(MessageError, match="Sample v0: B: 'x' is not possible here"):
+        sample.encode(0, {"A": 1, "B": "x"})
+    with pytest.raises(MessageError, match="Sample v0: C: 300 is not possible here"):
+        sample.encode(0, {"C": 300})
+    for size, name in ((3, "A"), (11, "B"), (12, "C")):
+        with pytest.raises(MessageError, match=f"Sample v0: {name}: . bytes are needed and . are left"):
+            sample.decode(0, bytes(size))
+
+
 def test_a_small_message_cannot_build_a_large_object() -> None:
     many = made_of({"name": "F", "type": "[]bool"})
     data = bytearray()

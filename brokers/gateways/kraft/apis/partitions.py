@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -31,6 +32,13 @@ _MANY = "alter_isrs"
 Outcome = str | Answer | KnownPartition
 
 
+class _Wanted(NamedTuple):
+    """The ISR that a leader wants for one partition of a topic."""
+
+    topic: str
+    row: IsrRow
+
+
 async def alter_partition(context: Asking, request: Request, peer: Peer) -> Values:
     """Ask the engine for the ISRs that leaders want. A committed change is in the log before it is answered.
 
@@ -38,19 +46,15 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
     published again.
     """
     body = request.values
-    events: dict[Place, AlterIsr] = {}
-    named = ((topic["TopicId"], one) for topic in body["Topics"] for one in topic["Partitions"])
-    async for topic_id, partition in in_slices(named):
-        held = context.topic(topic_id)
-        if held is not None and partition["PartitionIndex"] >= 0:
-            event = _event(body, held.name, topic_id, partition, request.version)
-            events[topic_id, event.partition] = event
-    outcomes = await _at_once(context, events) if len(events) > 1 and context.engine.knows(_MANY) else {}
-    left = {place: event for place, event in events.items() if place not in outcomes}
+    size = sum(len(topic["Partitions"]) for topic in body["Topics"])
+    wanted = await context.offload(size, _wanted, context, request)
+    outcomes = await _at_once(context, body, wanted) if len(wanted) > 1 and context.engine.knows(_MANY) else {}
+    left = {place: one for place, one in wanted.items() if place not in outcomes}
     keys: dict[Hashable, Event] = {}
-    async for place, one in in_slices(left.items()):
+    async for place, (topic, row) in in_slices(left.items()):
         # The key has what the fences compare: the sender, and its version of the partition.
-        keys["alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch] = one
+        key = "alter_isr", *place, body["BrokerId"], body["BrokerEpoch"], row.leader_epoch, row.partition_epoch
+        keys[key] = _event(body, topic, place[0], row)
     answers: list[Answer] = []
     for first in range(0, len(keys), PARTITIONS_PER_REQUEST_MAX):
         part = dict(islice(keys.items(), first, first + PARTITIONS_PER_REQUEST_MAX))
@@ -58,21 +62,47 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
     outcomes |= {
         place: answer if answer.error == "NONE" else answer.error for place, answer in zip(left, answers, strict=True)
     }
-    return await context.offload(len(events), _response, body, outcomes)
+    return await context.offload(size, _response, body, outcomes)
 
 
-async def _at_once(context: Asking, events: Mapping[Place, AlterIsr]) -> dict[Place, Outcome]:
+def _wanted(context: Asking, request: Request) -> dict[Place, _Wanted]:
+    """Read what is asked for the partitions of topics that exist. Only the last of several rows for one counts."""
+    row = _row if request.version >= 3 else _row_without_epochs
+    wanted: dict[Place, _Wanted] = {}
+    for named in request.values["Topics"]:
+        topic_id = named["TopicId"]
+        held = context.topic(topic_id)
+        if held is not None:
+            for one in named["Partitions"]:
+                if one["PartitionIndex"] >= 0:
+                    wanted[topic_id, one["PartitionIndex"]] = _Wanted(held.name, row(one))
+    return wanted
+
+
+def _row(one: Values) -> IsrRow:
+    isr = tuple([member["BrokerId"] for member in one["NewIsrWithEpochs"]])
+    isr_epochs = tuple([member["BrokerEpoch"] for member in one["NewIsrWithEpochs"]])
+    epochs = one["LeaderEpoch"], one["PartitionEpoch"]
+    return IsrRow(one["PartitionIndex"], *epochs, isr, isr_epochs, one["LeaderRecoveryState"])
+
+
+def _row_without_epochs(one: Values) -> IsrRow:
+    """Read a row as in versions before KIP-903."""
+    epochs = one["LeaderEpoch"], one["PartitionEpoch"]
+    return IsrRow(one["PartitionIndex"], *epochs, tuple(one["NewIsr"]), None, one["LeaderRecoveryState"])
+
+
+async def _at_once(context: Asking, body: Values, wanted: Mapping[Place, _Wanted]) -> dict[Place, Outcome]:
     """Ask for all ISRs in one event, or in as many as they need. What the engine cannot take so has no outcome.
 
     That is all, if the engine is older than this gateway. Otherwise it is what one impossible value made malformed.
     """
-    rows = list(events.items())
+    rows = list(wanted.items())
     parts = [rows[first : first + RESULTS_MAX] for first in range(0, len(rows), RESULTS_MAX)]
     requests: dict[Hashable, Event] = {}
     for number, part in enumerate(parts):
-        _, first = part[0]
-        key = (_MANY, first.broker, first.broker_epoch, number)
-        requests[key] = await context.offload(len(part), _together, part)
+        key = (_MANY, body["BrokerId"], body["BrokerEpoch"], number)
+        requests[key] = await context.offload(len(part), _together, body, part)
     outcomes: dict[Place, Outcome] = {}
     try:
         answers = await context.engine.ask_once(requests, Lane.PARTITION)
@@ -87,29 +117,40 @@ async def _at_once(context: Asking, events: Mapping[Place, AlterIsr]) -> dict[Pl
     return outcomes
 
 
-def _together(rows: Sequence[tuple[Place, AlterIsr]]) -> AlterIsrs:
-    """Write requests of one leader as one event."""
-    of_topics: dict[str, list[AlterIsr]] = defaultdict(list)
-    for (topic_id, _), one in rows:
-        of_topics[topic_id].append(one)
-    first = rows[0][1]
-    topics = [TopicIsrs(some[0].topic, tuple(map(_row, some)), topic_id) for topic_id, some in of_topics.items()]
-    return AlterIsrs(time_ms=now_ms(), broker=first.broker, broker_epoch=first.broker_epoch, topics=tuple(topics))
+def _together(body: Values, rows: Sequence[tuple[Place, _Wanted]]) -> AlterIsrs:
+    """Write rows of a request as one event."""
+    of_topics: dict[tuple[str, str], list[IsrRow]] = defaultdict(list)
+    for (topic_id, _), (topic, row) in rows:
+        of_topics[topic, topic_id].append(row)
+    topics = tuple(TopicIsrs(topic, tuple(some), topic_id) for (topic, topic_id), some in of_topics.items())
+    return AlterIsrs(time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"], topics=topics)
 
 
-def _row(one: AlterIsr) -> IsrRow:
-    epochs = (one.leader_epoch, one.partition_epoch)
-    return IsrRow(one.partition, *epochs, one.isr, one.isr_epochs, one.leader_recovery_state)
+def _event(body: Values, topic: str, topic_id: str, row: IsrRow) -> AlterIsr:
+    """Write one row of a request as an event."""
+    return AlterIsr(
+        time_ms=now_ms(),
+        topic=topic,
+        topic_id=topic_id,
+        partition=row.partition,
+        broker=body["BrokerId"],
+        broker_epoch=body["BrokerEpoch"],
+        leader_epoch=row.leader_epoch,
+        partition_epoch=row.partition_epoch,
+        isr=row.isr,
+        isr_epochs=row.isr_epochs,
+        leader_recovery_state=row.leader_recovery_state,
+    )
 
 
-def _outcomes(context: Asking, rows: Sequence[tuple[Place, AlterIsr]], answer: Answer) -> dict[Place, Outcome]:
+def _outcomes(context: Asking, rows: Sequence[tuple[Place, _Wanted]], answer: Answer) -> dict[Place, Outcome]:
     """Say what became of each row. Those that are not refused are committed, and are shown as they stand now."""
     refused = {(one.topic, one.partition): one.error for one in answer.results or ()}
     outcomes: dict[Place, Outcome] = {}
-    for place, one in rows:
-        error = answer.error if answer.results is UNSET else refused.get((one.topic, one.partition))
+    for place, (name, _) in rows:
+        error = answer.error if answer.results is UNSET else refused.get((name, place[1]))
         topic = context.topic(place[0])
-        held = None if topic is None else topic.partitions.get(one.partition)
+        held = None if topic is None else topic.partitions.get(place[1])
         # A topic may be deleted since.
         outcomes[place] = error or held or "UNKNOWN_TOPIC_ID"
     return outcomes
@@ -119,27 +160,6 @@ def _response(body: Values, outcomes: dict[Place, Outcome]) -> Values:
     if any(isinstance(outcome, str) and outcome in STALE_BROKER for outcome in outcomes.values()):
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH, "Topics": []}
     return {"Topics": [_topic_response(topic, outcomes) for topic in body["Topics"]]}
-
-
-def _event(body: Values, name: str, topic_id: str, partition: Values, version: int) -> AlterIsr:
-    if version >= 3:
-        isr = tuple(member["BrokerId"] for member in partition["NewIsrWithEpochs"])
-        epochs = tuple(member["BrokerEpoch"] for member in partition["NewIsrWithEpochs"])
-    else:
-        isr, epochs = tuple(partition["NewIsr"]), None
-    return AlterIsr(
-        time_ms=now_ms(),
-        topic=name,
-        topic_id=topic_id,
-        partition=partition["PartitionIndex"],
-        broker=body["BrokerId"],
-        broker_epoch=body["BrokerEpoch"],
-        leader_epoch=partition["LeaderEpoch"],
-        partition_epoch=partition["PartitionEpoch"],
-        isr=isr,
-        isr_epochs=epochs,
-        leader_recovery_state=partition["LeaderRecoveryState"],
-    )
 
 
 def _topic_response(topic: Values, outcomes: dict[Place, Outcome]) -> Values:

@@ -62,7 +62,7 @@ class MetadataDraft:
         """Return the resulting image. Nothing may be replayed into this draft afterwards."""
         topics = self.topics.mutate()
         for topic_id, opened in self._opened.items():
-            topics[topic_id] = topics[topic_id]._replace(partitions=opened.closed())
+            topics[topic_id] = TopicState(topics[topic_id].name, topic_id, opened.closed())
         self.topics = topics.finish()
         return MetadataImage(
             self.features,
