@@ -26,6 +26,7 @@ from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.weight import last_within
 from conf.settings import SQLITE
+from isrflow.contract import LOG_END_REPORTS
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access
@@ -70,7 +71,7 @@ class EmbeddedBus(EmbeddedHistory):
 
     def offsets_came(self, after: int) -> bool:
         with self._errors(), self._snapshot() as connection:
-            return has_kind(connection, "log_end_offset", after)
+            return any(has_kind(connection, kind, after) for kind in LOG_END_REPORTS)
 
     def read(self, after: int, through: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:

@@ -15,9 +15,10 @@ import msgspec
 
 from bus.interface import Decided
 from bus.retention import SLICE_BYTES
+from isrflow.contract import HEARTBEATS, LOG_END_REPORTS
 from isrflow.sqlite import decision_table
 
-ROUTINE_EVENTS = ("tick", "broker_heartbeat", "gateway_heartbeat", "log_end_offset", "leader_imbalance")
+ROUTINE_EVENTS = ("tick", *HEARTBEATS, *LOG_END_REPORTS, "leader_imbalance")
 ROUTINE_DECISIONS = frozenset({"high_watermark", "no_op", "imbalance"})
 _ANSWER = "answer"
 _MARKS = ", ".join("?" * len(ROUTINE_EVENTS))

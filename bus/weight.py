@@ -10,9 +10,17 @@ from isrflow.sqlite.deferrable import row_of
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
-# Each of these events may be about many partitions.
-_OF_MANY = ("create_topic", "create_partitions", "alter_isrs")
-_EVENTS = "SELECT seq, length(raw) AS size, {} AS many FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+# What a row of a report adds, which is as much as a report of one log end weighs.
+REPORT_BYTES = 128
+# Each of these events may be about many partitions, each of which weighs so much.
+_OF_MANY = {
+    "create_topic": PARTITION_BYTES,
+    "create_partitions": PARTITION_BYTES,
+    "alter_isrs": PARTITION_BYTES,
+    "log_end_offsets": REPORT_BYTES,
+}
+_IS_OF_MANY = f"kind IN ({', '.join('?' * len(_OF_MANY))})"
+_EVENTS = "SELECT seq, length(raw) AS size, kind, {} AS many FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
 
 
 class _Many(msgspec.Struct):
@@ -36,13 +44,14 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
     The first event always fits. Returns ``after`` if there is no event.
     """
     parameters = (*_OF_MANY, after, count)
-    summed = f"SELECT max(seq), sum(size), max(many) FROM ({_EVENTS.format('kind IN (?, ?, ?)')})"
+    summed = f"SELECT max(seq), sum(size), max(many) FROM ({_EVENTS.format(_IS_OF_MANY)})"
     last, size, is_heavy = connection.execute(summed, parameters).fetchone()
     if last is None or (size <= bytes_max and not is_heavy):
         return after if last is None else int(last)
     last, total = None, 0
-    for seq, size, many in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?, ?) THEN raw END"), parameters):
-        total += size + (partitions_named(many) * PARTITION_BYTES if many else 0)
+    rows = connection.execute(_EVENTS.format(f"CASE WHEN {_IS_OF_MANY} THEN raw END"), parameters)
+    for seq, size, kind, many in rows:
+        total += size + (partitions_named(many) * _OF_MANY[kind] if many else 0)
         if last is not None and total > bytes_max:
             break
         last = seq
@@ -52,7 +61,7 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
 def weight_of(raw: bytes) -> int:
     """Return the weight of an event from its text."""
     kind, _, _ = row_of(raw)
-    return len(raw) + (partitions_named(raw) * PARTITION_BYTES if kind in _OF_MANY else 0)
+    return len(raw) + (partitions_named(raw) * _OF_MANY[kind] if kind in _OF_MANY else 0)
 
 
 def partitions_named(raw: bytes) -> int:

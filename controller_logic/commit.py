@@ -26,6 +26,8 @@ whether a change was checked, counted and recorded.
 ``commit_cluster`` and ``commit_topic`` do the same for all other values.
 """
 
+from collections.abc import Iterable, Mapping
+
 from msgspec.structs import replace
 
 from controller_logic.apply import apply
@@ -172,10 +174,23 @@ def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_
     # Record. A leader that began with less exposes only that, so reaching the same offset again is a decision too.
     is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
     if high_watermark != before.high_watermark or is_regained:
-        batch.recorder.say_high_watermark(topic, after)
+        batch.recorder.say_high_watermarks(topic, (after,))
     elif before.high_watermark_epoch == before.leader_epoch:
         return
     topic.put(after)
+
+
+def commit_risen_watermarks(batch: Batch, topic: WorkingTopic, risen: Iterable[tuple[Partition, int]]) -> None:
+    """Commit high watermarks that are higher than before, each with its partition, as ``commit_watermark`` does.
+
+    None of them can break an invariant, and each is a decision.
+    """
+    after = {
+        before.partition: replace(before, high_watermark=end, high_watermark_epoch=before.leader_epoch)
+        for before, end in risen
+    }
+    batch.recorder.say_high_watermarks(topic, after.values())
+    topic.put_reports(after)
 
 
 def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
@@ -189,11 +204,17 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
     topic.put(after)
 
 
+def commit_log_ends(batch: Batch, topic: WorkingTopic, after: Mapping[int, Partition]) -> None:
+    """Commit the log ends of many replicas, and derive their partitions' high watermarks at the next tick."""
+    topic.put_reports(after)
+    batch.state.put_watermarks_due(topic.topic, after)
+
+
 def commit_watermark_due(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     """Derive a partition's high watermark at the next tick."""
-    batch.state.put_watermark_due(topic.topic, partition.partition)
+    batch.state.put_watermarks_due(topic.topic, (partition.partition,))
 
 
-def commit_watermarks_due(batch: Batch, due: set[tuple[str, int]]) -> None:
+def commit_watermarks_due(batch: Batch, due: Mapping[str, set[int]]) -> None:
     """Leave only ``due`` to be derived at the next tick."""
     batch.state.keep_watermarks_due(due)

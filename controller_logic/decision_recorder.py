@@ -166,20 +166,22 @@ class DecisionRecorder:
             )
         )
 
-    def say_high_watermark(self, topic: WorkingTopic, partition: Partition) -> None:
-        """Record the high watermark that a partition has now."""
-        self.said.append(
+    def say_high_watermarks(self, topic: WorkingTopic, partitions: Iterable[Partition]) -> None:
+        """Record the high watermarks that some partitions have now."""
+        seq, controller_epoch, now_ms = self._state.seq, self._state.controller_epoch, self._state.now_ms
+        self.said += [
             HighWatermark(
-                seq=self._state.seq,
-                controller_epoch=self._state.controller_epoch,
-                time_ms=self._state.now_ms,
+                seq=seq,
+                controller_epoch=controller_epoch,
+                time_ms=now_ms,
                 reason=Reason.REPLICATED,
                 topic=topic.topic,
                 partition=partition.partition,
                 leader_epoch=partition.leader_epoch,
                 high_watermark=partition.high_watermark,
             )
-        )
+            for partition in partitions
+        ]
 
     # The cluster
 

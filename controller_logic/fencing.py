@@ -8,8 +8,12 @@ from state.broker import Broker
 from state.event import Event
 from state.events import AlterIsr, IsrWritten, OfReplica
 from state.isr_events import TopicIsrs
+from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
+
+# What names a topic.
+_Named = OfReplica | IsrWritten | TopicIsrs | TopicLogEnds
 
 
 class Refusal(NamedTuple):
@@ -66,7 +70,7 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
-def of_another_topic(batch: Batch, event: OfReplica | IsrWritten | TopicIsrs) -> Refusal | None:
+def of_another_topic(batch: Batch, event: _Named) -> Refusal | None:
     """Refuse a request about a deleted topic whose name a newer topic has (KIP-516)."""
     topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
@@ -83,7 +87,7 @@ def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[Workin
     return partition if isinstance(partition, Refusal) else (topic, partition)
 
 
-def known_topic(batch: Batch, event: OfReplica | IsrWritten | TopicIsrs) -> WorkingTopic | Refusal:
+def known_topic(batch: Batch, event: _Named) -> WorkingTopic | Refusal:
     """Find the topic that an event names, unless it is being deleted."""
     refusal = of_another_topic(batch, event)
     if refusal is not None:
@@ -106,10 +110,15 @@ def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:
     """Say whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
     if event.broker in partition.replicas:
         return True
-    message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
-    batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    refusal = holds_no_replica(event.broker, event.topic, event.partition)
+    batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested(*refusal)
     return False
+
+
+def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
+    """Refuse what a broker says of a replica that it does not hold."""
+    return Refusal("INVALID_REQUEST", f"broker {broker} holds no replica of {topic}-{partition}")
 
 
 def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:

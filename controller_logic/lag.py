@@ -20,20 +20,20 @@ _UNTOLD = ReplicaLag()
 
 def with_log_end(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
     """Return the partition with a replica's newest log end offset, reported in the current leader epoch."""
-    place = partition.replicas.index(broker)
-    count = len(partition.replicas)
-    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * count)
-    offsets[place] = offset
-    epochs = partition.offset_epochs or (NO_EPOCH,) * count
+    replicas, epoch, leader = partition.replicas, partition.leader_epoch, partition.leader
+    place = replicas.index(broker)
+    ends = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(replicas))
+    epochs = partition.offset_epochs or (NO_EPOCH,) * len(replicas)
+    is_first = epochs[place] != epoch
     lags = partition.lags
-    is_first = epochs[place] != partition.leader_epoch
-    if broker != partition.leader:
-        lags = lags or (_UNTOLD,) * count
-        former = _UNTOLD if is_first else lags[place]
-        lags = _with(lags, place, _lag_after(former, offset, leader_end_offset(partition), now_ms))
+    if broker != leader:
+        told = list(lags or (_UNTOLD,) * len(replicas))
+        told[place] = _lag_after(_UNTOLD if is_first else told[place], offset, leader_end_offset(partition), now_ms)
+        lags = tuple(told)
+    ends[place] = offset
     if is_first:
-        epochs = _with(epochs, place, partition.leader_epoch)
-    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=epochs, lags=lags)
+        return replace(partition, log_end_offsets=tuple(ends), offset_epochs=_with(epochs, place, epoch), lags=lags)
+    return replace(partition, log_end_offsets=tuple(ends), lags=lags)
 
 
 def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
@@ -54,11 +54,11 @@ def forgotten(partition: Partition, broker: int) -> Partition | None:
 
 def leader_end_offset(partition: Partition) -> int:
     """Return the end of the leader's log; ``UNKNOWN_OFFSET`` before its first report in the current leader epoch."""
-    if partition.leader == NO_LEADER or not partition.offset_epochs:
+    leader, epochs = partition.leader, partition.offset_epochs
+    if leader == NO_LEADER or not epochs:
         return UNKNOWN_OFFSET
-    place = partition.replicas.index(partition.leader)
-    is_current = partition.offset_epochs[place] == partition.leader_epoch
-    return partition.log_end_offsets[place] if is_current else UNKNOWN_OFFSET
+    place = partition.replicas.index(leader)
+    return partition.log_end_offsets[place] if epochs[place] == partition.leader_epoch else UNKNOWN_OFFSET
 
 
 def has_reported(partition: Partition, place: int) -> bool:
@@ -82,12 +82,13 @@ def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) ->
     If it is as far as the leader is now, it has caught up now. If it is as far as the leader was at the previous
     report, it had caught up then: under steady writes a follower is always a little behind.
     """
-    caught_up_time_ms = _past(former.caught_up_time_ms, now_ms)
+    former_end = former.leader_end_offset
     if leader_end != UNKNOWN_OFFSET and offset >= leader_end:
-        caught_up_time_ms = now_ms
-    elif former.leader_end_offset != UNKNOWN_OFFSET and offset >= former.leader_end_offset:
+        return ReplicaLag(now_ms, now_ms, leader_end if leader_end > former_end else former_end)
+    caught_up_time_ms = _past(former.caught_up_time_ms, now_ms)
+    if former_end != UNKNOWN_OFFSET and offset >= former_end:
         caught_up_time_ms = max(caught_up_time_ms, _past(former.report_time_ms, now_ms))
-    return ReplicaLag(caught_up_time_ms, now_ms, max(leader_end, former.leader_end_offset))
+    return ReplicaLag(caught_up_time_ms, now_ms, max(leader_end, former_end))
 
 
 def _past(time_ms: int, now_ms: int) -> int:

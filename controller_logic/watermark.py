@@ -21,13 +21,20 @@ Three details make it right:
   every log, so writes with acks=all would wait and no replica could join the ISR.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_log_end, commit_watermark, commit_watermark_due, commit_watermarks_due
+from controller_logic.commit import (
+    commit_log_end,
+    commit_risen_watermarks,
+    commit_watermark,
+    commit_watermark_due,
+    commit_watermarks_due,
+)
 from controller_logic.fencing import Refusal
 from controller_logic.lag import forgotten, is_caught_up, leader_end_offset, with_log_end
 from controller_logic.replica_machine import online_replicas
@@ -68,17 +75,17 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
         after = with_log_end(partition, event.broker, event.log_end_offset, batch.state.now_ms)
-        commit_log_end(
-            batch, topic, after if batch.state.rules_version < AGAIN_RULES else _noting_a_shorter_log(after, event)
-        )
+        if batch.state.rules_version >= AGAIN_RULES:
+            after = noting_a_shorter_log(after, event.broker, event.log_end_offset)
+        commit_log_end(batch, topic, after)
         commit_watermark_due(batch, topic, partition)
     batch.recorder.answer_if_requested()
 
 
-def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
+def noting_a_shorter_log(partition: Partition, broker: int, log_end_offset: int) -> Partition:
     """Note that a leader began with less than was committed. Regaining the rest will then be a decision again."""
     is_decided = partition.high_watermark_epoch == partition.leader_epoch
-    if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
+    if is_decided or broker != partition.leader or log_end_offset >= partition.high_watermark:
         return partition
     return replace(partition, high_watermark_epoch=NO_EPOCH)
 
@@ -125,6 +132,23 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
     return Derived(high_watermark, high_watermark < lowest)
 
 
+def everyones_end(partition: Partition) -> int | None:
+    """Return the lowest log end where it is the high watermark: all replicas are in sync, and none has less than that.
+
+    ``derive_high_watermark`` returns the same for such a partition. None for any other.
+    """
+    epochs = partition.offset_epochs
+    if (
+        len(partition.isr) != len(partition.replicas)
+        or partition.leader == NO_LEADER
+        or not epochs
+        or epochs.count(partition.leader_epoch) != len(epochs)
+    ):
+        return None
+    lowest = min(partition.log_end_offsets)
+    return lowest if lowest >= partition.high_watermark else None
+
+
 def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
     """List the replicas that are about to join the ISR: they are online and have caught up with the leader.
 
@@ -157,12 +181,32 @@ def advance_watermarks(batch: Batch) -> None:
 
     A watermark that a joiner holds is derived again at the next tick, because the joiner may lag out by time alone.
     """
-    held = set()
-    for name, number in sorted(batch.state.watermarks_due):
+    held: dict[str, set[int]] = {}
+    for name, due in sorted(batch.state.watermarks_due.items()):
         topic = batch.state.topic(name)
-        if topic is not None and _advance(batch, topic, topic.partitions[number]):
-            held.add((name, number))
+        if topic is not None:
+            still_due = _advance_topic(batch, topic, sorted(due))
+            if still_due:
+                held[name] = still_due
     commit_watermarks_due(batch, held)
+
+
+def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
+    """Commit high watermarks of a topic; return the partitions whose watermark a joiner holds.
+
+    Those that rise with everyone's log end are committed together, because most do.
+    """
+    risen: list[tuple[Partition, int]] = []
+    held = set()
+    for partition in topic.some(due):
+        assert partition is not None
+        end = everyones_end(partition)
+        if end is not None and end > partition.high_watermark:
+            risen.append((partition, end))
+        elif _advance(batch, topic, partition):
+            held.add(partition.partition)
+    commit_risen_watermarks(batch, topic, risen)
+    return held
 
 
 def _advance(batch: Batch, topic: WorkingTopic, partition: Partition) -> bool:

@@ -66,6 +66,15 @@ class WorkingPartitions(Sequence[Partition]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
+    def some(self, numbers: Sequence[int]) -> list[Partition | None]:
+        """Return the partitions with these numbers; None for a number that is too high."""
+        found = [*map(self.changed.get, numbers)]
+        stored, total = self.stored, len(self.stored)
+        for place, partition in enumerate(found):
+            if partition is None and numbers[place] < total:
+                found[place] = stored[numbers[place]]
+        return found
+
     def put(self, partition: Partition) -> None:
         """Lay a changed partition over the stored one, or append a new one."""
         number = partition.partition

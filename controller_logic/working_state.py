@@ -9,7 +9,8 @@ So every change of state is in those files, beside the decision that records it
 (``tests/controller_logic/test_commit.py`` checks this).
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
@@ -23,8 +24,6 @@ from state.metadata_quorum import Gateway
 from state.partition import Partition, Topic
 from state.policy import Policy, base_of, laid_over
 from state.rules import ENGINE_CLOCK_RULES, STRAYS_RULES
-
-TopicPartition = tuple[str, int]
 
 
 class WorkingState:
@@ -58,8 +57,10 @@ class WorkingState:
         self.next_producer_id = cluster.next_producer_id
         self.acls = cluster.acls
         self.entities = cluster.entities
-        # Partitions whose high watermark is derived at the next tick.
-        self._watermarks_due = set(cluster.watermarks_due)
+        # By topic: the partitions whose high watermark is derived at the next tick.
+        self._watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
+        for name, number in cluster.watermarks_due:
+            self._watermarks_due[name].add(number)
         # Topics whose deletion waited for a reassignment, which has ended.
         self._deletions_due = set(cluster.deletions_due)
         self.totals = RunningTotals(cluster.totals, cluster.backlog)
@@ -87,8 +88,8 @@ class WorkingState:
         return self._gateways
 
     @property
-    def watermarks_due(self) -> Set[TopicPartition]:
-        """The partitions whose high watermark is derived at the next tick."""
+    def watermarks_due(self) -> Mapping[str, Set[int]]:
+        """The partitions of each topic whose high watermark is derived at the next tick."""
         return self._watermarks_due
 
     @property
@@ -236,19 +237,19 @@ class WorkingState:
     def remove_topic(self, topic: WorkingTopic) -> None:
         """Forget a topic and everything that is due for it, so that a new topic of its name inherits nothing."""
         name = topic.topic
-        self._watermarks_due.difference_update([(name, number) for number in range(len(topic.partitions))])
+        self._watermarks_due.pop(name, None)
         self._open[name] = None
         self._removed.add(name)
         self._names = None
         self._twins[without_collisions(name)] = None
 
-    def put_watermark_due(self, name: str, partition: int) -> None:
-        """Derive a partition's high watermark at the next tick."""
-        self._watermarks_due.add((name, partition))
+    def put_watermarks_due(self, name: str, partitions: Iterable[int]) -> None:
+        """Derive the high watermarks of some partitions at the next tick."""
+        self._watermarks_due[name].update(partitions)
 
-    def keep_watermarks_due(self, due: set[TopicPartition]) -> None:
+    def keep_watermarks_due(self, due: Mapping[str, set[int]]) -> None:
         """Leave only ``due`` to be derived at the next tick."""
-        self._watermarks_due = due
+        self._watermarks_due = defaultdict(set, due)
 
     def put_deletion_due(self, name: str, *, is_due: bool) -> None:
         """Note whether a deletion that waited may begin at the next tick."""
@@ -274,7 +275,7 @@ class WorkingState:
             broker_config=self.broker_config,
             in_force=self.in_force,
             brokers=self._brokers,
-            watermarks_due=tuple(sorted(self._watermarks_due)),
+            watermarks_due=_in_order(self._watermarks_due),
             deletions_due=tuple(sorted(self._deletions_due)),
             balance_due_ms=self.balance_due_ms,
             imbalance_seq=self.imbalance_seq,
@@ -287,6 +288,10 @@ class WorkingState:
             totals=self.totals.totals(),
         )
         return State(cluster, self._stored.changed(changes)), changes
+
+
+def _in_order(due: Mapping[str, Set[int]]) -> tuple[tuple[str, int], ...]:
+    return tuple([(name, number) for name in sorted(due) for number in sorted(due[name])])
 
 
 def _read_of(broker: Broker) -> tuple[object, ...]:

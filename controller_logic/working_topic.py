@@ -1,7 +1,7 @@
 """A topic while a batch of events is applied to it."""
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from controller_logic.working_partitions import Leadership, WorkingPartitions
 from state.partition import Partition, ReplicaState, Topic, TopicState
@@ -85,6 +85,10 @@ class WorkingTopic:
         partitions = self.partitions
         return partitions[number] if 0 <= number < partitions.total else None
 
+    def some(self, numbers: Sequence[int]) -> list[Partition | None]:
+        """Find partitions by their numbers."""
+        return self.partitions.some(numbers)
+
     def on(self, brokers: Set[int]) -> Iterable[Partition]:
         """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.
 
@@ -106,6 +110,11 @@ class WorkingTopic:
             self._replicas_in_state.subtract(self.partitions[partition.partition].replica_states)
             self._replicas_in_state.update(partition.replica_states)
         self.partitions.put(partition)
+        self.differs = True
+
+    def put_reports(self, partitions: Mapping[int, Partition]) -> None:
+        """Put partitions in the places of those with their numbers. No replica is in another state than before."""
+        self.partitions.changed.update(partitions)
         self.differs = True
 
     def append(self, partition: Partition) -> None:

@@ -40,6 +40,9 @@ def _of_broker(event: Told) -> str | None:
         case e.AlterIsrs():
             many = sum(len(named.partitions) for named in event.topics)
             return f"Broker {event.broker} asked for the ISRs of {many} partitions at once, as leader."
+        case e.LogEndOffsets():
+            many = sum(len(named.partitions) for named in event.topics)
+            return f"Broker {event.broker} reported where {many} of its logs end."
         case e.IsrWritten():
             place = f"{event.topic}-{event.partition}"
             written = f"ISR {listed(event.isr)} of {place} into ZooKeeper"

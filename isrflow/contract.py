@@ -10,6 +10,8 @@ AFTER_ALL_OF = 2**31
 # Only the engine makes these events. ``state.engine_events`` has their types.
 ENGINE_KINDS = frozenset({"controller_started", "leader_imbalance", "sessions_extended", "tick"})
 LOG_END_OFFSET = "log_end_offset"
+# Both report where logs end: of one replica, and of many.
+LOG_END_REPORTS = (LOG_END_OFFSET, "log_end_offsets")
 HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
 SQLITE = "sqlite:"
 

@@ -35,6 +35,7 @@ from state.limits import (
     Texts,
     TimeMs,
 )
+from state.log_end_events import LogEndOffsets as LogEndOffsets
 from state.registration import Feature, Listener
 from state.rules import FIRST_RULES
 from state.written_events import IsrWritten as IsrWritten
@@ -263,6 +264,7 @@ AnyEvent = (
     | AlterEntity
     | AssignReplicasToDirs
     | AlterIsrs
+    | LogEndOffsets
 )
 
 

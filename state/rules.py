@@ -32,10 +32,11 @@ differently on events that are already on some bus, because a replay must repeat
 11: the voters of the metadata quorum may be kept, so that brokers find them in the metadata log.
 12: ``streams.version`` is a feature with levels.
 13: a leader may ask for the ISRs of many partitions in one event.
+14: a broker may report where the logs of many of its replicas end in one event.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 13
+NEWEST_RULES = 14
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -87,3 +88,5 @@ VOTERS_RULES = 11
 STREAMS_RULES = 12
 # a leader asks for many ISRs in one event
 ISR_REQUEST_RULES = 13
+# a broker reports many log ends in one event
+LOG_ENDS_RULES = 14

@@ -15,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from state.alike import AlikeDecision, Said, encoded, encoded_about, encoded_name
 from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
@@ -28,6 +30,8 @@ _RANKS = {
     HighWatermark: KIND_RANK["high_watermark"],
 }
 _partition = attrgetter("partition")
+# The end of a high watermark's text.
+_WATERMARK = b'"partition":%d,"leader_epoch":%d,"high_watermark":%d}'
 
 _Row = AlikeDecision | LeaderAndIsr | StopReplica | HighWatermark
 _Key = tuple[int, int, str]
@@ -76,6 +80,9 @@ def _runs(key: _Key, rows: list[_Row]) -> Iterator[Part]:
 
 def _lines(topic: str, rows: list[_Row]) -> Iterator[bytes]:
     """Write each row with a blank for its index. A percent sign is doubled, because the text is a format."""
+    if isinstance(rows[0], HighWatermark):
+        yield from _watermark_lines(rows)
+        return
     name, last_id, written_id = _escaped(encoded_name(topic)), None, b""
     for row in rows:
         if isinstance(row, AlikeDecision):
@@ -85,6 +92,16 @@ def _lines(topic: str, rows: list[_Row]) -> Iterator[bytes]:
         else:
             # The first "index" is the decision's own, because it comes before any free text.
             yield _escaped(encode(row)).replace(b'"index":0', b'"index":%d', 1)
+
+
+def _watermark_lines(rows: list[_Row]) -> Iterator[bytes]:
+    """Write the high watermarks of a topic, which differ in their last three values alone."""
+    first = rows[0]
+    blank = encode(replace(first, partition=0, leader_epoch=0, high_watermark=0))
+    text = _escaped(blank.removesuffix(_WATERMARK % (0, 0, 0))).replace(b'"index":0', b'"index":%d', 1)
+    for row in rows:
+        assert isinstance(row, HighWatermark)
+        yield text + _WATERMARK % (row.partition, row.leader_epoch, row.high_watermark)
 
 
 def _escaped(text: bytes) -> bytes:

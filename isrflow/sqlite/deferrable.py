@@ -6,7 +6,7 @@ The table's column for this is ``patient``.
 
 import msgspec
 
-from isrflow.contract import HEARTBEATS, LOG_END_OFFSET
+from isrflow.contract import HEARTBEATS, LOG_END_REPORTS
 
 Row = tuple[str | None, bool, bytes]
 
@@ -27,4 +27,4 @@ def row_of(raw: bytes) -> Row:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
     says_more = header.want_shutdown or header.offline_log_dirs
-    return header.kind, header.kind == LOG_END_OFFSET or (header.kind in HEARTBEATS and not says_more), raw
+    return header.kind, header.kind in LOG_END_REPORTS or (header.kind in HEARTBEATS and not says_more), raw

@@ -30,6 +30,7 @@ EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
 LAST_BEAT = b'{"kind":"broker_heartbeat","time_ms":1,"want_shutdown":true}'
 OFFSET = b'{"kind":"log_end_offset","time_ms":1}'
+OFFSETS = b'{"kind":"log_end_offsets","time_ms":1}'
 PROCESSES, EACH = 3, 200
 
 
@@ -167,8 +168,9 @@ def test_seq_continues_after_everything_was_trimmed(bus: EmbeddedBus) -> None:
     assert bus.publish([EVENT]) == 4
 
 
-def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus) -> None:
-    bus.publish([EVENT, BEAT, OFFSET])
+@pytest.mark.parametrize("report", [OFFSET, OFFSETS])
+def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus, report: bytes) -> None:
+    bus.publish([EVENT, BEAT, report])
     assert bus.batch_end(0, 100, defer=True) == 3
     assert bus.batch_end(1, 100, defer=True) == 1
     assert bus.batch_end(1, 100, defer=False) == 3

@@ -30,6 +30,7 @@ READS |= {
     "on",
     "moving",
     "leaderships",
+    "some",
     "is_deleting",
     "is_reassigning",
     "is_queued_for_deletion",

@@ -110,6 +110,7 @@ LIMITS = (
     ("replicas of a topic", admin.REPLICAS_MAX, "INVALID_REPLICATION_FACTOR"),
     ("partitions that `elect_leaders` names", canonical.RESULTS_MAX, "INVALID_REQUEST"),
     ("partitions that `alter_isrs` names", canonical.RESULTS_MAX, "INVALID_REQUEST"),
+    ("log ends that `log_end_offsets` reports", canonical.RESULTS_MAX, "INVALID_REQUEST"),
     ("results in one answer", canonical.RESULTS_MAX, "`results_left_out` counts the rest"),
     ("bytes of a setting's value", config_limits.VALUE_BYTES_MAX, "INVALID_CONFIG"),
     ("settings of an entity", config_limits.KEYS_MAX, "INVALID_CONFIG"),

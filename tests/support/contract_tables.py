@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
-from state import acl, adoption_events, isr_events, registration
+from state import acl, adoption_events, isr_events, log_end_events, registration
 from state import reason as reasons
 from state.decisions import AnyDecision, Decision, PartitionResult
 from state.engine_events import ENGINE_KINDS
@@ -33,6 +33,8 @@ _PARTS = (
     adoption_events.FoundPartition,
     isr_events.TopicIsrs,
     isr_events.IsrRow,
+    log_end_events.TopicLogEnds,
+    log_end_events.LogEndRow,
 )
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.

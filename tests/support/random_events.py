@@ -143,6 +143,26 @@ def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     return "log_end_offset", _of_replica(state, a) | told
 
 
+def _offsets(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    """Report log ends of all replicas that one broker holds, and sometimes of others."""
+    reporter = _broker(a)
+    rows: dict[str, list[list[int]]] = {}
+    for place in range(sum(len(topic.partitions) for name in TOPICS if (topic := state.topics.get(name)))):
+        some = _some_partition(state, place)
+        if some is not None and (reporter in some[1].replicas or c == 3):
+            topic, held = some
+            row = [held.partition, max(0, held.leader_epoch - ((c + place) % 12 == 11)), 3 * ((c + place) % 7) + b]
+            rows.setdefault(topic.topic, []).append(row)
+    if b == 9:
+        rows["audit"] = [*rows.get("audit", []), [7, 0, 0], [0, 0, 5], [0, 0, 8]]
+    topics: list[Fields] = [{"topic": topic, "partitions": some} for topic, some in rows.items()]
+    for named in topics[1:]:
+        found = state.topics.get(named["topic"])
+        named["topic_id"] = found.topic_id if found and c != 10 else "another"
+    fields = {"broker": reporter, "broker_epoch": _epoch(state, reporter, b), "topics": topics}
+    return "log_end_offsets", fields | ({"request_id": a} if c % 2 else {})
+
+
 def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     some = _some_partition(state, a)
     holders = [*some[1].replicas, *(entry.broker for entry in some[1].removed)] if some else []
@@ -243,6 +263,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "alter_isr": _alter_isr,
     "alter_isrs": _alter_isrs,
     "offset": _offset,
+    "offsets": _offsets,
     "report": _report,
     "reassign": _reassign,
     "delete": _delete,

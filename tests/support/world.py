@@ -129,6 +129,15 @@ class World:
         request = {"broker": broker, "broker_epoch": self.broker(broker).broker_epoch, "topics": topics}
         return self.publish("alter_isrs", **(request | fields))
 
+    def log_ends(self, broker: int, /, *told: tuple[str, int, int], **fields: Any) -> list[AnyDecision]:
+        """Report several log ends of a broker at once, each (topic, partition, end), in the current leader epochs."""
+        rows: dict[str, list[list[int]]] = {}
+        for topic, place, end in told:
+            rows.setdefault(topic, []).append([place, self.partition(topic, place).leader_epoch, end])
+        topics = [{"topic": topic, "partitions": some} for topic, some in rows.items()]
+        report = {"broker": broker, "broker_epoch": self.broker(broker).broker_epoch, "topics": topics}
+        return self.publish("log_end_offsets", **(report | fields))
+
     def offsets(self, topic: str, partition: int = 0, **ends: int) -> None:
         """Report log end offsets in the current leader epoch: ``b1=5, b2=7``."""
         epoch = self.partition(topic, partition).leader_epoch

@@ -1,0 +1,175 @@
+"""A report of many log ends leads to what its rows would lead to one by one."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from controller_logic.replay import decide, logged
+from controller_logic.step import step
+from controller_logic.watermark import Derived, derive_high_watermark, everyones_end
+from state.cluster import State
+from state.decisions import Answer, AnyDecision, HighWatermark
+from state.events import LogEndOffsets
+from state.log_end_events import LogEndRow, TopicLogEnds
+from state.partition import Partition, PartitionState, ReplicaState
+from state.policy import Policy
+from state.rules import NEWEST_RULES
+from tests.support.by_reference import by_reference
+from tests.support.lying_clocks import entries
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
+
+POLICY = Policy(num_partitions=6, leader_imbalance_check_interval_seconds=1)
+
+
+def one_by_one(event: LogEndOffsets) -> list[bytes]:
+    """Write each row of a report as an event of its own."""
+    common = {"time_ms": event.time_ms, "broker": event.broker, "broker_epoch": event.broker_epoch}
+    return [
+        msgspec.json.encode(
+            {
+                "kind": "log_end_offset",
+                **common,
+                "topic": named.topic,
+                "topic_id": named.topic_id,
+                "partition": row.partition,
+                "leader_epoch": row.leader_epoch,
+                "log_end_offset": row.log_end_offset,
+                "request_id": event.request_id,
+            }
+        )
+        for named in event.topics
+        for row in named.partitions
+    ]
+
+
+def _played(state: State, raws: list[bytes]) -> tuple[State, list[AnyDecision]]:
+    decisions: list[AnyDecision] = []
+    for raw in raws:
+        outcome = step(state, list(logged(entries([raw], state.cluster.seq + 1))), POLICY)
+        decisions += outcome.decisions
+        state = outcome.state
+    return state, decisions
+
+
+def _held(state: State) -> tuple[object, ...]:
+    cluster = state.cluster
+    topics = [state.topics.get(name) for name in state.topics.names()]
+    return topics, cluster.totals, cluster.backlog, cluster.watermarks_due, cluster.deletions_due
+
+
+def _refused(decisions: list[AnyDecision]) -> list[tuple[str, str]]:
+    answers = [one for one in decisions if isinstance(one, Answer) and one.error != "NONE"]
+    return sorted((one.error, one.message) for one in answers)
+
+
+def _tick(state: State) -> bytes:
+    cluster = state.cluster
+    told: dict[str, Any] = {
+        "kind": "tick",
+        "time_ms": cluster.clock_ms + 1,
+        "controller_epoch": cluster.controller_epoch,
+    }
+    return msgspec.json.encode(told)
+
+
+def _reports(state: State, choices: list[int]) -> Iterator[LogEndOffsets]:
+    """Report, for each broker, log ends of all that it holds, and make mistakes now and then."""
+    topics = [topic for name in state.topics.names() if (topic := state.topics.get(name)) is not None]
+    for broker in (*range(4), 9):
+        told: list[TopicLogEnds] = []
+        for nth, topic in enumerate(topics):
+            rows: list[LogEndRow] = []
+            for held in topic.partitions:
+                choice = choices[(nth + held.partition + broker) % len(choices)]
+                removed = {entry.broker for entry in held.removed}
+                if broker in held.replicas or broker in removed or choice in (6, 7):
+                    epoch = max(0, held.leader_epoch + (choice == 8) - (choice == 9))
+                    rows += [LogEndRow(held.partition, epoch, choice), LogEndRow(held.partition, epoch, 3)][
+                        : 1 + choice % 2
+                    ]
+            if choices[0] == 5:
+                rows.append(LogEndRow(99, 0, 0))
+            if rows:
+                told.append(TopicLogEnds(topic.topic, tuple(rows), (None, topic.topic_id, "another")[choices[-1] % 3]))
+        told.append(TopicLogEnds("nowhere", (LogEndRow(0, 0, 0),)))
+        registered = state.cluster.brokers.get(broker)
+        epoch = 0 if registered is None else registered.broker_epoch - (choices[0] == 4)
+        yield LogEndOffsets(
+            time_ms=state.cluster.clock_ms, broker=broker, broker_epoch=epoch, topics=tuple(told), request_id="q"
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(draws(max_size=60), st.lists(st.integers(0, 11), min_size=1, max_size=6))
+def test_each_row_counts_as_it_would_as_an_event_of_its_own(drawn: list[Draw], choices: list[int]) -> None:
+    [state] = decide(list(entries(raw for _, raw, _ in walk(drawn, POLICY))), POLICY).states
+    state = replace(state, cluster=replace(state.cluster, rules_version=NEWEST_RULES))
+    for event in _reports(state, choices):
+        state = _compared(state, event)
+
+
+def _compared(state: State, event: LogEndOffsets) -> State:
+    """Decide a report as a whole and row by row, and a tick after each; return the state after it."""
+    by_rows, decisions = _played(state, one_by_one(event))
+    whole, together = _played(state, [msgspec.json.encode(event)])
+    assert _held(whole) == _held(by_rows)
+    [answer] = [one for one in together if isinstance(one, Answer)]
+    if event.broker in state.cluster.brokers:
+        assert sorted((one.error, one.message) for one in answer.results or ()) == _refused(decisions)
+    after, told = _played(whole, [_tick(whole)])
+    with by_reference():
+        expected, told_by_rows = _played(by_rows, [_tick(by_rows)])
+    assert _held(after) == _held(expected)
+    assert _watermarks(told) == _watermarks(told_by_rows)
+    return after
+
+
+def _watermarks(decisions: list[AnyDecision]) -> list[tuple[str, int, int, int]]:
+    found = [one for one in decisions if isinstance(one, HighWatermark)]
+    return [(one.topic, one.partition, one.leader_epoch, one.high_watermark) for one in found]
+
+
+@settings(max_examples=30, deadline=None)
+@given(draws(max_size=80))
+def test_reports_are_decided_alike_in_any_shards_and_batches(drawn: list[Draw]) -> None:
+    log = list(entries(raw for _, raw, _ in walk(drawn, POLICY)))
+    whole = decide(log, POLICY)
+    assert decide(log, POLICY, shards=5, batch_sizes=(3, 1)).decisions == whole.decisions
+    with by_reference():
+        assert decide(log, POLICY, shards=2).decisions == whole.decisions
+
+
+@pytest.mark.parametrize("min_isr", [1, 2, 3, 4])
+@given(
+    isr=st.lists(st.sampled_from((1, 2, 3)), min_size=1, unique=True),
+    leader=st.sampled_from((-1, 1, 2)),
+    ends=st.lists(st.integers(0, 9), min_size=3, max_size=3) | st.just([]),
+    epochs=st.lists(st.integers(4, 5), min_size=3, max_size=3),
+    high_watermark=st.integers(0, 9),
+)
+def test_everyones_end_is_the_derived_high_watermark(
+    min_isr: int, isr: list[int], leader: int, ends: list[int], epochs: list[int], high_watermark: int
+) -> None:
+    partition = Partition(
+        partition=0,
+        state=PartitionState.OnlinePartition,
+        replicas=(1, 2, 3),
+        replica_states=(ReplicaState.OnlineReplica,) * 3,
+        isr=tuple(isr),
+        leader=leader,
+        leader_epoch=5,
+        high_watermark=high_watermark,
+        log_end_offsets=tuple(ends),
+        offset_epochs=tuple(epochs) if ends else (),
+    )
+    end = everyones_end(partition)
+    if end is not None:
+        assert derive_high_watermark(partition, min_isr, ()) == Derived(end, is_held=False)
+    elif len(isr) == 3 and ends and leader > 0 and set(epochs) == {5}:
+        assert min(ends) < high_watermark
