@@ -61,6 +61,8 @@ class SimulatedBus:
 class BusLink:
     """One broker's link to the bus, with only the methods that its parts call."""
 
+    kind = "simulated"
+
     def __init__(self, broker: int, bus: SimulatedBus, network: Network, rng: random.Random, seen: BrokersSeen) -> None:
         self._broker = broker
         self._seen_by = seen

@@ -1,7 +1,7 @@
 """Checks of the decisions, in order (A7 to A14, B, C5 and C7 of docs/invariants.md)."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from state.broker import Broker
 from state.cluster import Cluster
@@ -14,7 +14,7 @@ from state.decisions import (
     Rejected,
     TopicDecision,
 )
-from state.events import AlterIsr, BrokerRegister, LogEndOffset, Logged, TopicPartition
+from state.events import AlterIsr, BrokerRegister, LogEndOffset, LogEndOffsets, Logged, TopicPartition
 from state.ids import NO_LEADER
 from state.reason import Reason
 from tests.simulation.engine import Batch
@@ -109,11 +109,8 @@ class DecisionsSeen:
     def _take_in(self, through: int) -> None:
         while self._events and self._events[0].seq <= through:
             self._cause = self._events.popleft()
-            event = self._cause.event
-            if not isinstance(event, LogEndOffset):
-                continue
-            key = (TopicPartition(event.topic, event.partition), event.broker, event.leader_epoch)
-            self._ends[key] = max(self._ends.get(key, 0), event.log_end_offset)
+            for key, end in _reported(self._cause.event):
+                self._ends[key] = max(self._ends.get(key, 0), end)
 
     def _configured(self, topic: str, config: Mapping[str, str]) -> None:
         self._min_isr[topic] = int(config.get("min.insync.replicas", "1"))
@@ -181,3 +178,14 @@ class DecisionsSeen:
                 self._violated("B7", f"{place}: {member} is {self._states.get(member)}, and may be in {request.isr}")
             if epoch not in (-1, self._broker_epochs[member]):
                 self._violated("B7", f"{place}: {member} is not the incarnation that its leader saw")
+
+
+def _reported(event: object) -> Iterator[tuple[tuple[TopicPartition, int, int], int]]:
+    """Give the log ends that an event reports, each by partition, broker and leader epoch."""
+    if isinstance(event, LogEndOffset):
+        yield (TopicPartition(event.topic, event.partition), event.broker, event.leader_epoch), event.log_end_offset
+    elif isinstance(event, LogEndOffsets):
+        for named in event.topics:
+            for row in named.partitions:
+                place = TopicPartition(named.topic, row.partition)
+                yield (place, event.broker, row.leader_epoch), row.log_end_offset
