@@ -25,6 +25,7 @@ from tests.bench.in_process import InProcess
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.layers import REST, Layers
 from tests.bench.load import Load
+from tests.bench.log_end_reports import first_places, one_by_one, together
 
 LAYERS = {
     "rules": ("controller_logic.guard:step",),
@@ -107,21 +108,14 @@ def isrs(engine: InProcess) -> list[bytes]:
 
 def offsets(engine: InProcess) -> list[bytes]:
     """Report a log-end offset of each replica of some partitions, and tick, which moves the watermarks."""
-    topics = read_image(engine.bus.image()).topics
-    places = [(topic.topic, number, held) for topic in topics for number, held in enumerate(topic.partitions)]
-    reports = [
-        engine.event(
-            "log_end_offset",
-            topic=topic,
-            partition=number,
-            broker=broker,
-            leader_epoch=held.leader_epoch,
-            log_end_offset=7,
-        )
-        for topic, number, held in places[: engine.load.storm]
-        for broker in held.replicas
-    ]
-    return [*reports, engine.tick()]
+    places = first_places(read_image(engine.bus.image()).topics, engine.load.storm)
+    return [*together(places, 7, engine.epochs, engine.event), engine.tick()]
+
+
+def single_offsets(engine: InProcess) -> list[bytes]:
+    """Report as many, further on, each in an event of its own."""
+    places = first_places(read_image(engine.bus.image()).topics, engine.load.storm)
+    return [*one_by_one(places, 8, engine.event), engine.tick()]
 
 
 STEPS: dict[str, Callable[[InProcess], list[bytes]]] = {
@@ -129,6 +123,7 @@ STEPS: dict[str, Callable[[InProcess], list[bytes]]] = {
     "idle": idle,
     "one ISR": one_isr,
     "log-end offsets": offsets,
+    "one by one": single_offsets,
     "lose a broker": lose,
     "it returns": back,
     "shut it down": shut_down,

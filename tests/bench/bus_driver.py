@@ -3,15 +3,14 @@
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.load import Load, StepName, Took
+from tests.bench.log_end_reports import first_places, one_by_one, together
 from tests.bench.machine import Meter, idle
 from tests.support.engine import Engine, decided, encoded
 from tests.support.waiting import wait_until
@@ -72,6 +71,8 @@ class BusDriver:
         self._load = load
         self._settings = settings
         self._gone = 0
+        # Where the logs end that were reported last.
+        self._end = 0
         self._engine: Engine | None = None
 
     def start(self) -> None:
@@ -130,8 +131,8 @@ class BusDriver:
             case "shut down":
                 self._leaves(self._load.shut_down)
                 return self._played([beat(self._gone, self._epochs[self._gone], want_shutdown=True)])
-            case "offsets":
-                return self._offsets()
+            case "offsets" | "offsets one by one":
+                return self._offsets(step)
             case "restart":
                 return self._restarted()
 
@@ -143,12 +144,16 @@ class BusDriver:
         """Publish events, and wait until the last of them is decided."""
         before, meter = self.bus.decided_seq(), Meter(self._pids)
         began_s = time.monotonic()
-        last = before
-        for first in range(0, len(events), PUBLISHED_AT_ONCE):
-            last = self.bus.publish(events[first : first + PUBLISHED_AT_ONCE])
+        last = self._published(events)
         self._decided(last)
         wall_s = time.monotonic() - began_s
         return Took(wall_s=wall_s, cpu_s=meter.spent_s(), changes=self._changes(before, last))
+
+    def _published(self, events: Sequence[bytes]) -> int:
+        last = self.bus.decided_seq()
+        for first in range(0, len(events), PUBLISHED_AT_ONCE):
+            last = self.bus.publish(events[first : first + PUBLISHED_AT_ONCE])
+        return last
 
     def _one_by_one(self, asked: Sequence[Asked]) -> Took:
         """Change ISRs on an idle engine, each after the decision on the one before; return the median."""
@@ -159,16 +164,25 @@ class BusDriver:
             changes=max(one.changes for one in took),
         )
 
-    def _offsets(self) -> Took:
-        """Report offsets, and wait for the tick after them, which moves the watermarks."""
-        before, reports = self.bus.decided_seq(), list(self._reports())
-        took = self._played(reports)
-        tick_s = time.monotonic()
-        reported = self.bus.decided_seq()
-        # The tick may have been in the same batch as the last report.
-        if not self._watermarks(before, reported):
-            wait_until(lambda: self._watermarks(before, self.bus.decided_seq()) > 0, "watermarks", DECIDE_TIMEOUT_S)
-        return replace(took, wall_s=took.wall_s + time.monotonic() - tick_s, changes=len(reports))
+    def _offsets(self, step: StepName) -> Took:
+        """Report where all logs of some partitions end, and wait for the tick after it, which moves the watermarks."""
+        places = list(first_places(read_image(self.bus.image()).topics, self._load.storm))
+        is_single = step == "offsets one by one"
+        self._end += 1
+        end = self._end
+        reports = one_by_one(places, end, encoded) if is_single else together(places, end, self._epochs, encoded)
+        before, meter = self.bus.decided_seq(), Meter(self._pids)
+        began_s = time.monotonic()
+        last = self._published(reports)
+        wait_until(lambda: self._has_ticked(last), "the tick after the reports", DECIDE_TIMEOUT_S)
+        wall_s, cpu_s = time.monotonic() - began_s, meter.spent_s()
+        told = self._count(before, self.bus.decided_seq(), b'"kind":"high_watermark"')
+        if told < len(places):
+            raise AssertionError(f"{told} of {len(places)} high watermarks moved")
+        return Took(wall_s=wall_s, cpu_s=cpu_s, changes=self._load.storm_replicas)
+
+    def _has_ticked(self, after: int) -> bool:
+        return any(b'"tick"' in one.raw for one in self.bus.read(after, self.bus.decided_seq()))
 
     def _restarted(self) -> Took:
         """Kill the engine and start it again, and time from there to its first decision."""
@@ -206,9 +220,6 @@ class BusDriver:
     def _pids(self) -> list[int]:
         return [] if self._engine is None else [self._engine.process.pid]
 
-    def _watermarks(self, after: int, through: int) -> int:
-        return self._count(after, through, b'"kind":"high_watermark"')
-
     def _changes(self, after: int, through: int) -> int:
         """Count the partitions' decisions between two events."""
         return self._count(after, through, b'"kind":"leader_and_isr"')
@@ -226,16 +237,6 @@ class BusDriver:
             encoded("create_topic", topic=topic, partitions=size, replication_factor=replicas)
             for topic, size in self._load.topics
         ]
-
-    def _reports(self) -> Iterator[bytes]:
-        """Write a report of each replica of some partitions."""
-        left = self._load.storm
-        for topic in read_image(self.bus.image()).topics:
-            for held in topic.partitions[:left]:
-                place = {"topic": topic.topic, "partition": held.partition, "leader_epoch": held.leader_epoch}
-                for broker in held.replicas:
-                    yield encoded("log_end_offset", **place, broker=broker, log_end_offset=7)
-            left = max(0, left - len(topic.partitions))
 
     def _alterations(self, *, joining: bool) -> list[Asked]:
         """List what leaders ask for when the straggler leaves their ISRs, or joins them again."""

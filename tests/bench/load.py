@@ -15,6 +15,7 @@ StepName = Literal[
     "fence",
     "shut down",
     "offsets",
+    "offsets one by one",
     "restart",
 ]
 
@@ -62,6 +63,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         whole, rest = divmod(self.partitions, self.partitions_per_topic)
         sizes = [self.partitions_per_topic] * whole + ([rest] if rest else [])
         return [(f"t{number}", size) for number, size in enumerate(sizes)]
+
+    @property
+    def storm_replicas(self) -> int:
+        """Return how many replicas report log-end offsets."""
+        return min(self.storm, self.partitions) * self.replication_factor
 
     @property
     def everyone(self) -> range:

@@ -40,7 +40,7 @@ class ProtocolDriver:
     """Simulated brokers under ``controller``. One of them fetches the metadata log for all."""
 
     # Real brokers report no offsets to their controller, and only the engine's restart is measured.
-    passes_over: frozenset[StepName] = frozenset({"offsets", "restart"})
+    passes_over: frozenset[StepName] = frozenset({"offsets", "offsets one by one", "restart"})
 
     def __init__(self, controller: Controller, load: Load) -> None:
         self._controller = controller
