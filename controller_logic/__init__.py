@@ -27,6 +27,8 @@ What rules call about one partition at a time, mostly to get a ``PartitionChange
 What goes through all partitions of a broker:
   ``availability`` when it goes or comes, ``removal`` for what a reassignment left behind, ``request_epochs`` for how
   far it is with what it was asked to do
+What answers for many partitions at once:
+  ``partition_results``
 What stands before a rule:
   ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings
   that are too large; ``raw_text`` shows a refused event's text; ``broker_settings`` announces the settings that

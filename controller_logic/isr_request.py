@@ -16,9 +16,10 @@ from controller_logic.commit import commit_watermark_due
 from controller_logic.commit_alike import Alike
 from controller_logic.fencing import Refusal
 from controller_logic.isr import altered
+from controller_logic.partition_results import answer_by_partition, result_of
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
-from state.canonical import RESULTS_MAX, bounded, first_refusal
+from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import AlterIsr, AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
@@ -43,9 +44,7 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     for named in event.topics:
         if batch.state.cluster.holds(named.topic):
             refused += request.refused(named, alike)
-    results, _ = bounded(refused)
-    error, message = first_refusal(results)
-    batch.recorder.answer(error, message, part=bool(results), results=results)
+    answer_by_partition(batch, refused, part=bool(refused))
 
 
 def _complaint(event: AlterIsrs) -> str | None:
@@ -73,8 +72,7 @@ class _Request(NamedTuple):
             else:
                 refusal = topic if isinstance(topic, Refusal) else self._decided(topic, row, alike)
             if refusal is not None:
-                error, message = refusal
-                yield PartitionResult(topic=named.topic, partition=row.partition, error=error, message=message)
+                yield result_of(named.topic, row.partition, refusal)
 
     def _decided(self, topic: WorkingTopic, row: IsrRow, alike: "Alike[Refusal | None]") -> Refusal | None:
         before = fencing.partition_of(topic, row.partition)

@@ -15,9 +15,10 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_log_ends
 from controller_logic.fencing import Refusal
 from controller_logic.lag import with_log_end
+from controller_logic.partition_results import answer_by_partition, result_of
 from controller_logic.watermark import noting_a_shorter_log
 from controller_logic.working_topic import WorkingTopic
-from state.canonical import RESULTS_MAX, bounded, first_refusal
+from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import LogEndOffsets
 from state.log_end_events import LogEndRow, TopicLogEnds
@@ -45,9 +46,7 @@ def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
         if batch.state.cluster.holds(named.topic):
             refused += report.refused(named)
     if refused or event.request_id is not None:
-        results, _ = bounded(refused)
-        error, message = first_refusal(results)
-        batch.recorder.answer(error, message, part=bool(results), results=results)
+        answer_by_partition(batch, refused, part=bool(refused))
 
 
 class _Report(NamedTuple):
@@ -67,7 +66,7 @@ class _Report(NamedTuple):
             return []
         topic = fencing.known_topic(self.batch, named)
         if isinstance(topic, Refusal):
-            return [_result(named.topic, row, topic) for row in rows]
+            return [result_of(named.topic, row.partition, topic) for row in rows]
         if len({row.partition for row in rows}) == len(rows):
             return self._taken(topic, rows)
         return [result for row in rows for result in self._taken(topic, (row,))]
@@ -82,7 +81,7 @@ class _Report(NamedTuple):
             if before is None or broker not in before.replicas:
                 refusal = _refusal_of(topic, before, broker, row.partition)
                 if refusal is not None:
-                    refused.append(_result(topic.topic, row, refusal))
+                    refused.append(result_of(topic.topic, row.partition, refusal))
             elif is_current and row.leader_epoch == before.leader_epoch:
                 after = with_log_end(before, broker, row.log_end_offset, now_ms)
                 if broker == before.leader:
@@ -102,8 +101,3 @@ def _refusal_of(topic: WorkingTopic, partition: Partition | None, broker: int, n
     if any(entry.broker == broker for entry in partition.removed):
         return None
     return fencing.holds_no_replica(broker, topic.topic, number)
-
-
-def _result(topic: str, row: LogEndRow, refusal: Refusal) -> PartitionResult:
-    error, message = refusal
-    return PartitionResult(topic=topic, partition=row.partition, error=error, message=message)

@@ -6,9 +6,10 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.election import elect_preferred
 from controller_logic.fencing import Refusal
+from controller_logic.partition_results import answer_by_partition, result_of
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_topic import WorkingTopic
-from state.canonical import RESULTS_MAX, bounded, first_refusal
+from state.canonical import RESULTS_MAX
 from state.change import PartitionChange
 from state.decisions import PartitionResult
 from state.events import ElectLeaders, TopicPartition
@@ -37,10 +38,8 @@ def elect_leaders(batch: Batch, event: ElectLeaders) -> None:
     else:
         for named in sorted(set(event.partitions)):
             if batch.state.cluster.holds(named.topic):
-                results.append(_result(named.topic, named.partition, _elect_named(batch, named, event.election_type)))
-    reported, left_out = bounded(results)
-    error, message = first_refusal(reported)
-    batch.recorder.answer(error, message, part=True, results=reported, results_left_out=left_out)
+                results.append(result_of(named.topic, named.partition, _elect_named(batch, named, event.election_type)))
+    answer_by_partition(batch, results, part=True)
 
 
 def _elect_in_topic(batch: Batch, topic: WorkingTopic, election_type: str) -> list[PartitionResult]:
@@ -48,13 +47,8 @@ def _elect_in_topic(batch: Batch, topic: WorkingTopic, election_type: str) -> li
     for partition in topic.partitions:
         refusal = _elect(batch, topic, partition, election_type)
         if refusal is None or refusal.error != _NOT_NEEDED:
-            results.append(_result(topic.topic, partition.partition, refusal))
+            results.append(result_of(topic.topic, partition.partition, refusal))
     return results
-
-
-def _result(topic: str, partition: int, refusal: Refusal | None) -> PartitionResult:
-    error, message = refusal or ("NONE", "")
-    return PartitionResult(topic=topic, partition=partition, error=error, message=message)
 
 
 def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Refusal | None:
