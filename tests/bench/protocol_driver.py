@@ -25,6 +25,7 @@ from tests.bench.metadata_records import (
 )
 from tests.bench.protocol_brokers import ANSWER_TIMEOUT_S, ProtocolBrokers
 from tests.support.controller_client import ControllerClient
+from tests.support.waiting import wait_until
 
 # Kafka's controller refuses a request that leads to more records (``MAX_RECORDS_PER_USER_OP``).
 RECORDS_PER_REQUEST_MAX = 9_000
@@ -143,11 +144,13 @@ class ProtocolDriver:
 
     def _one_by_one(self) -> Took:
         """Shrink the ISRs of partitions one after another, each until its answer. Return the medians."""
-        took = []
+        took, place = [], self._reader.count()
         for held in list(self._storm.values())[:: self._load.partitions_per_topic][:ONE_ISR_RUNS]:
             began_s, meter = time.monotonic(), Meter(self._controller.pids)
             self._alter([held], joining=False)
             took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1))
+        # The next step would count what is read only then.
+        wait_until(lambda: _changes(self._reader.batches[place:]) >= len(took), "the ISRs to be read", ANSWER_TIMEOUT_S)
         middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
         return replace(took[0], wall_s=middle[0], cpu_s=middle[1])
 
