@@ -45,6 +45,7 @@ class EmbeddedBus(EmbeddedHistory):
 
     kind = "embedded"
     seq_step = 1
+    defers = True
     tables = (*SCHEMA, *partition_index.SCHEMA)
 
     def __init__(
@@ -84,7 +85,8 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, return ``after`` while there are only events that wait for the next tick: heartbeats and offsets.
+        ``defer``, return ``after`` while there are only deferrable events: heartbeats, offsets, ticks of an engine at
+        rest.
         """
         with self._errors(), self._snapshot() as connection:
             if (

@@ -246,7 +246,7 @@ class Job:
                 self._bus.publish_own(feedback_events(written.decisions))
                 clusters = [decode_cluster(body) for body in written.clusters]
                 if clusters:
-                    ticker.decided(written.through, clusters[0].clock_ms)
+                    ticker.decided(written.through, clusters)
                     skew.decided(clusters[0])
                     self._tenure.deadlines.decided(clusters[0])
                 self._metrics.committed(

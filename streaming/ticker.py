@@ -1,13 +1,16 @@
 """The ticker: ticks on the bus as long as this job is the one that decides."""
 
 import threading
+from collections.abc import Sequence
 
 import msgspec
 
 from bus.clock import StallWatch, steady_ms
 from bus.interface import Bus, Claim
+from state.cluster import Cluster
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
+from streaming.rest import Rest
 
 # A stall shorter than this does not extend sessions.
 LATENESS_MS_MIN = 500
@@ -18,6 +21,8 @@ class Ticker(threading.Thread):
 
     The next tick after a stall says how long the ticker was held up: the process was stopped, or the machine stalled or
     was suspended. Brokers may have been held up with it, and their heartbeats may still be on their way.
+
+    While the engine is at rest, most ticks start no batch (``streaming/rest.py``).
 
     It ends by itself if another job claims the controller, or if it fails; ``error`` is then the cause.
     """
@@ -30,6 +35,7 @@ class Ticker(threading.Thread):
         self._clock = clock
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
+        self._rest = Rest(bus)
         self._stopping = threading.Event()
         self._publishing = threading.Lock()
 
@@ -63,13 +69,18 @@ class Ticker(threading.Thread):
             if late_ms:
                 held_up = SessionsExtended(time_ms=time_ms, controller_epoch=self._controller_epoch, by_ms=late_ms)
                 events.insert(0, held_up)
-            seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
+            waits = self._rest.may_wait(time_ms) and not late_ms
+            seq = self._bus.publish_own([msgspec.json.encode(event) for event in events], deferrable=waits)
             self._clock.note_tick(seq, time_ms)
 
-    def decided(self, through: int, clock_ms: int) -> None:
-        """Tell the clock how far the rules have decided, and their time. This never runs while a tick is published."""
+    def decided(self, through: int, clusters: Sequence[Cluster]) -> None:
+        """Take note of how far the rules have decided, and of all shards' parts of the state after that.
+
+        This never runs while a tick is published.
+        """
         with self._publishing:
-            self._clock.decided(through, clock_ms)
+            self._clock.decided(through, clusters[0].clock_ms)
+            self._rest.decided(through, clusters)
 
     def stop(self) -> None:
         self._stopping.set()

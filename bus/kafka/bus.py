@@ -45,6 +45,8 @@ class KafkaBus(KafkaHistory):
 
     kind = "kafka"
     seq_step = SLOTS
+    # A batch starts at fixed intervals.
+    defers = False
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         connection = Connection(parse(url))
@@ -62,7 +64,7 @@ class KafkaBus(KafkaHistory):
         refuse_engine_kinds(events)
         return self.publish_own(events)
 
-    def publish_own(self, events: Sequence[bytes]) -> int:
+    def publish_own(self, events: Sequence[bytes], *, deferrable: bool = False) -> int:
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from msgspec import UNSET
 
+from controller_logic.rest import changes_nothing, next_due_ms
 from state import codec
 from state.canonical import has_clash
 from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
+from state.events import AnyEvent, Malformed, Progress, Tick
 from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
@@ -41,6 +43,16 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
     check_totals(after, policy, overrides)
     check_in_force(after, policy, overrides)
     check_bytes(outcome)
+
+
+def check_rest(before: State, event: AnyEvent | Malformed | Progress, outcome: Outcome, policy: Policy) -> None:
+    """Check that an event decides nothing if an engine at rest might let it wait, unless its clock is wrong."""
+    if not changes_nothing(event, before.cluster):
+        return
+    due_ms = next_due_ms([before.cluster], policy)
+    if isinstance(event, Tick) and due_ms is not None and event.time_ms >= due_ms:
+        return
+    assert {one.reason for one in outcome.decisions} <= {Reason.TIME_AHEAD}, f"{event} waited"
 
 
 def check_bytes(outcome: Outcome) -> None:

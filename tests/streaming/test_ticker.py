@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim
+from state.cluster import Cluster
 from state.event_text import decode
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
@@ -125,7 +126,7 @@ def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
     for _ in range(3):
         # A reading from before the shift shifts the clock no further.
-        ticker.decided(first.seq, clock_ms)
+        ticker.decided(first.seq, [Cluster(clock_ms=clock_ms)])
     count = len(ticks(bus))
     wait_until(lambda: len(ticks(bus)) > count + 1, "ticks after it")
     stop(ticker)

@@ -1,0 +1,71 @@
+"""Whether an engine at rest may let its next tick wait.
+
+The problem: an idle engine puts two ticks a second on the bus, and each used to start a batch. A batch in which nothing
+is decided costs as much CPU as one with a decision, so an idle engine kept a quarter of a core busy.
+
+The insight: decisions do not depend on how the log is cut into batches. So the ticks stay as frequent as they are, but
+most of them wait for a later one, like heartbeats do (``isrflow/sqlite/deferrable.py``).
+
+    heartbeats   .  .   .  .   .  .   .  .   .  .
+    ticks        t   t   t   T   t   t   t   T        t waits, T starts a batch for all of them
+
+A tick does not wait if something may be due at it, if an event came that may change something
+(``controller_logic/rest.py`` knows both from the state), or if the tick before it has waited for long enough.
+"""
+
+from collections.abc import Sequence
+
+from bus.clock import steady_ms
+from bus.interface import Bus
+from controller_logic.replay import logged
+from controller_logic.rest import changes_nothing, next_due_ms
+from state.cluster import Cluster
+
+# How long events wait at most. Heartbeats show the state of a broker so much later, and restarts read so much more.
+WAIT_MS_MAX = 2_000
+# More new events than these are not looked at, because such an engine does not rest.
+EVENTS_READ_MAX = 2_000
+
+
+class Rest:
+    """What an engine knows of whether it rests. ``decided`` and ``may_wait`` must not be called at the same time."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._shared: Cluster | None = None
+        self._due_ms: int | None = None
+        # Events up to here are decided, or change nothing.
+        self._seen = 0
+        self._waited_from_ms = steady_ms()
+
+    def decided(self, through: int, clusters: Sequence[Cluster]) -> None:
+        """Take note of the state after a batch: all shards' parts of it."""
+        self._shared = next((one for one in clusters if one.writes_cluster_decisions), None)
+        self._due_ms = next_due_ms(clusters, self._shared.policy) if self._shared else None
+        self._seen = max(self._seen, through)
+
+    def may_wait(self, time_ms: int) -> bool:
+        """Say whether a tick at ``time_ms`` may wait for a later one. Call it once for each tick, before it is put.
+
+        An event that comes between this call and the tick is seen before the next tick.
+        """
+        is_at_rest = self._is_at_rest(time_ms)
+        now_ms = steady_ms()
+        if is_at_rest and now_ms - self._waited_from_ms < WAIT_MS_MAX:
+            return True
+        self._waited_from_ms = now_ms
+        return False
+
+    def _is_at_rest(self, time_ms: int) -> bool:
+        if not self._bus.defers or self._shared is None:
+            return False
+        if self._due_ms is not None and time_ms >= self._due_ms:
+            return False
+        return self._nothing_came(self._shared)
+
+    def _nothing_came(self, shared: Cluster) -> bool:
+        last = self._bus.last_seq()
+        after, self._seen = self._seen, last
+        if last - after > EVENTS_READ_MAX * self._bus.seq_step:
+            return False
+        return all(changes_nothing(one.event, shared) for one in logged(self._bus.read(after, last)))

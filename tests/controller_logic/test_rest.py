@@ -1,0 +1,46 @@
+"""When something is due on a quiet cluster. Every ``World`` checks that nothing decides that may wait."""
+
+from msgspec.structs import replace
+
+from controller_logic.rest import AT_ONCE, changes_nothing, next_due_ms
+from state.event_text import decode
+from tests.controller_logic import test_tokens
+from tests.support.world import World
+
+
+def due_ms(world: World, clock_ms: int | None = None) -> int | None:
+    """Return when something is due if nobody is heard before, perhaps by a clock that is further on."""
+    cluster = world.state.cluster
+    if clock_ms is not None:
+        cluster = replace(cluster, clock_ms=clock_ms)
+    return next_due_ms([cluster], world.policy_in_force(world.state))
+
+
+def test_a_session_is_due_at_its_end_and_then_at_once() -> None:
+    world = World(1, auto_leader_rebalance_enable="false")
+    end_ms = world.broker(1).last_contact_ms + world.policy_in_force(world.state).broker_session_timeout_ms
+    assert due_ms(world) == end_ms
+    assert due_ms(world, end_ms - 1) == end_ms
+    assert due_ms(world, end_ms) == AT_ONCE
+
+
+def test_nothing_is_due_without_live_brokers() -> None:
+    world = World(1, auto_leader_rebalance_enable="false")
+    world.fence(1)
+    assert due_ms(world) is None
+
+
+def test_a_token_is_due_at_its_expiry() -> None:
+    started = test_tokens.world()
+    without = due_ms(started, 2_000)
+    test_tokens.token(started, test_tokens.VALUES | {"expiry_timestamp_ms": "2500"})
+    assert (without, due_ms(started, 2_000)) == (3_000, 2_500)
+
+
+def test_a_gateway_that_stops_may_hand_over_at_its_next_heartbeat() -> None:
+    world = World()
+    world.publish("gateway_started", gateway=100, incarnation="first", voters=[100, 101])
+    beat = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":100,"incarnation":"first"}')
+    assert changes_nothing(beat, world.state.cluster)
+    world.publish("gateway_heartbeat", gateway=100, incarnation="first", want_shutdown=True)
+    assert not changes_nothing(beat, world.state.cluster)
