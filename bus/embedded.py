@@ -6,6 +6,7 @@ from pathlib import Path
 from bus import former_pages, partition_index
 from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
 from bus.clock import now_ms
+from bus.decided_runs import DecidedRuns, runs_in
 from bus.embedded_history import EmbeddedHistory
 from bus.event_table import entries_between, has_kind, insert_recorded
 from bus.interface import (
@@ -30,6 +31,7 @@ from isrflow.contract import LOG_END_REPORTS
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access
+from isrflow.sqlite.decision_blocks import rows_in_making
 from isrflow.sqlite.deferrable import row_of
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 from isrflow.sqlite.log_file import append
@@ -146,16 +148,19 @@ class EmbeddedBus(EmbeddedHistory):
         with self._errors(), self._write() as connection:
             self._check_held(controller_epoch)
             decided_seq = self._mark("decided")
-            check_same_decisions(connection, [one for one in decisions if one.seq <= decided_seq], self.path)
+            runs = runs_in(decisions)
+            former = DecidedRuns([run for run in runs if run.seq <= decided_seq])
+            check_same_decisions(connection, former, self.path)
             if through == decided_seq:
                 # Also the state, because a repeated batch may lack decisions that it made the first time.
                 check_same_pages(connection, pages, self.path)
             if through <= decided_seq:
                 return
-            fresh = [decided for decided in decisions if decided.seq > decided_seq]
-            decision_table.write(connection, fresh)
-            partition_index.add(connection, fresh, decided_seq, through)
-            write_pages(connection, pages)
+            fresh = [run for run in runs if run.seq > decided_seq]
+            with rows_in_making(fresh) as rows:
+                partition_index.add(connection, fresh, decided_seq, through)
+                write_pages(connection, pages)
+                decision_table.write(connection, rows())
             self._raise_mark(connection, "decided", through)
 
     def keep_snapshot(self, controller_epoch: int) -> bool:

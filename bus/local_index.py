@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bus import partition_index
+from bus.decided_runs import runs_in
 from bus.interface import AFTER_ALL_OF, BusError, Decided, Seqs
 
 _DECISIONS_PER_READ = 20_000
@@ -50,7 +51,7 @@ class LocalIndex:
                     # Another process has taken them in meanwhile.
                     connection.execute("ROLLBACK")
                     break
-                partition_index.add(connection, decisions, after, through)
+                partition_index.add(connection, runs_in(decisions), after, through)
                 connection.execute("COMMIT")
                 after = through
 

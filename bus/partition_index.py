@@ -24,11 +24,12 @@ import sqlite3
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from bus.interface import Decided, Seqs
+from bus.interface import Seqs
+from state.numbered_run import NumberedRun
 
 ENTRIES_PER_SEQ_MAX = 4_096
 ERA_ENTRIES = 1 << 15
@@ -87,23 +88,36 @@ def key_of(topic: str, partition: int) -> int:
     return zlib.crc32(b"%b/%d" % (topic.encode(), partition))
 
 
-def entries_of(decisions: Sequence[Decided]) -> list[bytes]:
+def entries_of(runs: Sequence[NumberedRun]) -> list[bytes]:
     """Return an entry for each partition or topic that decisions change, or about which they refuse something."""
-    many = {one.seq for one in decisions if one.idx == ENTRIES_PER_SEQ_MAX and one.body.startswith(_CHANGES)}
+    many = {run.seq for run in runs if _holds_one_too_many(run) and run.text.startswith(_CHANGES)}
     entries = [_ENTRY.pack(EVERY, seq) for seq in sorted(many)]
-    pack, crc = _ENTRY.pack, zlib.crc32
-    for seq, _, body in decisions:
-        if body.startswith(_WATERMARK) or seq in many:
-            continue
-        if body.startswith(_CHANGES):
-            named = _NAMED.search(body)
-            if named is not None:
-                entries.append(pack(crc(b"%b/%b" % named.groups()), seq))
-                continue
-        elif not body.startswith(_OTHERS) or (_DONE in body and _RESULTS not in body):
-            continue
-        entries += [pack(key, seq) for key in _keys_in(body)]
+    for run in runs:
+        if run.seq not in many and not run.text.startswith(_WATERMARK):
+            entries += _entries_of_run(run)
     return entries
+
+
+def _entries_of_run(run: NumberedRun) -> Iterable[bytes]:
+    if run.decisions > 1 and run.text.startswith(_CHANGES):
+        named = _NAMED.findall(run.text)
+        if len(named) == run.decisions:
+            return [_ENTRY.pack(zlib.crc32(b"%b/%b" % one), run.seq) for one in named]
+    return [entry for body in run.bodies() for entry in _entries_in(run.seq, body)]
+
+
+def _holds_one_too_many(run: NumberedRun) -> bool:
+    return run.idx <= ENTRIES_PER_SEQ_MAX < run.idx + run.decisions
+
+
+def _entries_in(seq: int, body: bytes) -> list[bytes]:
+    if body.startswith(_CHANGES):
+        named = _NAMED.search(body)
+        if named is not None:
+            return [_ENTRY.pack(zlib.crc32(b"%b/%b" % named.groups()), seq)]
+    elif not body.startswith(_OTHERS) or (_DONE in body and _RESULTS not in body):
+        return []
+    return [_ENTRY.pack(key, seq) for key in _keys_in(body)]
 
 
 def _keys_in(body: bytes) -> Iterator[int]:
@@ -117,7 +131,7 @@ def _keys_in(body: bytes) -> Iterator[int]:
             yield key_of(result.topic, result.partition)
 
 
-def add(connection: sqlite3.Connection, decisions: Sequence[Decided], after: int, through: int) -> None:
+def add(connection: sqlite3.Connection, decisions: Sequence[NumberedRun], after: int, through: int) -> None:
     """Add the decisions on the events after ``after``, through ``through``, in the caller's transaction.
 
     If a program without an index wrote decisions in between, the index begins with these.

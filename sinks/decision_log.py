@@ -15,10 +15,11 @@ the state that they led to, so it can tell that a repeated batch is already ther
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from bus.interface import Bus, Decided, Page
+from bus.decided_runs import DecidedRuns
+from bus.interface import Bus, Page
 from conf.garbage import without_collections
 from sinks.outcome_rows import outcomes_of
-from state.canonical import number
+from state.canonical import numbered_runs
 from state.shard_outcome import CLUSTER_PAGE
 
 
@@ -26,7 +27,7 @@ class Written(NamedTuple):
     """A committed batch: its last event's seq, its decisions, and the pages that changed."""
 
     through: int
-    decisions: list[Decided]
+    decisions: DecidedRuns
     pages: list[Page]
 
     @property
@@ -64,7 +65,7 @@ class DecisionLog:
             return None
         through = max(shard.seq for shard in shards)
         parts = (part for shard in shards for part in shard.parts)
-        decisions = list(map(Decided._make, number(parts)))
+        decisions = DecidedRuns(numbered_runs(parts))
         pages = [Page(shard.shard, page, body) for shard in shards for page, body in shard.pages]
         expires_ms = min((shard.expires_ms for shard in shards if shard.expires_ms is not None), default=None)
         if expires_ms is not None:

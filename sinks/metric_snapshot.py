@@ -10,6 +10,7 @@ import msgspec
 from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
+from state.numbered_run import NumberedRun
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256
@@ -93,14 +94,22 @@ _ISR_REQUESTS = ("alter_isr", "alter_isrs")
 _head = msgspec.json.Decoder(_Head)
 
 
-def count_decisions(bodies: Iterable[bytes]) -> Counts:
-    """Count the decisions of a batch from their JSON texts."""
+def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
+    """Count the decisions of a batch. Those that come one by one are read."""
     by_reason: Counter[KindReason] = Counter()
     by_time_ms: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
     decode = _head.decode
-    for body in bodies:
-        head = decode(body)
+    for run in runs:
+        if run.reasons:
+            # Decisions of one kind on one event.
+            head = decode(run.text.partition(b"\n")[0])
+            by_time_ms[head.time_ms] += run.decisions
+            for told in run.reasons:
+                by_reason[head.kind, told.reason] += told.decisions
+                unclean += told.decisions * told.unclean
+            continue
+        head = decode(run.text)
         by_reason[head.kind, head.reason] += 1
         by_time_ms[head.time_ms] += 1
         unclean += head.unclean

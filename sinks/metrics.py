@@ -12,6 +12,8 @@ from prometheus_client.metrics_core import HistogramMetricFamily, Metric, Summar
 from prometheus_client.registry import Collector
 
 from bus.clock import steady_ms
+from bus.decided_runs import runs_in
+from bus.interface import Decided
 from conf.metric_series import plain_family
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN, QUANTILES, Series
@@ -78,7 +80,7 @@ class Metrics(Collector):
     def committed(
         self,
         *,
-        bodies: Iterable[bytes],
+        decisions: Sequence[Decided],
         clusters: Sequence[Cluster],
         through: int,
         last_seq: int,
@@ -91,7 +93,7 @@ class Metrics(Collector):
         ``now_ms`` is the time of the wall clock, ``engine_ms`` that of the engine's clock, which ticks carry. The wall
         clock was set ``clock_steps`` times.
         """
-        counts = count_decisions(bodies)
+        counts = count_decisions(runs_in(decisions))
         delays = {max(0.0, (engine_ms - time_ms) / 1000): often for time_ms, often in counts.by_time_ms.items()}
         with self._lock:
             before = self._snapshot

@@ -17,7 +17,6 @@ shard are in one place, ``has_clash`` finds it before they leave the shard.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -38,6 +37,7 @@ from state.decisions import (
     decode,
     encode,
 )
+from state.numbered_run import NumberedRun, ReasonCount, flat
 from state.reason import Reason
 
 # A bus bounds the size of a decision, and an answer is one.
@@ -57,6 +57,8 @@ class Part(NamedTuple):
     body: bytes
     # How many decisions these are.
     decisions: int = 1
+    # Of a run.
+    reasons: tuple[ReasonCount, ...] = ()
 
 
 Place = tuple[int, int, str, int, int]
@@ -100,22 +102,28 @@ def _number(value: int | UnsetType) -> int:
 
 
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
-    """Order, merge and number parts: (seq, index, JSON text with that index).
+    """Order, merge and number parts: (seq, index, JSON text with that index)."""
+    return flat(numbered_runs(parts))
+
+
+def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
+    """Order, merge and number parts. Runs stay runs, and each other decision is a run by itself.
 
     Never raises, because the same batch would come again after each restart. Callers check ``has_clash`` first.
     """
-    numbered: list[tuple[int, int, bytes]] = []
-    seq, index = -1, -1
+    numbered: list[NumberedRun] = []
+    seq, index = -1, 0
     for part in _merged(sorted(parts, key=_place)):
-        seq, index = (seq, index + 1) if part.seq == seq else (part.seq, 0)
-        if part.decisions > 1:
-            indexes = range(index, index + part.decisions)
-            numbered += zip(repeat(seq), indexes, (part.body % (*indexes,)).split(b"\n"), strict=False)
-            index = indexes[-1]
-            continue
-        # The first "index" is the decision's own, because it comes before any free text.
-        body = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
-        numbered.append((seq, index, body))
+        if part.seq != seq:
+            seq, index = part.seq, 0
+        count = part.decisions
+        if count > 1:
+            text = part.body % (*range(index, index + count),)
+        else:
+            # The first "index" is the decision's own, because it comes before any free text.
+            text = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
+        numbered.append(NumberedRun(seq, index, count, text, part.reasons))
+        index += count
     return numbered
 
 

@@ -11,15 +11,17 @@ for each index, and one formatting numbers them all.
     {"kind":"leader_and_isr", … "index":%d, … "topic":"a", … "partition":3, …
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from state.alike import AlikeDecision, Said, encoded, encoded_about, encoded_name
 from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.numbered_run import ReasonCount
 
 # A run is never divided on its way to the sink.
 RUN_DECISIONS_MAX = 1_024
@@ -75,7 +77,27 @@ def _runs(key: _Key, rows: list[_Row]) -> Iterator[Part]:
         if len(some) == 1:
             yield _single(key, some[0])
         else:
-            yield Part(*key, some[0].partition, -1, b"\n".join(_lines(key[2], some)), len(some))
+            text = b"\n".join(_lines(key[2], some))
+            yield Part(*key, some[0].partition, -1, text, len(some), _reasons(some))
+
+
+def _reasons(rows: list[_Row]) -> tuple[ReasonCount, ...]:
+    """Count rows by their reasons. Rows of one pattern have the same."""
+    patterns = {id(row.pattern): row.pattern.common for row in rows if isinstance(row, AlikeDecision)}
+    by_pattern = Counter([id(row.pattern) for row in rows if isinstance(row, AlikeDecision)])
+    counts: Counter[tuple[str, bool, bool]] = Counter()
+    for pattern, count in by_pattern.items():
+        counts[_reason(patterns[pattern])] += count
+    for row in rows:
+        if not isinstance(row, AlikeDecision):
+            counts[_reason(row)] += 1
+    return tuple([ReasonCount(*key, count) for key, count in sorted(counts.items())])
+
+
+def _reason(row: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, bool, bool]:
+    if isinstance(row, LeaderAndIsr):
+        return str(row.reason), row.unclean, row.passed_over is not UNSET
+    return str(row.reason), False, False
 
 
 def _lines(topic: str, rows: list[_Row]) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Log lines about what an engine is and does: its start, its first batch, and each fencing and election."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 import structlog
 
+from bus.decided_runs import runs_in
 from bus.interface import Decided
 from conf.loader import differing
 from conf.settings import SQLITE, Settings
 from isrflow.masking import masked
+from state.numbered_run import NumberedRun
 from state.reason import Reason
 from streaming.checkpoint_place import Checkpoint
 
@@ -25,15 +27,15 @@ _UNCLEAN = b'"unclean":true'
 # Only elections that passed over a replica have it.
 _PASSED_OVER = b'"passed_over":'
 _ELECTIONS = frozenset(
-    reason.encode()
-    for reason in (
+    {
         Reason.LEADER_FENCED,
         Reason.LEADER_RETURNED,
         Reason.UNCLEAN_ELECTION,
         Reason.PREFERRED_ELECTION,
         Reason.LEADER_BALANCE,
-    )
+    }
 )
+_ELECTION_TEXTS = frozenset(reason.encode() for reason in _ELECTIONS)
 
 logger = structlog.get_logger("isrflow.job")
 
@@ -83,28 +85,46 @@ class EngineLog:
             settings={key: masked(str(value)) for key, value in differing(settings).items()},
         )
 
-    def committed(self, through: int, decisions: Iterable[Decided]) -> None:
+    def committed(self, through: int, decisions: Sequence[Decided]) -> None:
         """Write the lines about a batch that was committed."""
         if not self._is_deciding:
             self._is_deciding = True
             logger.info("deciding", controller_epoch=self._controller_epoch, seq=through)
         elections = 0
-        for _, _, body in decisions:
-            if body.startswith(_LEADER):
-                if _is_election(body):
-                    elections += 1
-                    if elections <= ELECTIONS_SHOWN_MAX or _UNCLEAN in body:
-                        _tell_decision(body)
-            elif body.startswith(_OTHERS):
-                _tell_decision(body)
+        for run in runs_in(decisions):
+            if run.text.startswith(_LEADER):
+                in_run = _elections_in(run)
+                if in_run:
+                    _tell_elections(run, shown=elections)
+                elections += in_run
+            elif run.text.startswith(_OTHERS):
+                _tell_decision(run.text)
         if elections > ELECTIONS_SHOWN_MAX:
             logger.info("more elections", of=elections, shown=ELECTIONS_SHOWN_MAX)
+
+
+def _elections_in(run: NumberedRun) -> int:
+    """Count the elections among the leader_and_isr decisions of a run."""
+    if not run.reasons:
+        return int(_is_election(run.text))
+    return sum(told.decisions for told in run.reasons if told.passes_over or told.reason in _ELECTIONS)
+
+
+def _tell_elections(run: NumberedRun, shown: int) -> None:
+    """Write a line about each election of a run that is unclean or among the first of a batch, of which some are."""
+    if shown >= ELECTIONS_SHOWN_MAX and run.reasons and not any(told.unclean for told in run.reasons):
+        return
+    for body in run.bodies():
+        if _is_election(body):
+            shown += 1
+            if shown <= ELECTIONS_SHOWN_MAX or _UNCLEAN in body:
+                _tell_decision(body)
 
 
 def _is_election(body: bytes) -> bool:
     """Say whether a leader_and_isr is an election, from its text, because decoding it takes three times as long."""
     start = body.index(_REASON) + len(_REASON)
-    return body[start : body.index(b'"', start)] in _ELECTIONS or _PASSED_OVER in body
+    return body[start : body.index(b'"', start)] in _ELECTION_TEXTS or _PASSED_OVER in body
 
 
 def _tell_decision(body: bytes) -> None:

@@ -250,7 +250,7 @@ class Job:
                     skew.decided(clusters[0])
                     self._tenure.deadlines.decided(clusters[0])
                 self._metrics.committed(
-                    bodies=(decided.body for decided in written.decisions),
+                    decisions=written.decisions,
                     clusters=clusters,
                     through=written.through,
                     last_seq=self._bus.last_seq(),

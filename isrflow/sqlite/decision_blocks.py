@@ -15,12 +15,13 @@ A block never reaches into another event. So everything that keeps or removes de
 Readers get the texts as they were written.
 """
 
+import contextlib
 import struct
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
-from operator import itemgetter
+from typing import NamedTuple, Protocol
 
 from isrflow.contract import Decided
 
@@ -37,9 +38,36 @@ _HEAD = struct.Struct(">cII")
 HEAD = f"substr(body, 1, {_HEAD.size})"
 # A higher level takes longer and saves little.
 _LEVEL = 1
-_seq = itemgetter(0)
-_idx = itemgetter(1)
-_body = itemgetter(2)
+# zlib lets other threads run.
+THREADS_MAX = 2
+
+
+class Run(Protocol):
+    """Decisions on one event at consecutive indexes, the first of which is ``idx``, in lines of text."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def idx(self) -> int: ...
+    @property
+    def decisions(self) -> int: ...
+    @property
+    def text(self) -> bytes: ...
+    def bodies(self) -> list[bytes]:
+        """Return the text of each decision."""
+        ...
+
+
+class _Lines(NamedTuple):
+    """A part of a run."""
+
+    seq: int
+    idx: int
+    decisions: int
+    text: bytes
+
+    def bodies(self) -> list[bytes]:
+        return self.text.split(b"\n")
 
 
 def is_block(body: bytes) -> bool:
@@ -52,36 +80,69 @@ def count_of(head: bytes) -> int:
     return int(_HEAD.unpack_from(head)[1]) if is_block(head) else 1
 
 
-def rows_of(decisions: Sequence[Decided]) -> Iterator[Decided]:
-    """Turn decisions in order into rows: blocks where there are many neighbours."""
-    start = 0
-    while start < len(decisions):
-        end = _end_of_neighbours(decisions, start)
-        some = decisions[start:end]
-        lines = b"\n".join(map(_body, some)) if len(some) >= BLOCK_DECISIONS_MIN else b""
-        if not lines or lines.count(b"\n") != len(some) - 1:
-            yield from some
-        elif len(lines) > BLOCK_BYTES_MAX:
-            # Half as many of these fit, or are too few for a block.
-            end = start + len(some) // 2
-            yield from rows_of(some[: len(some) // 2])
-        else:
-            head = _HEAD.pack(_MARK, len(some), len(lines))
-            yield Decided(some[0].seq, some[0].idx, head + zlib.compress(lines, _LEVEL))
-        start = end
+@contextlib.contextmanager
+def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]:
+    """Begin to turn runs in order into rows: blocks where there are many neighbours. Call the result for the rows.
+
+    Blocks are compressed on other threads, so until then the caller can do something else.
+    """
+    groups = list(_groups(runs))
+    if sum(_count(group) >= BLOCK_DECISIONS_MIN for group in groups) < THREADS_MAX:
+        yield lambda: [row for group in groups for row in _rows(group)]
+        return
+    with ThreadPoolExecutor(THREADS_MAX, "isrflow-blocks") as pool:
+        making = pool.map(_rows, groups)
+        yield lambda: [row for rows in making for row in rows]
 
 
-def _end_of_neighbours(decisions: Sequence[Decided], start: int) -> int:
-    """Return the end of the decisions from ``start`` on that can be one block; the next place if there are none."""
-    seq, idx, body = decisions[start]
-    few = start + BLOCK_DECISIONS_MIN - 1
-    if few >= len(decisions) or decisions[few][:2] != (seq, idx + few - start):
-        return start + 1
-    # As many as fit if all are as long as the first one.
-    many = min(BLOCK_DECISIONS_MAX, BLOCK_BYTES_MAX // (len(body) + 1))
-    end = bisect_right(decisions, seq, start, min(start + many, len(decisions)), key=_seq)
-    are_neighbours = list(map(_idx, decisions[start:end])) == list(range(idx, idx + end - start))
-    return end if are_neighbours else start + 1
+def rows_of(runs: Iterable[Run]) -> list[Decided]:
+    """Turn runs in order into rows: blocks where there are many neighbours."""
+    return [row for group in _groups(runs) for row in _rows(group)]
+
+
+def _groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Cut runs where neither a block may go on: another event, a gap, or more than a block may hold."""
+    group: list[Run] = []
+    count = size = 0
+    for run in runs:
+        if group and (
+            run.seq != group[0].seq
+            or run.idx != group[0].idx + count
+            or count + run.decisions > BLOCK_DECISIONS_MAX
+            or size + len(run.text) > BLOCK_BYTES_MAX
+        ):
+            yield group
+            group, count, size = [], 0, 0
+        group.append(run)
+        count += run.decisions
+        size += len(run.text) + 1
+    if group:
+        yield group
+
+
+def _count(group: list[Run]) -> int:
+    return sum([run.decisions for run in group])
+
+
+def _rows(group: list[Run]) -> list[Decided]:
+    seq, idx, count = group[0].seq, group[0].idx, _count(group)
+    lines = b"\n".join([run.text for run in group])
+    # A text of several lines cannot be in a block.
+    if count < BLOCK_DECISIONS_MIN or lines.count(b"\n") != count - 1:
+        return [Decided(run.seq, run.idx + nth, body) for run in group for nth, body in enumerate(run.bodies())]
+    if len(lines) <= BLOCK_BYTES_MAX and count <= BLOCK_DECISIONS_MAX:
+        return [_block(seq, idx, count, lines)]
+    # One run that is too large for a block.
+    bodies, half = lines.split(b"\n"), count // 2
+    return [
+        row
+        for start, some in ((0, bodies[:half]), (half, bodies[half:]))
+        for row in _rows([_Lines(seq, idx + start, len(some), b"\n".join(some))])
+    ]
+
+
+def _block(seq: int, idx: int, count: int, lines: bytes) -> Decided:
+    return Decided(seq, idx, _HEAD.pack(_MARK, count, len(lines)) + zlib.compress(lines, _LEVEL))
 
 
 def decisions_in(row: Decided, first_idx: int = 0, limit: int | None = None) -> list[Decided]:

@@ -8,13 +8,12 @@ from itertools import accumulate
 from isrflow.contract import Decided
 from isrflow.errors import DamagedError
 from isrflow.sqlite import checksums
-from isrflow.sqlite.decision_blocks import HEAD, count_of, decisions_in, is_block, rows_of
+from isrflow.sqlite.decision_blocks import HEAD, count_of, decisions_in, is_block
 from isrflow.sqlite.schema import BLOCKS_VERSION
 
 
-def write(connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
-    """Append decisions. With the first block, older versions of isrflow can no longer read the file."""
-    rows = list(rows_of(decisions))
+def write(connection: sqlite3.Connection, rows: Sequence[Decided]) -> None:
+    """Append rows of decisions. With the first block, older versions of isrflow can no longer read the file."""
     connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(rows))
     if any(is_block(row.body) for row in rows):
         connection.execute("UPDATE marks SET value = max(value, ?) WHERE name = 'schema_version'", (BLOCKS_VERSION,))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from bus.decided_runs import runs_in
 from bus.interface import Decided, Page
 from state.cluster import Cluster
 from state.shard_outcome import CLUSTER_PAGE
@@ -85,11 +86,11 @@ class Handover:
             return
         self._decisions.append(decisions)
         self._decision_count += len(decisions)
-        self._decision_bytes += _estimated_bytes(decisions)
+        self._decision_bytes += _bytes_of(decisions)
         while self._decision_count > DECISIONS_MAX or self._decision_bytes > DECISION_BYTES_MAX:
             oldest = self._decisions.popleft()
             self._decision_count -= len(oldest)
-            self._decision_bytes -= _estimated_bytes(oldest)
+            self._decision_bytes -= _bytes_of(oldest)
             self._dropped += len(oldest)
             if not self._decisions:
                 return
@@ -104,7 +105,5 @@ class Handover:
             return taken
 
 
-def _estimated_bytes(decisions: Sequence[Decided]) -> int:
-    # From a sample, because adding up the lengths of 100,000 decisions would delay the batch.
-    sample = decisions[:: max(1, len(decisions) // 64)]
-    return sum(len(one.body) for one in sample) * len(decisions) // len(sample)
+def _bytes_of(decisions: Sequence[Decided]) -> int:
+    return sum([len(run.text) for run in runs_in(decisions)])

@@ -33,7 +33,7 @@ LAYERS = {
     "pages decoded": ("streaming.paged_topics:_read",),
     "pages encoded": ("streaming.paged_topics:encode_stored", "streaming.paged_topics:_slices"),
     "outcomes packed": ("streaming.shard:rows_of", "sinks.decision_log:outcomes_of"),
-    "merged and numbered": ("sinks.decision_log:number",),
+    "merged and numbered": ("sinks.decision_log:numbered_runs",),
     "SQLite: state and decisions": ("bus.embedded:EmbeddedBus.commit",),
     "events decoded, fanned out": ("tests.bench.in_process:fanned_out",),
     "SQLite: events": ("bus.embedded:EmbeddedBus.publish_own", "bus.embedded:EmbeddedBus.read"),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus import embedded_history
+from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF, BusError, DamagedError, Decided, DivergedError, TrimmedError
 from isrflow.sqlite.bus_file import Access
@@ -181,7 +182,7 @@ places = st.lists(
 @given(places, st.sampled_from([b"short", b"with\na line", b"x" * (BLOCK_BYTES_MAX // 100), b""]))
 def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text: bytes) -> None:
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
-    written = list(rows_of(decisions))
+    written = rows_of(runs_in(decisions))
     assert [one for row in written for one in decisions_in(row)] == decisions
     for row in written:
         assert not is_block(row.body) or len(decisions_in(row)) >= BLOCK_DECISIONS_MIN

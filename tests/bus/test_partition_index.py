@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from bus import partition_index
+from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Seqs
 from bus.local_index import LocalIndex
@@ -167,6 +168,6 @@ def test_a_key_is_the_same_whatever_the_kind_of_decision() -> None:
     fields = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.ISR_SHRUNK, "topic": "t", "partition": 5}
     stop = StopReplica(**fields, topic_id="i", leader_epoch=0, delete=False, to=())
     refused = Rejected(**fields, raw="", field="", message="")
-    as_written = [Decided(1, 0, encode(stop)), Decided(1, 1, encode(refused)), about(1, 2, "t", 5)]
+    as_written = runs_in([Decided(1, 0, encode(stop)), Decided(1, 1, encode(refused)), about(1, 2, "t", 5)])
     assert len(partition_index.entries_of(as_written)) == 3
     assert len(set(partition_index.entries_of(as_written))) == 1

@@ -1,8 +1,10 @@
 """A controller's first ten minutes, as its metrics see them."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from bus.interface import Decided
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, Resources
 from sinks.web.partitions import Row
@@ -15,6 +17,11 @@ NOW_MS = 1_700_000_000_250
 def decision(kind: str, reason: str, **fields: Any) -> bytes:
     body = {"kind": kind, "contract_version": 1, "seq": 1, "index": 0, "controller_epoch": 3}
     return json.dumps(body | {"time_ms": NOW_MS - 250, "reason": reason} | fields).encode()
+
+
+def one_by_one(bodies: Iterable[bytes]) -> list[Decided]:
+    """Number texts as the decisions on one event."""
+    return [Decided(1, index, body) for index, body in enumerate(bodies)]
 
 
 BODIES = [
@@ -56,7 +63,12 @@ def sample(*, kafka_names: bool = True) -> Metrics:
     metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a", meter=FixedMeter())
     metrics.took_over(3)
     metrics.committed(
-        bodies=BODIES, clusters=clusters(), through=4_000, last_seq=4_012, now_ms=NOW_MS, engine_ms=NOW_MS
+        decisions=one_by_one(BODIES),
+        clusters=clusters(),
+        through=4_000,
+        last_seq=4_012,
+        now_ms=NOW_MS,
+        engine_ms=NOW_MS,
     )
     metrics.at_risk(ROWS)
     metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)

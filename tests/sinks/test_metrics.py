@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from isrflow.kafka.seqs import SLOTS
 from sinks.known_labels import KIND_REASONS
@@ -18,7 +19,7 @@ from sinks.resources import ResourceMeter, files_of
 from state.decisions import KIND_RANK
 from state.reason import Reason
 from tests.histories.recorded import all_histories
-from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, sample
+from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, one_by_one, sample
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -29,7 +30,7 @@ def shown(metrics: Metrics) -> dict[str, float]:
 
 
 def test_decisions_are_counted_by_kind_and_reason() -> None:
-    counts = count_decisions(BODIES)
+    counts = count_decisions(runs_in(one_by_one(BODIES)))
     assert counts.total == len(BODIES)
     assert counts.by_reason["leader_and_isr", "TOPIC_CREATED"] == 2
     assert (counts.unclean, counts.failed_isr_updates) == (1, 1)
@@ -89,7 +90,7 @@ def test_kafkas_names_can_be_left_out() -> None:
 def test_counts_add_up_and_state_is_replaced() -> None:
     metrics = sample()
     metrics.committed(
-        bodies=BODIES,
+        decisions=one_by_one(BODIES),
         clusters=clusters()[:1],
         through=4_012,
         last_seq=4_012,
@@ -117,7 +118,7 @@ def test_the_lag_grows_while_no_batch_ends_and_is_never_negative() -> None:
 def test_the_lag_counts_events_even_with_gaps_between_seqs() -> None:
     metrics = Metrics(seq_step=SLOTS)
     metrics.committed(
-        bodies=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS, engine_ms=NOW_MS
+        decisions=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS, engine_ms=NOW_MS
     )
     assert shown(metrics)["isrflow_bus_lag_events"] == 0
     metrics.bus_at(12 * SLOTS)
@@ -176,7 +177,7 @@ def test_every_recorded_kind_of_decision_and_reason_is_known() -> None:
 def test_failures_have_counters_of_their_own() -> None:
     metrics = sample()
     bodies = [decision("rejected", reason) for reason in ("RULES_FAILED", "INVARIANT_BROKEN", "INVARIANT_BROKEN")]
-    metrics.committed(bodies=bodies, clusters=(), through=1, last_seq=1, now_ms=NOW_MS, engine_ms=NOW_MS)
+    metrics.committed(decisions=one_by_one(bodies), clusters=(), through=1, last_seq=1, now_ms=NOW_MS, engine_ms=NOW_MS)
     values = shown(metrics)
     names = ("rule_failures", "broken_invariants", "malformed_events", "rejected_events")
     assert [values[f"isrflow_{name}_total"] for name in names] == [1, 2, 1, 4]

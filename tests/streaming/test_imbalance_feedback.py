@@ -30,7 +30,7 @@ def leaders(bus: EmbeddedBus) -> list[int]:
 
 
 def echoed(bus: EmbeddedBus, after_seq: int) -> list[bytes]:
-    return feedback_events(Decided(*decided) for decided in decisions_of(bus) if decided[0] > after_seq)
+    return feedback_events([Decided(*decided) for decided in decisions_of(bus) if decided[0] > after_seq])
 
 
 def test_leaders_go_back_to_preferred_replicas_counted_over_all_shards(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Served:
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)
         self.metrics.committed(
-            bodies=decisions, clusters=[cluster], through=self.seq, last_seq=self.seq, now_ms=NOW_MS, engine_ms=NOW_MS
+            decisions=made, clusters=[cluster], through=self.seq, last_seq=self.seq, now_ms=NOW_MS, engine_ms=NOW_MS
         )
         self.site.committed(self.seq, [cluster], pages, made)
 

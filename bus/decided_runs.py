@@ -1,0 +1,50 @@
+"""A batch's decisions on their way to the bus, in runs.
+
+The problem: a lost broker leads to a hundred thousand decisions. An object for each of them costs more than to write
+them down, and those who hear of a batch need only a few: the first elections, the counts by reason.
+
+The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Whoever needs single decisions goes through
+the sequence, which makes them then. Whoever can do without asks for ``runs_in``.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import overload
+
+from isrflow.contract import Decided
+from state.numbered_run import NumberedRun, flat
+
+
+class DecidedRuns(Sequence[Decided]):
+    """The decisions of some runs, in order."""
+
+    def __init__(self, runs: Sequence[NumberedRun]) -> None:
+        self.runs = runs
+        # How many decisions come before each run, and at last of all.
+        self._before = list(accumulate([run.decisions for run in runs], initial=0))
+
+    def __len__(self) -> int:
+        return self._before[-1]
+
+    def __iter__(self) -> Iterator[Decided]:
+        for run in self.runs:
+            yield from map(Decided._make, flat([run]))
+
+    @overload
+    def __getitem__(self, index: int) -> Decided: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Decided]: ...
+    def __getitem__(self, index: int | slice) -> Decided | list[Decided]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(index)
+        nth = bisect_right(self._before, place) - 1
+        return Decided(*flat([self.runs[nth]])[place - self._before[nth]])
+
+
+def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:
+    """Return the runs of decisions. Those that come one by one are a run each."""
+    return decisions.runs if isinstance(decisions, DecidedRuns) else [NumberedRun(s, i, 1, b) for s, i, b in decisions]
