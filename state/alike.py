@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
+from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
 # What the text of a pattern says of its event.
@@ -27,6 +28,8 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     # The text of ``common``, with a place for the index, and for each value of a row.
     text: bytes
     has_partition_epoch: bool
+    # What a run counts its decisions by: the reason, and of an election whether it was unclean or passed replicas over.
+    told: tuple[str, bool, bool]
 
 
 class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
@@ -55,7 +58,15 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     )
     text = text.replace(b'"index":0', b'"index":%b', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
-    return Pattern(common, text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1), has_partition_epoch)
+    text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
+    return Pattern(common, text, has_partition_epoch, told_of(decision))
+
+
+def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, bool, bool]:
+    """Return a decision's reason, and of an election whether it was unclean, and whether it passed replicas over."""
+    if isinstance(decision, LeaderAndIsr):
+        return str(decision.reason), decision.unclean, decision.passed_over is not UNSET
+    return str(decision.reason), False, False
 
 
 # The patterns of an event follow one another, and so do those of the event before it.
@@ -70,7 +81,7 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
     was = _event_text(former.seq, former.controller_epoch, former.time_ms)
     text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
-    return Pattern(common, text, pattern.has_partition_epoch)
+    return Pattern(common, text, pattern.has_partition_epoch, pattern.told)
 
 
 def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:

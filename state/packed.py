@@ -153,19 +153,19 @@ class Unpacked:
         if max(changed, default=0) >= self.packed.count:
             merged = dict(enumerate(self.all())) | dict(changed)
             return pack([merged[place] for place in sorted(merged)])
-        packed, view, bounds = self.packed, self._view, self._bounds
+        packed, view, bounds, read = self.packed, self._view, self._bounds, self._read
         lengths = list(numbers_in(packed.lengths, packed.count))
         pieces: list[bytes | memoryview] = []
-        copied, same_columns = 0, bool(packed.leaders)
+        copied, same_columns, moving = 0, bool(packed.leaders), frozenset(packed.moving)
         leaders: dict[int, int] = {}
         for place in sorted(changed):
-            partition, before = changed[place], self.at(place)
+            partition, before = changed[place], read.get(place) or self.at(place)
             if bounds[place] > copied:
                 pieces.append(view[copied : bounds[place]])
             body = _encode(partition)
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
-            same_columns &= partition.replicas == before.replicas and is_moving(partition) == is_moving(before)
+            same_columns &= partition.replicas == before.replicas and is_moving(partition) == (place in moving)
             if partition.leader != before.leader:
                 leaders[place] = partition.leader
         pieces.append(view[copied:])

@@ -15,10 +15,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
-from state.alike import AlikeDecision, Said, encoded, encoded_about, encoded_name
+from state.alike import AlikeDecision, Said, encoded, encoded_about, encoded_name, told_of
 from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
 from state.numbered_run import ReasonCount
@@ -82,22 +81,8 @@ def _runs(key: _Key, rows: list[_Row]) -> Iterator[Part]:
 
 
 def _reasons(rows: list[_Row]) -> tuple[ReasonCount, ...]:
-    """Count rows by their reasons. Rows of one pattern have the same."""
-    patterns = {id(row.pattern): row.pattern.common for row in rows if isinstance(row, AlikeDecision)}
-    by_pattern = Counter([id(row.pattern) for row in rows if isinstance(row, AlikeDecision)])
-    counts: Counter[tuple[str, bool, bool]] = Counter()
-    for pattern, count in by_pattern.items():
-        counts[_reason(patterns[pattern])] += count
-    for row in rows:
-        if not isinstance(row, AlikeDecision):
-            counts[_reason(row)] += 1
-    return tuple([ReasonCount(*key, count) for key, count in sorted(counts.items())])
-
-
-def _reason(row: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, bool, bool]:
-    if isinstance(row, LeaderAndIsr):
-        return str(row.reason), row.unclean, row.passed_over is not UNSET
-    return str(row.reason), False, False
+    counts = Counter([row.pattern.told if isinstance(row, AlikeDecision) else told_of(row) for row in rows])
+    return tuple([ReasonCount(*told, count) for told, count in sorted(counts.items())])
 
 
 def _lines(topic: str, rows: list[_Row]) -> Iterator[bytes]:

@@ -160,6 +160,8 @@ def _is_over(topic: Topic, held: StoredPartitions) -> bool:
 def _changed_places(topic: Topic) -> dict[int, dict[int, Partition]]:
     """Return the changed partitions of each slice by their places in it."""
     assert isinstance(topic.partitions, WorkingPartitions)
+    if len(topic.partitions) <= SLICE_PARTITIONS:
+        return {0: topic.partitions.changed} if topic.partitions.changed else {}
     places: dict[int, dict[int, Partition]] = {}
     for number, partition in topic.partitions.changed.items():
         nth, place = divmod(number, SLICE_PARTITIONS)
