@@ -1,5 +1,6 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,6 +70,11 @@ class EmbeddedBus(EmbeddedHistory):
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return len(events)
 
+    def due_seq(self, after: int) -> int:
+        with self._errors(), self._snapshot() as connection:
+            is_due = _has_due(connection, after)
+        return self.last_seq() if is_due else after
+
     def offsets_position(self) -> int:
         return self.last_seq()
 
@@ -91,12 +97,7 @@ class EmbeddedBus(EmbeddedHistory):
         rest.
         """
         with self._errors(), self._snapshot() as connection:
-            if (
-                defer
-                and not connection.execute(
-                    "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,)
-                ).fetchone()[0]
-            ):
+            if defer and not _has_due(connection, after):
                 return after
             return last_within(connection, after, count, bytes_max)
 
@@ -190,6 +191,12 @@ class EmbeddedBus(EmbeddedHistory):
         with self._errors(), self._snapshot() as connection:
             crcs = self._columns.of(connection, "pages", CRC)
             return Image(self._mark("decided"), read_pages(connection, crcs, self.path))
+
+
+def _has_due(connection: sqlite3.Connection, after: int) -> bool:
+    """Say whether an event came after ``after`` that is not deferrable."""
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,))
+    return bool(found.fetchone()[0])
 
 
 def open_url(url: str, options: OpenOptions) -> Bus:

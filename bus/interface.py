@@ -131,6 +131,10 @@ class Bus(Past, Protocol):
         """Return the newest event's seq, 0 if there was none yet."""
         ...
 
+    def due_seq(self, after: int) -> int:
+        """Return the newest event's seq, or ``after`` if only deferrable events came after it (``defers``)."""
+        ...
+
     def offsets_position(self) -> int:
         """Return the position after every ``log_end_offset`` event so far. Only ``offsets_came`` understands it."""
         ...

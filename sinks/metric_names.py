@@ -109,7 +109,7 @@ OWN = (
     Series(
         "isrflow_bus_lag_events",
         "gauge",
-        "Events on the bus that are not decided yet.",
+        "Events on the bus that are not decided yet, unless all of them are heartbeats and ticks that wait.",
         lambda s: s.lag_events,
     ),
     Series("isrflow_decided_seq", "gauge", "The seq of the last decided event.", lambda s: s.decided_seq),

@@ -133,7 +133,7 @@ class Metrics(Collector):
             self._replace(at_risk=tuple(rows))
 
     def bus_at(self, last_seq: int) -> None:
-        """Record the newest event on the bus, so that the lag also grows while no batch ends."""
+        """Record the newest event that a batch is due for, so that the lag also grows while no batch ends."""
         with self._lock:
             self._replace(last_seq=max(last_seq, self._snapshot.decided_seq))
 

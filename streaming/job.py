@@ -253,7 +253,7 @@ class Job:
                     decisions=written.decisions,
                     clusters=clusters,
                     through=written.through,
-                    last_seq=self._bus.last_seq(),
+                    last_seq=self._bus.due_seq(written.through),
                     now_ms=now_ms(),
                     engine_ms=self._tenure.clock.read_ms(),
                     clock_steps=self._tenure.clock.steps,
@@ -278,6 +278,6 @@ class Job:
             check_claim(self._bus, self._tenure.claim)
             lock.take()
             self._endpoint.retry()
-            self._metrics.bus_at(self._bus.last_seq())
+            self._metrics.bus_at(self._bus.due_seq(self._bus.decided_seq()))
             check_parts(self._bus, self._tenure.claim, ticker, decider)
         logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

@@ -71,6 +71,9 @@ class KafkaBus(KafkaHistory):
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return sum(replica_of(raw) is None for raw in events)
 
+    def due_seq(self, after: int) -> int:
+        return max(after, self.last_seq())
+
     def offsets_position(self) -> int:
         """Return the sum of the offsets topic's end offsets. Its events have no seq, but the sum grows with each."""
         return sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))

@@ -174,12 +174,14 @@ def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus, report:
     assert bus.batch_end(0, 100, defer=True) == 3
     assert bus.batch_end(1, 100, defer=True) == 1
     assert bus.batch_end(1, 100, defer=False) == 3
+    assert (bus.due_seq(0), bus.due_seq(1)) == (3, 1)
     assert bus.offsets_came(2)
     assert not bus.offsets_came(3)
     bus.publish([LAST_BEAT])
     assert bus.batch_end(1, 100, defer=True) == 4
     assert bus.batch_end(1, 2, defer=True) == 3
     assert bus.batch_end(4, 100, defer=True) == 4
+    assert (bus.due_seq(1), bus.due_seq(4)) == (4, 4)
 
 
 def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> None:
