@@ -1,9 +1,8 @@
 """What may wait on a quiet cluster: ticks at which nothing is due, and heartbeats that change nothing.
 
-Decisions do not depend on how the log is cut into batches, and a batch costs a quarter of a core's second. So an engine
-at rest may leave such events on the bus for a while and decide them together. This file says which events those are.
-It may call an event due that leads to nothing. It never does the opposite, which ``tests/properties/test_rest.py``
-checks on random logs.
+Decisions do not depend on how the log is cut into batches, and a batch costs as much CPU if it decides nothing. So an
+engine at rest may leave such events on the bus for a while and decide them together. This file says which events those
+are. It may call something due that leads to no decision, but never the opposite: ``tests/properties/test_rest.py``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from state.broker import BrokerState
 from state.cluster import Cluster
 from state.entity import TOKEN, TOKEN_EXPIRY
 from state.events import AnyEvent, BrokerHeartbeat, GatewayHeartbeat, Malformed, Progress, Tick
-from state.ids import NO_LEADER, NO_TIME
+from state.ids import NO_TIME
 from state.metadata_format import NO_OP_FORMAT
 from state.policy import Policy
 
@@ -63,7 +62,7 @@ def _of_brokers(cluster: Cluster, policy: Policy) -> Iterator[int]:
 def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
     quorum = cluster.quorum
     leader = cluster.gateways.get(quorum.voter)
-    if quorum.voter == NO_LEADER or leader is None:
+    if leader is None:
         return
     silent_ms = leader.last_contact_ms + policy.controller_quorum_fetch_timeout_ms
     # Once the leader is silent, the next gateway that is heard leads.

@@ -25,6 +25,7 @@ from state.cluster import Cluster
 WAIT_MS_MAX = 2_000
 # More new events than these are not looked at, because such an engine does not rest.
 EVENTS_READ_MAX = 2_000
+BYTES_READ_MAX = 4 * 1024 * 1024
 
 
 class Rest:
@@ -66,6 +67,7 @@ class Rest:
     def _nothing_came(self, shared: Cluster) -> bool:
         last = self._bus.last_seq()
         after, self._seen = self._seen, last
-        if last - after > EVENTS_READ_MAX * self._bus.seq_step:
+        entries = self._bus.recorded(after, last, EVENTS_READ_MAX, BYTES_READ_MAX)
+        if (entries[-1].seq if entries else after) < last:
             return False
-        return all(changes_nothing(one.event, shared) for one in logged(self._bus.read(after, last)))
+        return all(changes_nothing(one.event, shared) for one in logged(entries))

@@ -95,11 +95,6 @@ def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]
         yield lambda: [row for rows in making for row in rows]
 
 
-def rows_of(runs: Iterable[Run]) -> list[Decided]:
-    """Turn runs in order into rows: blocks where there are many neighbours."""
-    return [row for group in _groups(runs) for row in _rows(group)]
-
-
 def _groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
     """Cut runs where neither a block may go on: another event, a gap, or more than a block may hold."""
     group: list[Run] = []

@@ -18,10 +18,11 @@ from isrflow.sqlite.decision_blocks import (
     BLOCK_DECISIONS_MIN,
     decisions_in,
     is_block,
-    rows_of,
+    rows_in_making,
 )
 from isrflow.sqlite.log import SqliteLog
 from isrflow.sqlite.schema import BLOCKS_VERSION
+from state.numbered_run import NumberedRun
 from tests.support.bus_rows import execute, mark_of
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -182,7 +183,21 @@ places = st.lists(
 @given(places, st.sampled_from([b"short", b"with\na line", b"x" * (BLOCK_BYTES_MAX // 100), b""]))
 def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text: bytes) -> None:
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
-    written = rows_of(runs_in(decisions))
+    with rows_in_making(runs_in(decisions)) as rows:
+        written = rows()
     assert [one for row in written for one in decisions_in(row)] == decisions
     for row in written:
         assert not is_block(row.body) or len(decisions_in(row)) >= BLOCK_DECISIONS_MIN
+
+
+@pytest.mark.parametrize("length", [10, BLOCK_BYTES_MAX // 100, 2 * BLOCK_BYTES_MAX])
+def test_a_run_that_is_too_large_for_a_block_is_cut(length: int) -> None:
+    bodies = [b"%d" % number * length for number in range(3 if length > BLOCK_BYTES_MAX else 1_000)]
+    run = NumberedRun(7, 5, len(bodies), b"\n".join(bodies))
+    before, after = NumberedRun(7, 4, 1, b"before"), NumberedRun(7, 5 + len(bodies), 1, b"after")
+    with rows_in_making([before, run, after]) as rows:
+        written = rows()
+    texts = [b"before", *bodies, b"after"]
+    assert [one for row in written for one in decisions_in(row)] == [
+        Decided(7, 4 + nth, body) for nth, body in enumerate(texts)
+    ]

@@ -86,8 +86,11 @@ def test_an_event_that_may_change_something_starts_a_batch_at_the_next_tick(
     assert at_rest.may_wait(NOW_MS + 2)
 
 
-def test_many_new_events_are_not_looked_at(decided: DecidedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "EVENTS_READ_MAX", 3)
+@pytest.mark.parametrize(("bound", "most"), [("EVENTS_READ_MAX", 3), ("BYTES_READ_MAX", 300)])
+def test_many_new_events_are_not_looked_at(
+    decided: DecidedBus, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+) -> None:
+    monkeypatch.setattr(rest, bound, most)
     at_rest = rested(decided)
     decided.bus.publish([encoded("broker_heartbeat", time_ms=NOW_MS, **BEAT)] * 4)
     assert not at_rest.may_wait(NOW_MS + 1)
