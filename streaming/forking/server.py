@@ -36,7 +36,11 @@ def serve() -> None:
     # The children of a JVM that ignores Ctrl-C ignore it too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    os.write(sys.stdout.fileno(), READY)
+    try:
+        os.write(sys.stdout.fileno(), READY)
+    except BrokenPipeError:
+        # The engine ended while this process imported modules.
+        return
     while True:
         for key, _ in selector.select():
             if key.fileobj is sys.stdin:

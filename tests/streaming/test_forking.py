@@ -183,3 +183,17 @@ def test_a_server_that_cannot_start_costs_only_speed(
     assert ["they start more slowly" in line["event"] for line in lines] == [True]
     assert run(server.python, folder)["is_warm"] is False
     server.stop()
+
+
+def test_a_server_whose_engine_ended_before_it_was_ready_says_nothing(tmp_path: Path) -> None:
+    nobody, output = os.pipe()
+    os.close(nobody)
+    command = [sys.executable, "-P", "-m", "streaming.forking.server", "json"]
+    environment = os.environ | {"PYTHONPATH": str(Path(service.__file__).parents[2])}
+    try:
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, input=b"", stdout=output, stderr=subprocess.PIPE, timeout=TIMEOUT_S
+        )
+    finally:
+        os.close(output)
+    assert (ended.returncode, ended.stderr) == (0, b"")
