@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from tests.bench import acks, breakdown, failover, idle, latency, quick, whole
+from tests.bench import acks, breakdown, failover, idle, latency, quick, standby, whole
 
 RUNS = {
     "all": whole.main,
@@ -15,6 +15,7 @@ RUNS = {
     "acks": acks.main,
     "idle": idle.main,
     "failover": failover.main,
+    "standby": standby.main,
 }
 
 
