@@ -60,6 +60,11 @@ class Metrics(Collector):
         with self._lock:
             self._replace(standby=True)
 
+    @property
+    def decided_seq(self) -> int:
+        """The last event that this job has decided; 0 before its first batch."""
+        return self._snapshot.decided_seq
+
     def took_over(self, controller_epoch: int) -> None:
         """Record that this job now holds a controller epoch."""
         with self._lock:

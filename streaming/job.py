@@ -278,6 +278,6 @@ class Job:
             check_claim(self._bus, self._tenure.claim)
             lock.take()
             self._endpoint.retry()
-            self._metrics.bus_at(self._bus.due_seq(self._bus.decided_seq()))
+            self._metrics.bus_at(self._bus.due_seq(self._metrics.decided_seq))
             check_parts(self._bus, self._tenure.claim, ticker, decider)
         logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
