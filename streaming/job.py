@@ -10,7 +10,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from bus.clock import now_ms
-from bus.interface import Bus, FencedError
+from bus.interface import Bus, BusError, FencedError
 from bus.open_bus import open_bus
 from conf.loader import SettingsError
 from conf.security.exposure import Protection, protection_of_metrics
@@ -115,10 +115,23 @@ class Job:
                 self._prepare(lock)
         except FencedError as error:
             raise SupersededError(str(error)) from error
+        except BusError as error:
+            # A job that was frozen in the middle of a call gets no answer, and may have been superseded meanwhile.
+            self._check_not_superseded(error)
+            raise
         except SPARK_ERRORS as error:
             raise JobError(f"Spark failed: {reason_of(error)}") from error
         finally:
             self._endpoint.close()
+
+    def _check_not_superseded(self, error: BusError) -> None:
+        """Raise ``SupersededError`` if another job has claimed, as far as the bus answers now."""
+        if not self._tenure.controller_epoch:
+            return
+        with contextlib.suppress(BusError):
+            claimed = self._bus.claimed_epoch()
+            if claimed > self._tenure.controller_epoch:
+                raise SupersededError(f"controller epoch {claimed} was claimed, and {error}") from error
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[CheckpointLock]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bus.embedded import EmbeddedBus
-from bus.interface import Claim, Page
+from bus.interface import BusError, Claim, Page
 from conf.loader import SettingsError
 from conf.settings import Settings
 from sinks.metrics import Metrics, MetricsError
@@ -21,6 +21,7 @@ from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.engine_clock import EngineClock
 from streaming.job import Job, run
 from streaming.job_errors import JobError, SupersededError
+from streaming.tenure import Tenure
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
 from tests.support.waiting import TIMEOUT_S
@@ -61,6 +62,24 @@ def test_an_engine_that_others_would_reach_unasked_makes_no_bus(tmp_path: Path) 
     with pytest.raises(SettingsError, match=r"metrics\.host: 0\.0\.0\.0 is not loopback"):
         run(Settings(bus=f"sqlite:{tmp_path}/bus.db", metrics_host="0.0.0.0"))
     assert not (tmp_path / "bus.db").exists()
+
+
+@pytest.mark.parametrize(("claims", "ends_with"), [(1, BusError), (2, SupersededError)])
+def test_a_job_that_gets_no_answer_says_so_if_it_was_superseded(
+    bus: EmbeddedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claims: int, ends_with: type[Exception]
+) -> None:
+    class Began(Tenure):
+        controller_epoch = 1
+
+    def no_answer() -> None:
+        raise BusError("no answer in 20 s")
+
+    for _ in range(claims):
+        bus.claim("job", {}, 1)
+    monkeypatch.setattr("streaming.job.Tenure", Began)
+    monkeypatch.setattr("streaming.job.choose_java", no_answer)
+    with pytest.raises(ends_with, match="no answer in 20 s"):
+        started(bus, tmp_path / "checkpoint", metrics_port=-1)
 
 
 def test_an_impossible_checkpoint_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
