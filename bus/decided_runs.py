@@ -3,8 +3,8 @@
 The problem: a lost broker leads to a hundred thousand decisions. An object for each of them costs more than to write
 them down, and those who hear of a batch need only a few: the first elections, the counts by reason.
 
-The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Whoever needs single decisions goes through
-the sequence, which makes them then. Whoever can do without asks for ``runs_in``.
+The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Code that needs
+single decisions goes through the sequence, which makes them then. Code that can do without asks for ``runs_in``.
 """
 
 from bisect import bisect_right
