@@ -4,8 +4,14 @@ from msgspec.structs import replace
 
 from controller_logic.rest import AT_ONCE, changes_nothing, next_due_ms
 from state.event_text import decode
+from state.policy import Policy
 from tests.controller_logic import test_tokens
+from tests.properties.laws import policy_in_force
 from tests.support.world import World
+
+
+def in_force(world: World) -> Policy:
+    return policy_in_force(world.state, world.policy, world.overrides)
 
 
 def due_ms(world: World, clock_ms: int | None = None) -> int | None:
@@ -13,12 +19,12 @@ def due_ms(world: World, clock_ms: int | None = None) -> int | None:
     cluster = world.state.cluster
     if clock_ms is not None:
         cluster = replace(cluster, clock_ms=clock_ms)
-    return next_due_ms([cluster], world.policy_in_force(world.state))
+    return next_due_ms([cluster], in_force(world))
 
 
 def test_a_session_is_due_at_its_end_and_then_at_once() -> None:
     world = World(1, auto_leader_rebalance_enable="false")
-    end_ms = world.broker(1).last_contact_ms + world.policy_in_force(world.state).broker_session_timeout_ms
+    end_ms = world.broker(1).last_contact_ms + in_force(world).broker_session_timeout_ms
     assert due_ms(world) == end_ms
     assert due_ms(world, end_ms - 1) == end_ms
     assert due_ms(world, end_ms) == AT_ONCE

@@ -14,7 +14,7 @@ from state.events import AnyEvent, Malformed, Progress, Tick
 from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
-from state.policy import Policy, laid_over
+from state.policy import Policy, base_of, laid_over
 from state.reason import Reason
 from state.rules import ANNOUNCING_RULES, EXPLAINED_RULES, ONLINE_RULES
 
@@ -43,6 +43,14 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
     check_totals(after, policy, overrides)
     check_in_force(after, policy, overrides)
     check_bytes(outcome)
+
+
+def policy_in_force(state: State, policy: Policy, overrides: Mapping[str, str] = _NONE) -> Policy:
+    """Return the settings that rules read in ``state``: the layers over ``policy``, the lowest first."""
+    policy = base_of(policy)
+    for layer in (state.cluster.settings, state.cluster.config, overrides):
+        policy = laid_over(policy, layer)
+    return policy
 
 
 def check_rest(before: State, event: AnyEvent | Malformed | Progress, outcome: Outcome, policy: Policy) -> None:
@@ -179,8 +187,7 @@ def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -
     """Check that brokers behind gateways know the settings in force, if rules and log format have them."""
     cluster = state.cluster
     if cluster.rules_version >= ANNOUNCING_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
-        for layer in (cluster.settings, cluster.config, overrides):
-            policy = laid_over(policy, layer)
+        policy = policy_in_force(state, policy, overrides)
         expected_settings = {
             "min.insync.replicas": str(policy.min_insync_replicas),
             "unclean.leader.election.enable": "true" if policy.unclean_leader_election_enable else "false",
@@ -190,9 +197,7 @@ def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -
 
 def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
     """Check the running totals against a full count."""
-    cluster = state.cluster
-    for layer in (cluster.settings, cluster.config, overrides):
-        policy = laid_over(policy, layer)
+    cluster, policy = state.cluster, policy_in_force(state, policy, overrides)
     expected, backlog = Totals(), Counter[int]()
     for name in state.topics.names():
         topic = state.topics.get(name)

@@ -6,8 +6,8 @@ Tests of the rules check the same of each event that they publish (``World``).
 from hypothesis import given, settings
 
 from state.event_text import decode
-from state.policy import Policy, base_of, laid_over
-from tests.properties.laws import check_rest
+from state.policy import Policy
+from tests.properties.laws import check_rest, policy_in_force
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
 
@@ -18,6 +18,4 @@ POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1, bro
 @given(draws(max_size=80))
 def test_what_may_wait_decides_nothing(drawn: list[Draw]) -> None:
     for state, raw, outcome in walk(drawn, POLICY):
-        cluster = state.cluster
-        in_force = laid_over(laid_over(base_of(POLICY), cluster.settings), cluster.config)
-        check_rest(state, decode(raw), outcome, in_force)
+        check_rest(state, decode(raw), outcome, policy_in_force(state, POLICY))

@@ -8,16 +8,15 @@ from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.broker import Broker
 from state.canonical import number, part_of
-from state.cluster import State
 from state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
 from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
 from state.events import Logged
 from state.partition import LeaderRecoveryState, Partition
-from state.policy import Policy, base_of, laid_over
+from state.policy import Policy
 from state.reason import Reason
 from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
-from tests.properties.laws import check_laws, check_rest
+from tests.properties.laws import check_laws, check_rest, policy_in_force
 
 _T = TypeVar("_T", bound=Decision)
 
@@ -59,15 +58,8 @@ class World:
             withheld = [d.message for d in self.all(Rejected) if d.reason == Reason.INVARIANT_BROKEN]
             assert withheld == []
             check_laws(before, outcome, self.policy, self.overrides)
-            check_rest(before, event, outcome, self.policy_in_force(before))
+            check_rest(before, event, outcome, policy_in_force(before, self.policy, self.overrides))
         return self.decisions
-
-    def policy_in_force(self, state: State) -> Policy:
-        """Return the settings that rules read in ``state``."""
-        policy = base_of(self.policy)
-        for layer in (state.cluster.settings, state.cluster.config, self.overrides):
-            policy = laid_over(policy, layer)
-        return policy
 
     def claim(self, rules_version: int = NEWEST_RULES) -> list[AnyDecision]:
         """Begin another job, whose rules hold from now on."""
