@@ -42,6 +42,7 @@ class _Noted(msgspec.Struct):
 logger = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
+EVEN_KEYS = "even"
 ASIDE = ".aside"
 # The first file that Spark writes into a new checkpoint.
 SPARK_FILE = "metadata"
@@ -52,12 +53,13 @@ def has_batches(checkpoint: Checkpoint) -> bool:
     return bool(_numbers(checkpoint / "commits"))
 
 
-def settle(checkpoint: Checkpoint, bus: Bus) -> None:
+def settle(checkpoint: Checkpoint, bus: Bus, partitions: int = 1) -> None:
     """Leave a checkpoint from which the query may continue on this bus, or none.
 
     Without a checkpoint the query starts from the bus's state. A checkpoint that does not fit is moved aside, and
-    replaces the one that was moved aside before. Call this after the claim, when no other job can decide. Raises
-    ``OSError``, and ``JobError`` if the checkpoint is a URI and belongs to another bus.
+    replaces the one that was moved aside before. The state of a new one will be spread over ``partitions``. Call this
+    after the claim, when no other job can decide. Raises ``OSError``, and ``JobError`` if the checkpoint is a URI and
+    belongs to another bus.
     """
     found = _misfit(checkpoint, bus)
     if found is not None:
@@ -72,7 +74,7 @@ def settle(checkpoint: Checkpoint, bus: Bus) -> None:
             checkpoint.make()
         else:
             private_dir(checkpoint)
-        (checkpoint / BUS_FILE).write_text(_state_id(bus))
+        (checkpoint / BUS_FILE).write_text(_state_id(bus, partitions))
 
 
 def move_aside(checkpoint: Checkpoint, **found: Any) -> None:
@@ -95,11 +97,15 @@ def _misfit(checkpoint: Checkpoint, bus: Bus) -> dict[str, Any] | None:
     if not has_batches(checkpoint):
         # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
-    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus)
+    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, shuffle_partitions(checkpoint) or 1)
     if (of_bus or "").partition(".")[0] != str(bus.bus_id()):
         return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
     if of_bus != state_id:
-        return {"why": "the bus's state was laid out in other shards or pages since", "layout": of_bus, "now": state_id}
+        return {
+            "why": "the bus's state was laid out in other shards, pages or keys since",
+            "layout": of_bus,
+            "now": state_id,
+        }
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
     source = source_of(bus)
     ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
@@ -110,9 +116,15 @@ def _misfit(checkpoint: Checkpoint, bus: Bus) -> dict[str, Any] | None:
     return {"why": "the bus is at another place", "at": ends[-2:], "decided_seq": bus.decided_seq()}
 
 
-def _state_id(bus: Bus) -> str:
-    """Return what identifies the state that a checkpoint holds: the bus, and how often its state was laid out again."""
+def _state_id(bus: Bus, partitions: int) -> str:
+    """Return what identifies the state that a checkpoint holds.
+
+    This is the bus, how often its state was laid out again, and whether the shards' keys are those of ``keys_of``. Over
+    several partitions, older versions had other keys.
+    """
     layouts = bus.layouts()
+    if partitions > 1:
+        return f"{bus.bus_id()}.{layouts}.{EVEN_KEYS}"
     return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
 
 

@@ -30,6 +30,8 @@ class Holder(msgspec.Struct, frozen=True):
     bus: str
     # ``Bus.identities``. The lock file calls them marks.
     identities: tuple[str, ...] = msgspec.field(name="marks")
+    # In which the process decides. 0 before its claim, and in the records of older versions.
+    controller_epoch: int = 0
 
     @classmethod
     def of(cls, bus: Bus, name: str) -> "Holder":
@@ -62,9 +64,30 @@ class CheckpointLock:
             except BlockingIOError:
                 return False
             self.held = True
-            self._file.truncate(0)
-            self._file.write(msgspec.json.encode(self._holder))
+            self._write()
         return True
+
+    def decides_in(self, controller_epoch: int) -> None:
+        """Say in the lock file, from when the lock is held, in which epoch this job decides."""
+        self._holder = msgspec.structs.replace(self._holder, controller_epoch=controller_epoch)
+        if self.held:
+            self._write()
+
+    def _write(self) -> None:
+        self._file.truncate(0)
+        self._file.write(msgspec.json.encode(self._holder))
+
+    def is_left_in(self, controller_epoch: int) -> bool:
+        """Say whether a job on this machine held the lock while it decided in an epoch, and has ended or died."""
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        try:
+            found = self._found()
+            return found is not None and found.controller_epoch == controller_epoch and found.has_same_bus(self._holder)
+        finally:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
     def take_or_check(self) -> bool:
         """Take the lock, or check that a job of the same bus holds it. Raises ``JobError`` if another's does."""

@@ -131,7 +131,7 @@ class Decider:
         try:
             if aside:
                 move_aside(self._checkpoint, why="the query failed on it", cause=cause)
-            settle(self._checkpoint, self._bus)
+            settle(self._checkpoint, self._bus, self._settings.shuffle_partitions)
         except OSError as error:
             raise JobError(f"the query failed: {cause}; its checkpoint cannot be moved aside: {error}") from error
         self._start()

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from controller_logic.replay import logged
 from controller_logic.routing import route
+from streaming.keys import Keys
 
+# Checkpoints know the key by this name.
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
-# Events for all shards have negative keys, one for each of Spark's partitions. These sort before the shards' keys.
-SHARED = -1
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True):
@@ -42,35 +42,33 @@ def decode_packed(body: bytes) -> Packed:
     return _decoder.decode(body)
 
 
-def fan_out(
-    batches: Iterator[pa.RecordBatch], *, shards: int, shared_keys: Sequence[int] = (SHARED,)
-) -> Iterator[pa.RecordBatch]:
-    """Turn rows of events, in the order of seq, into one packed row per shard and one per key of ``shared_keys``.
+def fan_out(batches: Iterator[pa.RecordBatch], *, keys: Keys) -> Iterator[pa.RecordBatch]:
+    """Turn rows of events, in the order of seq, into one packed row per key.
 
     Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
-    copied into the rows of shards: they are in the rows of ``shared_keys``.
+    copied into the rows of shards: they are in the rows of ``keys.shared``.
     """
     for batch in batches:
         if batch.num_rows:
-            yield from _fanned_out(batch, shards, shared_keys)
+            yield from _fanned_out(batch, keys)
 
 
-def _fanned_out(batch: pa.RecordBatch, shards: int, shared_keys: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    packed: list[list[Routed]] = [[] for _ in range(shards)]
+def _fanned_out(batch: pa.RecordBatch, keys: Keys) -> Iterator[pa.RecordBatch]:
+    packed: list[list[Routed]] = [[] for _ in keys.shards]
     shared: list[Routed] = []
     seq, clock_ms = 0, 0
     for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
         seq, clock_ms = entry.seq, entry.clock_ms
-        shard = route(entry.event, shards)
+        shard = route(entry.event, len(packed))
         (shared if shard is None else packed[shard]).append(
             Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
         )
     if shared:
-        yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))
+        yield _rows(keys.shared, [_encoder.encode(Packed(0, shared))] * len(keys.shared))
     for target in packed:
         if not any(events and events[-1].seq == seq for events in (target, shared)):
             target.append(Routed(seq, clock_ms, None))
-    yield _rows(range(shards), [_encoder.encode(Packed(len(shared), target)) for target in packed])
+    yield _rows(keys.shards, [_encoder.encode(Packed(len(shared), target)) for target in packed])
 
 
 def _rows(keys: Sequence[int], bodies: Sequence[bytes]) -> pa.RecordBatch:

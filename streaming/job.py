@@ -194,7 +194,7 @@ class Job:
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
         try:
             if self._watch_active:
-                self._claim_in_turn(self._watch_active, session)
+                self._claim_in_turn(self._watch_active, session, lock)
             else:
                 self._tenure.begin()
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
@@ -211,21 +211,22 @@ class Job:
             self._tenure.stop_ticks()
         self._tenure.resign()
 
-    def _claim_in_turn(self, active: ActiveWatch, session: SparkSession) -> None:
+    def _claim_in_turn(self, active: ActiveWatch, session: SparkSession, lock: CheckpointLock) -> None:
         def meanwhile() -> None:
             self._endpoint.retry()
             # Raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
 
         timeout_ms = max(self._settings.controller_standby_timeout_ms, 2 * self._settings.tick_idle_interval_ms)
-        if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin):
+        if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin, lock.is_left_in):
             raise _StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
         """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
         while True:
+            lock.decides_in(self._tenure.controller_epoch)
             with self._checkpoint_errors():
-                settle(self._checkpoint, self._bus)
+                settle(self._checkpoint, self._bus, self._settings.shuffle_partitions)
             try:
                 self._decide(session, lock)
                 return

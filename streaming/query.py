@@ -15,7 +15,7 @@ from conf.spark_settings import is_local
 from streaming import fan_out, shard
 from streaming.checkpoint import has_batches, shuffle_partitions
 from streaming.checkpoint_place import Checkpoint, checkpoint_of
-from streaming.shared_keys import shared_keys
+from streaming.keys import Keys, spark_keys
 from streaming.sources.interface import source_of
 
 QUERY_NAME = "isrflow"
@@ -46,13 +46,14 @@ def start_query(
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
-    keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
-    spread = functools.partial(fan_out.fan_out, shards=settings.shards, shared_keys=keys)
+    partitions = shuffle_partitions(checkpoint) or settings.shuffle_partitions
+    keys = spark_keys(session, settings.shards, partitions)
+    spread = functools.partial(fan_out.fan_out, keys=keys)
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     outcomes = (
         events.mapInArrow(spread, fan_out.SCHEMA)
         .groupBy("shard")
-        .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
+        .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image, keys))
     )
     interval_ms = source.interval_ms(settings) if defer else None
     return _started(outcomes, checkpoint, commit, interval_ms)
@@ -91,8 +92,8 @@ def stop_between_batches(query: StreamingQuery) -> None:
     query.stop()
 
 
-def _initial_state(session: SparkSession, image: Image) -> GroupedData | None:
+def _initial_state(session: SparkSession, image: Image, keys: Keys) -> GroupedData | None:
     if not image.pages:
         return None
-    rows = [(page.shard, page.page, page.body) for page in image.pages]
+    rows = [(keys.shards[page.shard], page.page, page.body) for page in image.pages]
     return session.createDataFrame(rows, shard.INITIAL_SCHEMA).groupBy("shard")

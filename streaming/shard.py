@@ -8,9 +8,9 @@ The insight: the key can be a shard, a fixed share of the topics. A shard's stat
 (``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them reach the same
 brokers, and only one of them writes the decisions about brokers.
 
-    key < 0  heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow
-    key 0    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 0
-    key 1    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 1
+    shared key      heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow
+    key of shard 0  events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 0
+    key of shard 1  events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 1
 
 Spark gives a key's rows in no order, and a batch may be repeated after a kill. So the operator sorts by seq, and the
 rules skip what the state already contains. It loads a page only when an event needs it, and stores only what changed.
@@ -36,6 +36,7 @@ from state.events import Logged, Progress
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 from streaming.fan_out import Packed, Routed, decode_packed
+from streaming.keys import shard_of_key
 from streaming.paged_topics import PagedTopics
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
@@ -84,11 +85,11 @@ class ShardOperator(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         with without_collections():
-            yield from self._decided(int(key[0]), rows)
+            yield from self._decided(shard_of_key(int(key[0]), self._shards), rows)
 
-    def _decided(self, shard: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def _decided(self, shard: int | None, rows: Iterator[Row]) -> Iterator[Row]:
         packed = [decode_packed(bytes(row.events)) for row in rows]
-        if shard < 0:
+        if shard is None:
             self._shared.take(packed)
             return
         events = self._gathered(packed)

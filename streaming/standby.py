@@ -1,13 +1,14 @@
 """When a standby takes over: as soon as nobody decides any more.
 
-The problem: a job cannot know whether another process lives. It sees only the bus, late and through its own pauses. And
-no clock is shared: times in events come from the other host.
+The problem: a job cannot know whether a process on another machine lives. It sees only the bus, late and through its
+own pauses. And no clock is shared: times in events come from the other host.
 
 The insight: a wrong guess is harmless, because the claim fences. The last job to claim decides, and the previous one
 can write nothing more. So a wrong guess costs the seconds of a take-over, and what matters is only how rare it is.
 
     newest claim, ticks, commits ──► a sign of life: the silence begins again
     the newest claim has resigned, or there is none ──► take over at once
+    its job had the checkpoint's lock on this machine, and it is free ──► take over at once
     silence ≥ controller.standby.timeout.ms ──► take over
 
 Silence is measured on the standby's own steady clock, from the moment when it saw the last sign. An active engine
@@ -69,11 +70,16 @@ class ActiveWatch:
 
 
 def wait_for_turn(
-    watch: ActiveWatch, timeout_ms: int, stopping: threading.Event, meanwhile: Callable[[], None]
+    watch: ActiveWatch,
+    timeout_ms: int,
+    stopping: threading.Event,
+    meanwhile: Callable[[], None],
+    is_dead: Callable[[int], bool],
 ) -> int | None:
     """Wait until nobody decides, and return the epoch to succeed; None if ``stopping`` is set before.
 
-    ``meanwhile`` is called between two looks at the bus, and may raise.
+    ``meanwhile`` is called between two looks at the bus, and may raise. ``is_dead`` says whether the job of an epoch is
+    known to have died.
     """
     seen = None
     while not stopping.is_set():
@@ -83,6 +89,9 @@ def wait_for_turn(
             logger.info("standing by", controller_epoch=seen)
         if watch.has_resigned():
             logger.info("taking over, because nobody decides", controller_epoch=seen)
+            return seen
+        if is_dead(seen):
+            logger.warning("taking over, because the active engine has died", controller_epoch=seen)
             return seen
         if silent_ms >= timeout_ms:
             logger.warning(
@@ -100,9 +109,10 @@ def claim_in_turn(
     stopping: threading.Event,
     meanwhile: Callable[[], None],
     claim: Callable[[int], None],
+    is_dead: Callable[[int], bool],
 ) -> bool:
     """Stand by until ``claim`` has taken over from an epoch. Return False if ``stopping`` is set before that."""
-    while (epoch := wait_for_turn(watch, timeout_ms, stopping, meanwhile)) is not None:
+    while (epoch := wait_for_turn(watch, timeout_ms, stopping, meanwhile, is_dead)) is not None:
         try:
             claim(epoch)
             return True

@@ -13,7 +13,8 @@ from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
-from streaming.fan_out import SHARED, fan_out
+from streaming.fan_out import fan_out
+from streaming.keys import SHARED, keys_of
 from streaming.shard import ShardOperator
 from streaming.sources import event_rows
 from tests.bench.load import Load
@@ -72,7 +73,7 @@ class _Row:
 
 def fanned_out(entries: Sequence[Any], shards: int) -> list[tuple[int, bytes]]:
     """Fan a batch out as the query does."""
-    batches = list(fan_out(iter([event_rows.rows_of(entries)]), shards=shards))
+    batches = list(fan_out(iter([event_rows.rows_of(entries)]), keys=keys_of(shards, 1, hash)))
     return [row for one in batches for row in zip(*(column.to_pylist() for column in one.columns), strict=True)]
 
 

@@ -162,3 +162,24 @@ def test_the_number_of_state_partitions_is_read_from_sparks_notes(checkpoint: Pa
     ):
         write(checkpoint, "offsets/5", text)
         assert shuffle_partitions(checkpoint) is None
+
+
+@pytest.mark.parametrize(("partitions", "fits"), [(1, True), (2, False)])
+def test_a_checkpoint_with_the_keys_of_an_older_version_is_moved_aside(
+    checkpoint: Path, bus: EmbeddedBus, partitions: int, fits: bool
+) -> None:
+    """Over one partition its keys are those of today."""
+    planned = f'{{"conf":{{"spark.sql.shuffle.partitions":"{partitions}"}}}}'
+    for batch, end in enumerate((4, 7, 9, 12)):
+        write(checkpoint, f"offsets/{batch}", f'v1\n{planned}\n{{"seq": {end}}}')
+    assert (checkpoint / "bus").read_text() == str(bus.bus_id())
+    assert stays(checkpoint, bus) == fits
+    if not fits:
+        settle(checkpoint, bus, partitions)
+        shutil.copytree(checkpoint.with_name("checkpoint.aside"), checkpoint, dirs_exist_ok=True, ignore=only_logs)
+        settle(checkpoint, bus, partitions)
+        assert has_batches(checkpoint)
+
+
+def only_logs(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == "bus"]

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.job_errors import JobError
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 HOLD = """
 import sys, time
@@ -20,6 +21,8 @@ from bus.embedded import EmbeddedBus
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 with checkpoint_lock(Path(sys.argv[1]), Holder.of(EmbeddedBus(sys.argv[2]), "bus.db")) as lock:
     print(lock.take(), flush=True)
+    lock.decides_in(7)
+    print("decides", flush=True)
     time.sleep(60)
 """
 
@@ -68,6 +71,44 @@ def test_a_killed_holder_releases_the_lock(lock: CheckpointLock, holder: subproc
     assert not lock.take_or_check()
     holder.kill()
     assert lock.wait(30_000, never)
+
+
+def test_a_holder_that_died_is_told_from_one_that_lives_and_from_one_of_another_epoch(
+    lock: CheckpointLock, holder: subprocess.Popen[bytes], checkpoint: Path, tmp_path: Path
+) -> None:
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"decides\n"
+    assert not lock.is_left_in(7)
+    holder.kill()
+    wait_until(lambda: lock.is_left_in(7), "the killed holder", TIMEOUT_S)
+    # The newest claim may be of a job on another machine.
+    assert not lock.is_left_in(8)
+    with checkpoint_lock(checkpoint, of(tmp_path / "other.db")) as other:
+        assert not other.is_left_in(7)
+    # To look does not take the lock, and leaves what the holder said.
+    assert lock.is_left_in(7)
+    assert lock.take()
+    assert not lock.is_left_in(7)
+
+
+def test_a_job_that_gets_the_lock_late_says_its_epoch_then(checkpoint: Path, tmp_path: Path) -> None:
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as frozen:
+        assert frozen.take()
+        with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as lock:
+            lock.decides_in(2)
+            frozen.release()
+            assert not frozen.is_left_in(2)
+            assert lock.take()
+            lock.release()
+            assert frozen.is_left_in(2)
+
+
+def test_a_lock_file_of_an_older_version_names_no_epoch(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:
+    said = msgspec.to_builtins(of(tmp_path / "bus.db"))
+    del said["controller_epoch"]
+    checkpoint.with_name("checkpoint.lock").write_bytes(msgspec.json.encode(said))
+    assert not lock.is_left_in(1)
+    assert lock.take_or_check()
 
 
 def test_a_holder_that_keeps_the_lock_is_waited_for_with_a_bound(

@@ -62,8 +62,8 @@ def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
     here, aside = tmp_path / "checkpoint", tmp_path / "checkpoint.aside"
     check_usable(checkpoint)
     assert list(tmp_path.glob("*probe*")) == []
-    settle(checkpoint, bus)
-    assert (here / BUS_FILE).read_text() == str(bus.bus_id())
+    settle(checkpoint, bus, partitions=3)
+    assert (here / BUS_FILE).read_text() == f"{bus.bus_id()}.0.even"
     assert (has_batches(checkpoint), shuffle_partitions(checkpoint)) == (False, None)
     write_batch(here, 5)
     settle(checkpoint, bus)

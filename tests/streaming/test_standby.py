@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spark
 
 # Killed in the batch that SIGUSR1 names: Spark has committed its state, and the bus has no decisions of it.
 CRASHING = crashing("output", 1_000_000)
+DIED = "because the active engine has died"
 
 
 def stands_by(engine: Engine) -> bool:
@@ -27,31 +28,31 @@ def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_tha
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=12, count=600)]
     active = Engine(tmp_path, command=CRASHING)
-    # The timeout of the second one never passes, so it takes over only if it is told that the first one stops.
-    timeouts_ms = {"first": 5_000, "second": 3_600_000}
-    first, second = (
-        Engine(tmp_path, f"controller.standby.timeout.ms={ms}", command=STANDBY, log=tmp_path / f"{name}.log")
-        for name, ms in timeouts_ms.items()
-    )
+    # The timeout never passes, so a standby takes over only if it knows that the active engine died or stops.
+    one, other = standbys = [
+        Engine(tmp_path, "controller.standby.timeout.ms=3600000", command=STANDBY, log=tmp_path / f"{name}.log")
+        for name in ("one", "other")
+    ]
     try:
         decided(bus, bus.publish_own(log[:200]), engine=active)
-        wait_until(lambda: stands_by(first) and stands_by(second), "both standbys", START_TIMEOUT_S)
+        wait_until(lambda: stands_by(one) and stands_by(other), "both standbys", START_TIMEOUT_S)
         assert bus.claimed_epoch() == 1
         active.process.send_signal(signal.SIGUSR1)
         active.wait()
-        decided(bus, bus.publish_own(log[200:400]), engine=first)
+        decided(bus, bus.publish_own(log[200:400]), engine=one)
         assert bus.claimed_epoch() == 2
-        assert "because the active engine is silent" in first.log.read_text()
+        first, second = standbys if "claimed the controller" in one.log.read_text() else (other, one)
+        assert DIED in first.log.read_text()
         assert stands_by(second)
         assert first.stop() == 0
         decided(bus, bus.publish_own(log[400:]), engine=second)
         assert second.stop() == 0
         assert "because nobody decides" in second.log.read_text()
     finally:
-        for engine in (active, first, second):
+        for engine in (active, *standbys):
             engine.kill()
     # The batch that was cut off was repeated on the checkpoint of the killed engine.
-    for engine in (first, second):
+    for engine in standbys:
         assert "moved the checkpoint aside" not in engine.log.read_text()
     assert (bus.claimed_epoch(), bus.resigned_epoch()) == (3, 3)
     expected = by_rules(bus)

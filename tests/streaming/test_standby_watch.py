@@ -1,7 +1,7 @@
 """When a standby takes over, seen from its bus alone, without Spark."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -85,14 +85,19 @@ def test_the_start_of_the_standby_counts_as_silence(bus: EmbeddedBus, clock: Clo
     assert watch.silent_ms() == 10_000
 
 
-def turn(bus: EmbeddedBus, clock: Clock, watch: ActiveWatch | None = None) -> tuple[int | None, int]:
+def unknown(epoch: int) -> bool:
+    """Know of no job that it died."""
+    return False
+
+
+def turn(bus: EmbeddedBus, clock: Clock, is_dead: Callable[[int], bool] = unknown) -> tuple[int | None, int]:
     """Return the epoch that a standby would succeed, and how long it waited."""
     before_ms = clock.ms
 
     def passes() -> None:
         clock.ms += standby.LOOK_INTERVAL_MS
 
-    epoch = wait_for_turn(watch or ActiveWatch(bus), TIMEOUT_MS, threading.Event(), passes)
+    epoch = wait_for_turn(ActiveWatch(bus), TIMEOUT_MS, threading.Event(), passes, is_dead)
     return epoch, clock.ms - before_ms
 
 
@@ -108,6 +113,19 @@ def test_a_standby_takes_over_after_the_timeout_and_at_once_after_a_resignation(
     assert turn(bus, clock) == (1, 0)
     bus.claim("successor", {}, 2)
     assert turn(bus, clock) == (2, TIMEOUT_MS)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_standby_does_not_wait_for_the_silence_of_an_engine_that_has_died(bus: EmbeddedBus, clock: Clock) -> None:
+    died: list[int] = []
+
+    def is_dead(epoch: int) -> bool:
+        if clock.ms >= TIMEOUT_MS // 2:
+            died.append(epoch)
+        return bool(died)
+
+    assert turn(bus, clock, is_dead) == (1, TIMEOUT_MS // 2)
+    assert died == [1]
 
 
 def test_a_new_bus_has_nobody_to_wait_for(tmp_path: Path, clock: Clock) -> None:
@@ -138,7 +156,7 @@ def test_one_of_two_standbys_that_see_the_same_silence_takes_over_and_the_other_
             tick(bus)
 
     watch = ActiveWatch(bus)
-    assert claim_in_turn(watch, TIMEOUT_MS, stopping, passes, claim)
+    assert claim_in_turn(watch, TIMEOUT_MS, stopping, passes, claim, unknown)
     # As long as the faster one ticks, the slower one does not claim. It does once those ticks end.
     assert len(refused) == 1
     assert clock.ms > 60_000
@@ -148,5 +166,5 @@ def test_one_of_two_standbys_that_see_the_same_silence_takes_over_and_the_other_
 def test_a_standby_that_is_stopped_claims_nothing(bus: EmbeddedBus) -> None:
     stopping = threading.Event()
     claimed: list[int] = []
-    assert not claim_in_turn(ActiveWatch(bus), 3_600_000, stopping, stopping.set, claimed.append)
+    assert not claim_in_turn(ActiveWatch(bus), 3_600_000, stopping, stopping.set, claimed.append, unknown)
     assert claimed == []

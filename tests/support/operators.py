@@ -12,11 +12,17 @@ from bus.interface import Entry, Image
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
-from streaming.fan_out import SHARED, fan_out
+from streaming.fan_out import fan_out
+from streaming.keys import SHARED, Keys, keys_of
 from streaming.shard import ShardOperator
 from streaming.sources import event_rows
 
 SHARDS, PAGES = 4, 3
+
+
+def keys_of_one_partition(shards: int) -> Keys:
+    """Return the keys that the query uses by default."""
+    return keys_of(shards, 1, hash)
 
 
 def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
@@ -33,7 +39,7 @@ def rows_of(log: Sequence[Recorded], pieces: int, shards: int = SHARDS) -> list[
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
     batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = packed_rows(fan_out(iter(batches), shards=shards))
+    rows = packed_rows(fan_out(iter(batches), keys=keys_of_one_partition(shards)))
     random.Random(pieces).shuffle(rows)
     return rows
 
