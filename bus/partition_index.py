@@ -53,11 +53,11 @@ _KEY_BYTES = 4
 _BUCKET_BITS = 32 - (BUCKETS - 1).bit_length()
 
 # These kinds come first in the canonical order, so a decision's index is its place among them.
-_CHANGES = (b'{"kind":"leader_and_isr"', b'{"kind":"stop_replica"', b'{"kind":"topic"')
-_OTHERS = (b'{"kind":"answer"', b'{"kind":"config"', b'{"kind":"rejected"')
+_CHANGES = frozenset({b"leader_and_isr", b"stop_replica", b"topic"})
+_OTHERS = frozenset({b"answer", b"config", b"rejected"})
 # In these decisions no free text comes before the topic, and a topic's name needs no escape.
 _NAMED = re.compile(rb'"topic":"([^"]*)","topic_id":"[^"]*","partition":([0-9]+)')
-_WATERMARK = b'{"kind":"high_watermark"'
+_WATERMARK = b"high_watermark"
 _DONE = b'"error":"NONE"'
 _RESULTS = b'"results":'
 
@@ -90,32 +90,35 @@ def key_of(topic: str, partition: int) -> int:
 
 def entries_of(runs: Sequence[NumberedRun]) -> list[bytes]:
     """Return an entry for each partition or topic that decisions change, or about which they refuse something."""
-    many = {run.seq for run in runs if _holds_one_too_many(run) and run.text.startswith(_CHANGES)}
+    many = {run.seq for run in runs if _holds_one_too_many(run) and run.kind in _CHANGES}
     entries = [_ENTRY.pack(EVERY, seq) for seq in sorted(many)]
     for run in runs:
-        if run.seq not in many and not run.text.startswith(_WATERMARK):
+        if run.seq not in many and run.kind != _WATERMARK:
             entries += _entries_of_run(run)
     return entries
 
 
 def _entries_of_run(run: NumberedRun) -> Iterable[bytes]:
-    if run.decisions > 1 and run.text.startswith(_CHANGES):
-        named = _NAMED.findall(run.text)
+    if run.columns and run.kind in _CHANGES and b"\\" not in run.columns.topic:
+        topic = run.columns.topic.strip(b'"')
+        return [_ENTRY.pack(zlib.crc32(b"%b/%d" % (topic, one)), run.seq) for one in run.columns.partitions()]
+    if run.lines and run.decisions > 1 and run.kind in _CHANGES:
+        named = _NAMED.findall(run.lines)
         if len(named) == run.decisions:
             return [_ENTRY.pack(zlib.crc32(b"%b/%b" % one), run.seq) for one in named]
-    return [entry for body in run.bodies() for entry in _entries_in(run.seq, body)]
+    return [entry for body in run.bodies() for entry in _entries_in(run.seq, run.kind, body)]
 
 
 def _holds_one_too_many(run: NumberedRun) -> bool:
     return run.idx <= ENTRIES_PER_SEQ_MAX < run.idx + run.decisions
 
 
-def _entries_in(seq: int, body: bytes) -> list[bytes]:
-    if body.startswith(_CHANGES):
+def _entries_in(seq: int, kind: bytes, body: bytes) -> list[bytes]:
+    if kind in _CHANGES:
         named = _NAMED.search(body)
         if named is not None:
             return [_ENTRY.pack(zlib.crc32(b"%b/%b" % named.groups()), seq)]
-    elif not body.startswith(_OTHERS) or (_DONE in body and _RESULTS not in body):
+    elif kind not in _OTHERS or (_DONE in body and _RESULTS not in body):
         return []
     return [_ENTRY.pack(key, seq) for key in _keys_in(body)]
 

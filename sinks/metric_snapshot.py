@@ -100,16 +100,19 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     by_time_ms: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
     decode = _head.decode
+    # Of the last run of several decisions.
+    event, time_ms = -1, 0
     for run in runs:
         if run.reasons:
-            # Decisions of one kind on one event.
-            head = decode(run.text.partition(b"\n")[0])
-            by_time_ms[head.time_ms] += run.decisions
+            if run.seq != event:
+                event, time_ms = run.seq, decode(run.bodies()[0]).time_ms
+            by_time_ms[time_ms] += run.decisions
+            kind = run.kind.decode()
             for told in run.reasons:
-                by_reason[head.kind, told.reason] += told.decisions
+                by_reason[kind, told.reason] += told.decisions
                 unclean += told.decisions * told.unclean
             continue
-        head = decode(run.text)
+        head = decode(run.lines)
         by_reason[head.kind, head.reason] += 1
         by_time_ms[head.time_ms] += 1
         unclean += head.unclean

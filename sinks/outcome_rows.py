@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from state.canonical import Part
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
@@ -22,9 +23,10 @@ _T = TypeVar("_T")
 def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
     """Write an outcome as one row, or as several if one would be too long.
 
-    A row is longer than ``ROW_BYTES_MAX`` only if a single decision or page is, and only before compression.
+    A row is longer than ``ROW_BYTES_MAX`` only by a table of texts, or if a single decision or page is, and only before
+    compression.
     """
-    parts = list(_pieces((part, len(part.body) + len(part.topic) + _PART_BYTES) for part in outcome.parts))
+    parts = list(_pieces(_sized(outcome.parts)))
     pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
     if len(parts) <= 1 and len(pages) <= 1:
         yield _compressed(outcome)
@@ -38,6 +40,19 @@ def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
     """Read the rows that ``rows_of`` wrote, in any order."""
     return [_decompressed(row) for row in rows]
+
+
+def _sized(parts: Iterable[Part]) -> Iterator[tuple[Part, int]]:
+    """Yield each part with its size. The first one that has a table of texts counts it."""
+    texts = None
+    for part in parts:
+        size = len(part.body) + len(part.topic) + _PART_BYTES
+        if part.columns:
+            size += len(part.columns.numbers)
+            if part.columns.texts is not texts:
+                texts = part.columns.texts
+                size += sum(map(len, texts))
+        yield part, size
 
 
 def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:

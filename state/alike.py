@@ -11,13 +11,12 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from state.decision_columns import SILENT
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
 # What the text of a pattern says of its event.
-_EVENT = b'"seq":%d,"index":%%b,"controller_epoch":%d,"time_ms":%d,"reason":'
-# Before it is numbered, a decision has this index.
-NOT_NUMBERED = b"0"
+_EVENT = b'"seq":%d,"index":%%d,"controller_epoch":%d,"time_ms":%d,"reason":'
 
 
 class Pattern(msgspec.Struct, frozen=True, gc=False):
@@ -25,7 +24,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 
     # Its topic, partition and epochs are blank.
     common: LeaderAndIsr | StopReplica
-    # The text of ``common``, with a place for the index, and for each value of a row.
+    # The text of ``common``, with the blanks of ``state.decision_columns``.
     text: bytes
     has_partition_epoch: bool
     # What a run counts its decisions by: the reason, and of an election whether it was unclean or passed replicas over.
@@ -53,12 +52,14 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     if isinstance(common, LeaderAndIsr):
         common = replace(common, partition_epoch=0)
     # These two kinds of decisions have no free text, which might look like the fields that are replaced.
-    text = encode(common).replace(
-        b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1
-    )
-    text = text.replace(b'"index":0', b'"index":%b', 1)
+    text = encode(common).replace(b"%", b"%%")
+    text = text.replace(b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1)
+    text = text.replace(b'"index":0', b'"index":%d', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
-    text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
+    if has_partition_epoch:
+        text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
+    else:
+        text += SILENT
     return Pattern(common, text, has_partition_epoch, told_of(decision))
 
 
@@ -103,18 +104,11 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 
 def encoded(row: AlikeDecision) -> bytes:
-    """Return the bytes of a row's decision, those of ``encode``."""
-    return encoded_about(row, encoded_name(row.topic), encoded_name(row.topic_id), NOT_NUMBERED)
+    """Return the bytes of a row's decision, those of ``encode``. Before it is numbered, a decision has the index 0."""
+    topic, topic_id = encoded_name(row.topic), encoded_name(row.topic_id)
+    return row.pattern.text % (0, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
 
 
 def encoded_name(name: str) -> bytes:
     """Return a name as it is in a decision's text."""
     return _encode_name(name)
-
-
-def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes, index: bytes) -> bytes:
-    """Return the text of a row's decision, with its topic's name, id and the index as given."""
-    pattern = row.pattern
-    if pattern.has_partition_epoch:
-        return pattern.text % (index, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
-    return pattern.text % (index, topic, topic_id, row.partition, row.leader_epoch)

@@ -24,6 +24,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from state.alike import AlikeDecision, Said, encoded
+from state.decision_columns import Columns
 from state.decisions import (
     KIND_RANK,
     Answer,
@@ -53,12 +54,14 @@ class Part(NamedTuple):
     # The first decision's in a run.
     partition: int
     broker: int
-    # In a run: the texts in lines, with ``%d`` in the place of each index.
+    # In a run: the texts in lines, with ``%d`` in the place of each index. Empty if there are columns.
     body: bytes
     # How many decisions these are.
     decisions: int = 1
     # Of a run.
     reasons: tuple[ReasonCount, ...] = ()
+    # Of a run of decisions that are alike.
+    columns: Columns | None = None
 
 
 Place = tuple[int, int, str, int, int]
@@ -117,12 +120,14 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
         if part.seq != seq:
             seq, index = part.seq, 0
         count = part.decisions
-        if count > 1:
+        if part.columns:
+            text = b""
+        elif count > 1:
             text = part.body % (*range(index, index + count),)
         else:
             # The first "index" is the decision's own, because it comes before any free text.
             text = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
-        numbered.append(NumberedRun(seq, index, count, text, part.reasons))
+        numbered.append(NumberedRun(seq, index, count, text, part.reasons, part.columns))
         index += count
     return numbered
 

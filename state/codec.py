@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from state.cluster import STATE_VERSION, Cluster
+from state.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
 from state.partition import Topic
 from state.rules import NEWEST_RULES
 from state.slices import Slice, StoredPage, StoredSlice, has_directories, read, stored, whole
@@ -14,8 +15,10 @@ _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
 # A page in which some topics are not whole. Older code refuses this byte; otherwise it would take a slice for a topic.
 _SLICES_BYTE = bytes([2])
-# A page whose partitions are packed (``state.packed``). The engine writes this version, and reads all three.
+# A page whose partitions are packed (``state.packed``).
 _PACKED_BYTE = bytes([3])
+# Such a page, compressed. The engine writes these two versions, and reads all four.
+_COMPRESSED_BYTE = bytes([4])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _topics = msgspec.msgpack.Decoder(list[Topic])
@@ -52,7 +55,7 @@ def encode_topics(topics: list[Topic]) -> bytes:
 
 def decode_topics(body: bytes) -> list[Topic]:
     """Read one page of topics, each of which is whole; raises ``CodecError``."""
-    if body[:1] == _PACKED_BYTE:
+    if body[:1] in (_PACKED_BYTE, _COMPRESSED_BYTE):
         return joined_topics([body])
     return [_with_tuple(topic) for topic in _decoded(_topics, body)]
 
@@ -72,7 +75,7 @@ def encode_slices(slices: list[Slice]) -> bytes:
 
 def decode_slices(body: bytes) -> list[Slice]:
     """Read one page of topics, whole or in slices; raises ``CodecError``."""
-    if body[:1] == _PACKED_BYTE:
+    if body[:1] in (_PACKED_BYTE, _COMPRESSED_BYTE):
         return _read(decode_stored(body))
     if body[:1] == _SLICES_BYTE:
         return [Slice(_with_tuple(one.topic), one.count) for one in _decoded(_slices, body, _SLICES_BYTE)]
@@ -82,15 +85,25 @@ def decode_slices(body: bytes) -> list[Slice]:
 def encode_stored(slices: list[StoredSlice | Topic]) -> bytes:
     """Write one page of slices and small topics as they are stored."""
     packed = [one for one in slices if isinstance(one, StoredSlice)]
-    return _PACKED_BYTE + _encoder.encode(StoredPage(packed, [one for one in slices if isinstance(one, Topic)]))
+    body = _PACKED_BYTE + _encoder.encode(StoredPage(packed, [one for one in slices if isinstance(one, Topic)]))
+    return body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_BYTE + compressed(body)
 
 
 def decode_stored(body: bytes) -> list[StoredSlice | Topic]:
     """Read one page of any version, and leave its partitions packed; raises ``CodecError``."""
+    if body[:1] == _COMPRESSED_BYTE:
+        body = _decompressed(body)
     if body[:1] == _PACKED_BYTE:
         page = _decoded(_page, body, _PACKED_BYTE)
         return [*page.packed, *page.plain]
     return [stored(one) for one in decode_slices(body)]
+
+
+def _decompressed(body: bytes) -> bytes:
+    try:
+        return decompressed(body[1:])
+    except ValueError as error:
+        raise CodecError(f"state cannot be read: {error}") from error
 
 
 def _read(slices: list[StoredSlice | Topic]) -> list[Slice]:

@@ -1,7 +1,14 @@
-"""Numbered decisions, as lines of text that belong together."""
+"""Numbered decisions that belong together, as lines of text or as columns."""
 
 from collections.abc import Iterable
+from itertools import repeat
 from typing import NamedTuple
+
+from state.decision_columns import Columns
+
+# Every text of a decision begins so.
+_KIND = b'{"kind":"'
+_KIND_END = 40
 
 
 class ReasonCount(NamedTuple):
@@ -21,22 +28,44 @@ class NumberedRun(NamedTuple):
     idx: int
     # How many decisions these are.
     decisions: int
-    # A line for each decision. A single decision may be any text.
-    text: bytes
+    # A line for each decision; empty if there are columns. A single decision may be any text.
+    lines: bytes
     # Of a run of several decisions of one kind. Empty if each text has to be read for that.
     reasons: tuple[ReasonCount, ...] = ()
+    columns: Columns | None = None
 
     def bodies(self) -> list[bytes]:
         """Return the text of each decision."""
-        return [self.text] if self.decisions == 1 else self.text.split(b"\n")
+        if self.columns:
+            return self.columns.lines(self.idx)
+        return [self.lines] if self.decisions == 1 else self.lines.split(b"\n")
+
+    @property
+    def opening(self) -> bytes:
+        """What the first text begins with, up to its first blank or to its end."""
+        return self.columns.opening if self.columns else self.lines
+
+    @property
+    def kind(self) -> bytes:
+        """The kind of the first decision; anything if its text is none of a decision."""
+        return self.opening[len(_KIND) : _KIND_END].partition(b'"')[0]
+
+    @property
+    def text_bytes(self) -> int:
+        """How long the texts are together, or would about be."""
+        if self.columns:
+            one = len(self.columns.opening) + len(self.columns.topic) + len(self.columns.topic_id)
+            return one * self.decisions
+        return len(self.lines)
 
 
 def flat(runs: Iterable[NumberedRun]) -> list[tuple[int, int, bytes]]:
     """Return each decision of the runs: (seq, index, text)."""
     decisions: list[tuple[int, int, bytes]] = []
-    for seq, idx, count, text, _ in runs:
-        if count == 1:
-            decisions.append((seq, idx, text))
+    for run in runs:
+        if run.decisions == 1:
+            decisions.append((run.seq, run.idx, run.lines))
         else:
-            decisions += zip([seq] * count, range(idx, idx + count), text.split(b"\n"), strict=True)
+            indexes = range(run.idx, run.idx + run.decisions)
+            decisions += zip(repeat(run.seq, run.decisions), indexes, run.bodies(), strict=True)
     return decisions

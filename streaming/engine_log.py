@@ -19,8 +19,8 @@ from streaming.checkpoint_place import Checkpoint
 
 # Of the elections of one batch, this many get a line each. One more line says how many there were.
 ELECTIONS_SHOWN_MAX = 20
-_LEADER = b'{"kind":"leader_and_isr",'
-_OTHERS = (b'{"kind":"broker",', b'{"kind":"quorum",')
+_LEADER = b"leader_and_isr"
+_OTHERS = frozenset({b"broker", b"quorum"})
 # In the text of a leader_and_isr no free text comes before the reason.
 _REASON = b'"reason":"'
 _UNCLEAN = b'"unclean":true'
@@ -92,13 +92,13 @@ class EngineLog:
             logger.info("deciding", controller_epoch=self._controller_epoch, seq=through)
         elections = 0
         for run in runs_in(decisions):
-            if run.text.startswith(_LEADER):
+            if run.kind == _LEADER:
                 in_run = _elections_in(run)
                 if in_run:
                     _tell_elections(run, shown=elections)
                 elections += in_run
-            elif run.text.startswith(_OTHERS):
-                _tell_decision(run.text)
+            elif run.kind in _OTHERS:
+                _tell_decision(run.lines)
         if elections > ELECTIONS_SHOWN_MAX:
             logger.info("more elections", of=elections, shown=ELECTIONS_SHOWN_MAX)
 
@@ -106,7 +106,7 @@ class EngineLog:
 def _elections_in(run: NumberedRun) -> int:
     """Count the elections among the leader_and_isr decisions of a run."""
     if not run.reasons:
-        return int(_is_election(run.text))
+        return int(_is_election(run.lines))
     return sum(told.decisions for told in run.reasons if told.passes_over or told.reason in _ELECTIONS)
 
 

@@ -9,7 +9,7 @@ from bus.interface import Decided
 from controller_logic.balance import event_of
 from state.decisions import Imbalance, decode
 
-_KIND = b'{"kind":"imbalance",'
+_KIND = b"imbalance"
 
 
 def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
@@ -18,11 +18,5 @@ def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
     If the process is killed between the two, one balance check is lost, and the next one makes up for it. An event that
     is published twice takes effect once.
     """
-    return [msgspec.json.encode(event) for run in runs_in(decisions) if (event := _event(run.text)) is not None]
-
-
-def _event(body: bytes) -> object:
-    if not body.startswith(_KIND):
-        return None
-    decision = decode(body)
-    return event_of(decision) if isinstance(decision, Imbalance) else None
+    found = [decode(run.lines) for run in runs_in(decisions) if run.kind == _KIND]
+    return [msgspec.json.encode(event_of(decision)) for decision in found if isinstance(decision, Imbalance)]

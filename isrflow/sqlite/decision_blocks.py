@@ -4,15 +4,16 @@ The problem: a lost broker leads to tens of thousands of decisions. A row for ea
 their texts differ only in a few numbers.
 
 The insight: such decisions are neighbours. They are on one event, and their indexes follow one another. So a row can
-hold their texts together, compressed to a twentieth, under the place of the first one:
+hold them together, under the place of the first one: their texts in lines, or in columns (``column_blocks``).
 
     seq  idx    body
     7    0      {"kind":"broker", …                          a row with one decision
-    8    0      0x00, count, length, compressed lines        a block with the decisions 8,0 to 8,1023
-    8    1024   0x00, count, length, compressed lines        the next ones
+    8    0      0x01, count, length, compressed columns      a block with the decisions 8,0 to 8,4095
+    8    4096   0x01, count, length, compressed columns      the next ones
+    9    0      0x00, count, length, compressed lines        a block with the decisions 9,0 to 9,99
 
 A block never reaches into another event. So everything that keeps or removes decisions by their event works on rows.
-Readers get the texts as they were written.
+Readers get the texts as the rules would write them.
 """
 
 import contextlib
@@ -24,15 +25,21 @@ from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from isrflow.contract import Decided
+from isrflow.sqlite import column_blocks
+from isrflow.sqlite.column_blocks import Columns
 
-BLOCK_DECISIONS_MAX = 1_024
+LINES_MAX = 1_024
+# Columns are not written out to reach one of them.
+ROWS_MAX = 4_096
 # Fewer decisions are rows of their own, so a small cluster's file stays readable for older versions.
 BLOCK_DECISIONS_MIN = 64
-# A reader that asks for one decision unpacks a whole block.
+# Of the texts. A reader that asks for one decision unpacks a whole block.
 BLOCK_BYTES_MAX = 1024 * 1024
-# No JSON text begins with it.
-_MARK = b"\0"
-# The mark, the number of decisions, and the length of their texts.
+COLUMNS_TEXT_BYTES_MAX = 4 * BLOCK_BYTES_MAX
+# No JSON text begins with one of these.
+_LINES, _COLUMNS = b"\0", b"\1"
+_MARKS = (_LINES, _COLUMNS)
+# The mark, the number of decisions, and the length of what is compressed.
 _HEAD = struct.Struct(">cII")
 # In SQL: what ``count_of`` needs of a body.
 HEAD = f"substr(body, 1, {_HEAD.size})"
@@ -43,7 +50,7 @@ THREADS_MAX = 2
 
 
 class Run(Protocol):
-    """Decisions on one event at consecutive indexes, the first of which is ``idx``, in lines of text."""
+    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as lines of text or as columns."""
 
     @property
     def seq(self) -> int: ...
@@ -52,7 +59,11 @@ class Run(Protocol):
     @property
     def decisions(self) -> int: ...
     @property
-    def text(self) -> bytes: ...
+    def lines(self) -> bytes: ...
+    @property
+    def columns(self) -> Columns | None: ...
+    @property
+    def text_bytes(self) -> int: ...
     def bodies(self) -> list[bytes]:
         """Return the text of each decision."""
         ...
@@ -64,15 +75,25 @@ class _Lines(NamedTuple):
     seq: int
     idx: int
     decisions: int
-    text: bytes
+    lines: bytes
+    columns: None = None
+
+    @property
+    def text_bytes(self) -> int:
+        return len(self.lines)
 
     def bodies(self) -> list[bytes]:
-        return self.text.split(b"\n")
+        return self.lines.split(b"\n")
 
 
 def is_block(body: bytes) -> bool:
     """Say whether a row with this body is a block."""
-    return body[:1] == _MARK
+    return body[:1] in _MARKS
+
+
+def has_columns(body: bytes) -> bool:
+    """Say whether a row with this body is a block of columns."""
+    return body[:1] == _COLUMNS
 
 
 def count_of(head: bytes) -> int:
@@ -87,7 +108,7 @@ def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]
     Blocks are compressed on other threads, so until then the caller can do something else.
     """
     groups = list(_groups(runs))
-    if sum(_count(group) >= BLOCK_DECISIONS_MIN for group in groups) < THREADS_MAX:
+    if sum(group.decisions >= BLOCK_DECISIONS_MIN for group in groups) < THREADS_MAX:
         yield lambda: [row for group in groups for row in _rows(group)]
         return
     with ThreadPoolExecutor(THREADS_MAX, "isrflow-blocks") as pool:
@@ -95,63 +116,114 @@ def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]
         yield lambda: [row for rows in making for row in rows]
 
 
-def _groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
-    """Cut runs where neither a block may go on: another event, a gap, or more than a block may hold."""
-    group: list[Run] = []
-    count = size = 0
-    for run in runs:
-        if group and (
-            run.seq != group[0].seq
-            or run.idx != group[0].idx + count
-            or count + run.decisions > BLOCK_DECISIONS_MAX
-            or size + len(run.text) > BLOCK_BYTES_MAX
+class _Group:
+    """Neighbours that one block may hold."""
+
+    def __init__(self, first: Run) -> None:
+        self.runs = [first]
+        self.decisions = first.decisions
+        self._bytes = first.text_bytes
+        self.has_columns = first.columns is not None
+
+    def takes(self, run: Run) -> bool:
+        """Take the next run if the block may hold it too."""
+        has_columns = self.has_columns or run.columns is not None
+        decisions_max, bytes_max = (ROWS_MAX, COLUMNS_TEXT_BYTES_MAX) if has_columns else (LINES_MAX, BLOCK_BYTES_MAX)
+        first = self.runs[0]
+        if (
+            run.seq != first.seq
+            or run.idx != first.idx + self.decisions
+            or self.decisions + run.decisions > decisions_max
+            or self._bytes + run.text_bytes > bytes_max
         ):
-            yield group
-            group, count, size = [], 0, 0
-        group.append(run)
-        count += run.decisions
-        size += len(run.text) + 1
-    if group:
+            return False
+        self.runs.append(run)
+        self.decisions += run.decisions
+        self._bytes += run.text_bytes + 1
+        self.has_columns = has_columns
+        return True
+
+
+def _groups(runs: Iterable[Run]) -> Iterator[_Group]:
+    """Cut runs where neither a block may go on: another event, a gap, or more than a block may hold."""
+    group: _Group | None = None
+    for run in runs:
+        if group is None or not group.takes(run):
+            if group is not None:
+                yield group
+            group = _Group(run)
+    if group is not None:
         yield group
 
 
-def _count(group: list[Run]) -> int:
-    return sum([run.decisions for run in group])
-
-
-def _rows(group: list[Run]) -> list[Decided]:
-    seq, idx, count = group[0].seq, group[0].idx, _count(group)
-    lines = b"\n".join([run.text for run in group])
-    # A text of several lines cannot be in a block.
-    if count < BLOCK_DECISIONS_MIN or lines.count(b"\n") != count - 1:
-        return [Decided(run.seq, run.idx + nth, body) for run in group for nth, body in enumerate(run.bodies())]
-    if len(lines) <= BLOCK_BYTES_MAX and count <= BLOCK_DECISIONS_MAX:
-        return [_block(seq, idx, count, lines)]
+def _rows(group: _Group) -> list[Decided]:
+    runs, count = group.runs, group.decisions
+    if count < BLOCK_DECISIONS_MIN or not all(map(_has_lines, runs)):
+        return [Decided(run.seq, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
+    first = runs[0]
+    if group.has_columns:
+        return [_block(first.seq, first.idx, _COLUMNS, count, column_blocks.packed(runs))]
+    lines = b"\n".join([run.lines for run in runs])
+    if len(lines) <= BLOCK_BYTES_MAX and count <= LINES_MAX:
+        return [_block(first.seq, first.idx, _LINES, count, lines)]
     # One run that is too large for a block.
     bodies, half = lines.split(b"\n"), count // 2
     return [
         row
         for start, some in ((0, bodies[:half]), (half, bodies[half:]))
-        for row in _rows([_Lines(seq, idx + start, len(some), b"\n".join(some))])
+        for row in _rows(_Group(_Lines(first.seq, first.idx + start, len(some), b"\n".join(some))))
     ]
 
 
-def _block(seq: int, idx: int, count: int, lines: bytes) -> Decided:
-    return Decided(seq, idx, _HEAD.pack(_MARK, count, len(lines)) + zlib.compress(lines, _LEVEL))
+def _has_lines(run: Run) -> bool:
+    """Say whether each of a run's texts is one line. A text of several lines cannot be in a block."""
+    return run.columns is not None or run.lines.count(b"\n") == run.decisions - 1
+
+
+def _block(seq: int, idx: int, mark: bytes, count: int, content: bytes) -> Decided:
+    return Decided(seq, idx, _HEAD.pack(mark, count, len(content)) + zlib.compress(content, _LEVEL))
+
+
+class OpenedRow(NamedTuple):
+    """A row of the decision log whose decisions can be read."""
+
+    row: Decided
+    content: list[bytes] | column_blocks.Opened
+
+    def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
+        """Return the decisions from an index on, and up to ``limit`` of them."""
+        seq, idx, _ = self.row
+        start = max(0, first_idx - idx)
+        stop = self.decision_count if limit is None else min(self.decision_count, start + limit)
+        held = self.content
+        bodies = held[start:stop] if isinstance(held, list) else held.bodies(idx, start, stop)
+        first = idx + start
+        return list(map(Decided._make, zip(repeat(seq), range(first, first + len(bodies)), bodies, strict=False)))
+
+    @property
+    def decision_count(self) -> int:
+        """The number of decisions."""
+        return len(self.content) if isinstance(self.content, list) else self.content.starts[-1]
+
+
+def opened(row: Decided) -> OpenedRow:
+    """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged."""
+    if not is_block(row.body):
+        return OpenedRow(row, [row.body])
+    mark, count, length = _HEAD.unpack_from(row.body)
+    unpacking = zlib.decompressobj()
+    # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
+    content = unpacking.decompress(row.body[_HEAD.size :], length + 1)
+    if not unpacking.eof or unpacking.unused_data or len(content) != length:
+        raise ValueError(f"expected {count} decisions in {length} bytes")
+    if mark == _COLUMNS:
+        return OpenedRow(row, column_blocks.opened(content, count))
+    lines = content.split(b"\n")
+    if len(lines) != count:
+        raise ValueError(f"expected {count} decisions in {length} bytes")
+    return OpenedRow(row, lines)
 
 
 def decisions_in(row: Decided, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
     """Return the decisions in a row, from an index on, and up to ``limit`` of them."""
-    if not is_block(row.body):
-        return [row] if row.idx >= first_idx else []
-    _, count, length = _HEAD.unpack_from(row.body)
-    unpacking = zlib.decompressobj()
-    # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
-    text = unpacking.decompress(row.body[_HEAD.size :], length + 1)
-    lines = text.split(b"\n")
-    if not unpacking.eof or unpacking.unused_data or (len(text), len(lines)) != (length, count):
-        raise ValueError(f"expected {count} decisions in {length} bytes")
-    start = max(0, first_idx - row.idx)
-    wanted = lines[start:] if limit is None else lines[start : start + limit]
-    first = row.idx + start
-    return list(map(Decided._make, zip(repeat(row.seq), range(first, first + len(wanted)), wanted, strict=False)))
+    return opened(row).decisions(first_idx, limit)

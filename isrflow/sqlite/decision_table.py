@@ -1,5 +1,6 @@
 """The table of decisions in the file of an embedded bus, whose rows are decisions or blocks of them."""
 
+import contextlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,15 +9,16 @@ from itertools import accumulate
 from isrflow.contract import Decided
 from isrflow.errors import DamagedError
 from isrflow.sqlite import checksums
-from isrflow.sqlite.decision_blocks import HEAD, count_of, decisions_in, is_block
-from isrflow.sqlite.schema import BLOCKS_VERSION
+from isrflow.sqlite.decision_blocks import HEAD, OpenedRow, count_of, has_columns, is_block, opened
+from isrflow.sqlite.schema import BLOCKS_VERSION, COLUMNS_VERSION
 
 
 def write(connection: sqlite3.Connection, rows: Sequence[Decided]) -> None:
-    """Append rows of decisions. With the first block, older versions of isrflow can no longer read the file."""
+    """Append rows of decisions. Versions of isrflow that do not know their blocks can no longer read the file."""
     connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(rows))
-    if any(is_block(row.body) for row in rows):
-        connection.execute("UPDATE marks SET value = max(value, ?) WHERE name = 'schema_version'", (BLOCKS_VERSION,))
+    versions = [COLUMNS_VERSION if has_columns(row.body) else BLOCKS_VERSION for row in rows if is_block(row.body)]
+    if versions:
+        connection.execute("UPDATE marks SET value = max(value, ?) WHERE name = 'schema_version'", (max(versions),))
 
 
 def read_after(
@@ -66,9 +68,16 @@ def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple
 
 
 def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-    """Return what ``decisions_in`` does. Raises ``DamagedError``, which names the ``bus``."""
+    """Return the decisions in a row, from an index on, and up to ``limit``. Raises ``DamagedError``."""
+    with _damage_told(row, bus):
+        return opened(row).decisions(first_idx, limit)
+
+
+@contextlib.contextmanager
+def _damage_told(row: Decided, bus: str) -> Iterator[None]:
+    """Raise ``DamagedError``, which names the ``bus``, if a row cannot be read."""
     try:
-        return decisions_in(row, first_idx, limit)
+        yield
     except (ValueError, zlib.error) as error:
         raise DamagedError(
             f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
@@ -77,14 +86,20 @@ def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = Non
 
 def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]], bus: str) -> Iterator[bytes | None]:
     """Yield the text of the decision at each place; None if there is none. Raises ``DamagedError``."""
-    held: dict[tuple[int, int], bytes] = {}
-    for place in places:
-        if place not in held:
+    held: OpenedRow | None = None
+    for seq, idx in places:
+        if held is None or held.row.seq != seq or not held.row.idx <= idx < held.row.idx + held.decision_count:
             row = connection.execute(
-                "SELECT seq, idx, body FROM decisions WHERE seq = ? AND idx <= ? ORDER BY idx DESC LIMIT 1", place
+                "SELECT seq, idx, body FROM decisions WHERE seq = ? AND idx <= ? ORDER BY idx DESC LIMIT 1", (seq, idx)
             ).fetchone()
-            held = {} if row is None else {one[:2]: one.body for one in unpacked(Decided(*row), bus)}
-        yield held.get(place)
+            if row is None:
+                yield None
+                continue
+            with _damage_told(Decided(*row), bus):
+                held = opened(Decided(*row))
+        with _damage_told(held.row, bus):
+            found = held.decisions(idx, 1)
+        yield found[0].body if found else None
 
 
 def newest(connection: sqlite3.Connection) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from isrflow.sqlite.bus_file import Access, BusFile
 from isrflow.sqlite.deferrable import Row, row_of
 from isrflow.sqlite.file_identity import check_same
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S, while_locked
-from isrflow.sqlite.schema import BLOCKS_VERSION, SCHEMA, SCHEMA_VERSION, TABLES
+from isrflow.sqlite.schema import COLUMNS_VERSION, SCHEMA, SCHEMA_VERSION, TABLES
 
 
 class LogFile(BusFile):
@@ -55,9 +55,10 @@ class LogFile(BusFile):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
-        if not SCHEMA_VERSION <= version <= BLOCKS_VERSION:
+        if not SCHEMA_VERSION <= version <= COLUMNS_VERSION:
             raise BusError(
-                f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION} to {BLOCKS_VERSION}"
+                f"bus {self.path} has schema version {version}; "
+                f"this isrflow reads {SCHEMA_VERSION} to {COLUMNS_VERSION}"
             )
         if self._access is not Access.READ:
             self._grow()

@@ -3,6 +3,8 @@
 SCHEMA_VERSION = 1
 # The version of a file that has blocks of decisions, which older versions would take for text.
 BLOCKS_VERSION = 2
+# The version of a file that has blocks of columns.
+COLUMNS_VERSION = 3
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS events ("

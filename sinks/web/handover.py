@@ -106,4 +106,4 @@ class Handover:
 
 
 def _bytes_of(decisions: Sequence[Decided]) -> int:
-    return sum([len(run.text) for run in runs_in(decisions)])
+    return sum([run.text_bytes for run in runs_in(decisions)])

@@ -14,8 +14,8 @@ from bus.interface import AFTER_ALL_OF, BusError, DamagedError, Decided, Diverge
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.decision_blocks import (
     BLOCK_BYTES_MAX,
-    BLOCK_DECISIONS_MAX,
     BLOCK_DECISIONS_MIN,
+    LINES_MAX,
     decisions_in,
     is_block,
     rows_in_making,
@@ -28,7 +28,7 @@ from tests.support.bus_rows import execute, mark_of
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 10**6
 # The decisions on event 2 are two blocks and some rows.
-MANY = 2 * BLOCK_DECISIONS_MAX + 50
+MANY = 2 * LINES_MAX + 50
 
 
 def said(seq: int, idx: int, kind: str = "leader_and_isr") -> Decided:
@@ -54,16 +54,16 @@ def rows(bus: EmbeddedBus) -> list[Decided]:
 
 def test_many_decisions_on_one_event_are_few_rows_and_little_text(bus: EmbeddedBus) -> None:
     written = rows(bus)
-    assert [(row[:2]) for row in written if is_block(row.body)] == [(2, 0), (2, BLOCK_DECISIONS_MAX)]
+    assert [(row[:2]) for row in written if is_block(row.body)] == [(2, 0), (2, LINES_MAX)]
     assert len(written) == 1 + 2 + 50 + 2
     assert sum(len(row.body) for row in written) < sum(len(one.body) for one in DECISIONS) / 4
 
 
 def test_a_reader_gets_every_decision_from_any_place_and_with_any_limit(bus: EmbeddedBus) -> None:
     assert bus.decisions((0, -1), ALL) == DECISIONS
-    for after in (0, 1, 2, BLOCK_DECISIONS_MAX - 1, BLOCK_DECISIONS_MAX, BLOCK_DECISIONS_MAX + 1, MANY - 60, MANY):
+    for after in (0, 1, 2, LINES_MAX - 1, LINES_MAX, LINES_MAX + 1, MANY - 60, MANY):
         place = DECISIONS[after][:2]
-        for limit in (1, 3, BLOCK_DECISIONS_MAX, ALL):
+        for limit in (1, 3, LINES_MAX, ALL):
             assert bus.decisions(place, limit) == DECISIONS[after + 1 :][:limit]
     assert bus.decisions((2, AFTER_ALL_OF), ALL) == DECISIONS[-2:]
     assert bus.decisions((2, 5), 0) == []
@@ -102,12 +102,12 @@ def test_retention_removes_whole_blocks_and_notes_their_last_decision(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_history, "SLICE_ROWS", 10)
-    assert bus.trim(retain=0) == 1 + BLOCK_DECISIONS_MAX
-    left = DECISIONS[1 + BLOCK_DECISIONS_MAX :]
-    assert bus.decisions((2, BLOCK_DECISIONS_MAX - 1), ALL) == left, "a reader that is this far continues"
+    assert bus.trim(retain=0) == 1 + LINES_MAX
+    left = DECISIONS[1 + LINES_MAX :]
+    assert bus.decisions((2, LINES_MAX - 1), ALL) == left, "a reader that is this far continues"
     assert bus.decisions((0, -1), ALL) == left
     with pytest.raises(TrimmedError):
-        bus.decisions((2, BLOCK_DECISIONS_MAX - 2), ALL)
+        bus.decisions((2, LINES_MAX - 2), ALL)
     while bus.trim(retain=0):
         pass
     assert rows(bus) == []
@@ -169,7 +169,7 @@ def test_a_damaged_block_is_named(bus: EmbeddedBus, left_out: int, added: bytes,
 
 
 def test_an_older_version_refuses_a_file_with_blocks(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isrflow.sqlite.log_file.BLOCKS_VERSION", 1)
+    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", 1)
     with pytest.raises(BusError, match="schema version 2"):
         EmbeddedBus(bus.path)
 

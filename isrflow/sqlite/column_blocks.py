@@ -1,0 +1,177 @@
+"""Blocks of columns: what a block holds of decisions whose texts differ in a few numbers.
+
+The rules make such decisions from patterns, which are texts with blanks, so that a decision is a row of numbers. A
+block keeps the patterns and the rows. A reader fills in the blanks of the decisions that it wants, and of no others.
+
+    how many texts, how many runs, bytes of the section that follows              3 numbers of 32 bits
+    the texts; for each run, the topic and its id as they are in a text           in lines
+    decisions of each run                                                         32 bits each
+    of each decision: its partition, the place of its text, its leader epoch      three columns of 32 bits
+    and its last value, which is a partition epoch or a high watermark            one of 64 bits
+
+Numbers are little-endian. A text has a blank for the index, topic, topic id, partition, leader epoch and last value, in
+this order. Where it has no use for a value, its blank shows nothing. So any text can be among them.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple, Protocol
+
+_HEAD = struct.Struct("<III")
+_ROW_BYTES = 20
+# Shows nothing, whatever fills it.
+_SILENT = b"%.0a"
+_BLANKS = 6
+
+
+class Columns(Protocol):
+    """The decisions of a run: texts that other runs may share, and the numbers of each decision, column by column."""
+
+    @property
+    def texts(self) -> Sequence[bytes]: ...
+    @property
+    def topic(self) -> bytes: ...
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def numbers(self) -> bytes: ...
+
+
+class Run(Protocol):
+    """Decisions at consecutive indexes, as columns or as texts."""
+
+    @property
+    def decisions(self) -> int: ...
+    @property
+    def columns(self) -> Columns | None: ...
+    def bodies(self) -> list[bytes]:
+        """Return the text of each decision."""
+        ...
+
+
+class _Made:
+    """A block in making."""
+
+    def __init__(self) -> None:
+        self.texts: dict[bytes, int] = {}
+        self.names: list[bytes] = []
+        self.counts: list[int] = []
+        self.partitions: list[bytes] = []
+        self.places: list[int] = []
+        self.leader_epochs: list[bytes] = []
+        self.last_values: list[bytes] = []
+        # Of each table of texts: a text's place in the block by its place in the table.
+        self._places_of: dict[int, dict[int, int]] = {}
+
+    def add(self, run: Run) -> None:
+        if run.columns is None:
+            self._add_texts(run.bodies())
+        else:
+            self._add_columns(run.columns, run.decisions)
+
+    def _add_columns(self, columns: Columns, rows: int) -> None:
+        numbers = columns.numbers
+        places = struct.unpack_from(f"<{rows}i", numbers, 4 * rows)
+        known = self._places_of.setdefault(id(columns.texts), {})
+        for place in dict.fromkeys(places):
+            if place not in known:
+                known[place] = self.texts.setdefault(columns.texts[place], len(self.texts))
+        self.names += (columns.topic, columns.topic_id)
+        self.counts.append(rows)
+        self.partitions.append(numbers[: 4 * rows])
+        self.places += [known[place] for place in places]
+        self.leader_epochs.append(numbers[8 * rows : 12 * rows])
+        self.last_values.append(numbers[12 * rows :])
+
+    def _add_texts(self, bodies: list[bytes]) -> None:
+        rows = len(bodies)
+        literals = [body.replace(b"%", b"%%") + _SILENT * _BLANKS for body in bodies]
+        self.names += (b"", b"")
+        self.counts.append(rows)
+        self.partitions.append(bytes(4 * rows))
+        self.places += [self.texts.setdefault(text, len(self.texts)) for text in literals]
+        self.leader_epochs.append(bytes(4 * rows))
+        self.last_values.append(bytes(8 * rows))
+
+
+def packed(runs: Iterable[Run]) -> bytes:
+    """Return runs, in order, as columns. No text may have several lines."""
+    made = _Made()
+    for run in runs:
+        made.add(run)
+    section = b"\n".join([*made.texts, *made.names])
+    return b"".join(
+        (
+            _HEAD.pack(len(made.texts), len(made.counts), len(section)),
+            section,
+            struct.pack(f"<{len(made.counts)}I", *made.counts),
+            *made.partitions,
+            struct.pack(f"<{len(made.places)}I", *made.places),
+            *made.leader_epochs,
+            *made.last_values,
+        )
+    )
+
+
+class Opened(NamedTuple):
+    """A block of columns that can be read."""
+
+    texts: list[bytes]
+    # Of each run: its topic, then the topic's id.
+    names: list[bytes]
+    # How many decisions come before each run, and at last of all.
+    starts: list[int]
+    body: bytes
+    # Where the columns begin.
+    offset: int
+
+    def bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
+        """Return the texts of the decisions from place ``start`` to ``stop``; the one at place 0 has the index ``idx``.
+
+        Raises ``ValueError`` if they cannot be read.
+        """
+        try:
+            return self._bodies(idx, start, min(stop, self.starts[-1]))
+        except (struct.error, IndexError, TypeError) as error:
+            raise ValueError(f"a column is damaged: {error}") from error
+
+    def _bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
+        if stop <= start:
+            return []
+        count, rows = self.starts[-1], stop - start
+        columns = [
+            struct.unpack_from(f"<{rows}{kind}", self.body, self.offset + before * count + size * start)
+            for kind, before, size in (("i", 0, 4), ("I", 4, 4), ("i", 8, 4), ("q", 12, 8))
+        ]
+        found: list[bytes] = []
+        texts = self.texts
+        run = bisect_right(self.starts, start) - 1
+        while len(found) < rows:
+            first = len(found)
+            end = min(self.starts[run + 1], stop) - start
+            topic, topic_id = self.names[2 * run], self.names[2 * run + 1]
+            values = zip(*(column[first:end] for column in columns), strict=True)
+            found += [
+                texts[text] % (index, topic, topic_id, partition, epoch, last)
+                for index, (partition, text, epoch, last) in enumerate(values, idx + start + first)
+            ]
+            run += 1
+        return found
+
+
+def opened(body: bytes, count: int) -> Opened:
+    """Read what ``packed`` made of ``count`` decisions. Raises ``ValueError`` if it is damaged."""
+    try:
+        texts, runs, section = _HEAD.unpack_from(body)
+        end = _HEAD.size + section
+        lines = body[_HEAD.size : end].split(b"\n")
+        counts = struct.unpack_from(f"<{runs}I", body, end)
+    except struct.error as error:
+        raise ValueError(f"a column is damaged: {error}") from error
+    starts = list(accumulate(counts, initial=0))
+    offset = end + 4 * runs
+    if (len(lines), starts[-1], len(body)) != (texts + 2 * runs, count, offset + _ROW_BYTES * count) or 0 in counts:
+        raise ValueError(f"expected {count} decisions in {len(body)} bytes")
+    return Opened(lines[:texts], lines[texts:], starts, body, offset)

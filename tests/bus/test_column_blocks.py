@@ -1,0 +1,181 @@
+"""Blocks of columns in the embedded bus: readers get the texts of the decisions, as the rules write them."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bus.decided_runs import DecidedRuns
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError, DamagedError, Decided, DivergedError
+from isrflow.sqlite import column_blocks
+from isrflow.sqlite.decision_blocks import ROWS_MAX, decisions_in, has_columns, is_block, rows_in_making
+from isrflow.sqlite.schema import COLUMNS_VERSION
+from state.alike import Said, decision_of
+from state.canonical import number, numbered_runs, part_of
+from state.decision_columns import Columns, packed
+from state.numbered_run import NumberedRun
+from state.runs import parts_of
+from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
+from tests.support.bus_rows import execute, mark_of
+
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
+ALL = 10**6
+# More than a block holds.
+PARTITIONS = 2_000
+
+
+def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:
+    """Return what an event leads to: decisions in patterns, some by themselves, and others."""
+    decisions: list[Said] = [refused(seq), row(led(seq), "alone", 3)]
+    for topic in TOPICS:
+        for partition in range(partitions):
+            decisions += [row(led(seq), topic, partition), row(stopped(seq), topic, partition)]
+        decisions += [decision_of(row(led(seq), topic, partition)) for partition in range(partitions, partitions + 3)]
+        decisions += [watermark(seq, topic, partition) for partition in range(partitions)]
+    return decisions
+
+
+def runs_of(seq: int, partitions: int = PARTITIONS) -> DecidedRuns:
+    return DecidedRuns(numbered_runs(parts_of(said(seq, partitions))))
+
+
+def texts_of(seq: int, partitions: int = PARTITIONS) -> list[Decided]:
+    """Encode each decision by itself."""
+    return [Decided(*one) for one in number(map(part_of, said(seq, partitions)))]
+
+
+DECISIONS = texts_of(1)
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.publish([EVENT])
+    bus.commit(0, 1, runs_of(1), [])
+    bus.passed(1)
+    yield bus
+    bus.close()
+
+
+def rows(bus: EmbeddedBus) -> list[Decided]:
+    return [Decided(*row) for row in execute(bus.path, "SELECT seq, idx, body FROM decisions ORDER BY seq, idx")]
+
+
+def test_columns_take_a_fraction_of_the_texts(bus: EmbeddedBus) -> None:
+    written = rows(bus)
+    assert len(written) <= 2 + len(DECISIONS) // (ROWS_MAX - 1_024)
+    assert sum(len(one.body) for one in written) < sum(len(one.body) for one in DECISIONS) / 50
+    assert any(has_columns(one.body) for one in written)
+
+
+def test_a_reader_gets_every_text_from_any_place_and_with_any_limit(bus: EmbeddedBus) -> None:
+    assert bus.decisions((0, -1), ALL) == DECISIONS
+    draw = random.Random(1)
+    for after in [0, ROWS_MAX - 1, ROWS_MAX, *draw.sample(range(len(DECISIONS)), 20)]:
+        for limit in (1, 100, ROWS_MAX + 1):
+            assert bus.decisions(DECISIONS[after][:2], limit) == DECISIONS[after + 1 :][:limit]
+
+
+def test_a_repeated_batch_is_compared_decision_by_decision(bus: EmbeddedBus) -> None:
+    bus.commit(0, 1, runs_of(1), [])
+    bus.commit(0, 1, DECISIONS, [])
+    other = list(DECISIONS)
+    other[5_000] = other[5_000]._replace(body=b'{"kind":"other"}')
+    with pytest.raises(DivergedError, match=r"\(1, 5000\)"):
+        bus.commit(0, 1, other, [])
+
+
+def test_thinning_removes_high_watermarks_from_a_block(bus: EmbeddedBus) -> None:
+    while bus.thin(1):
+        pass
+    left = [one for one in DECISIONS if b'"high_watermark"' not in one.body]
+    assert bus.decisions((0, -1), ALL, passing_over=True) == left
+
+
+def test_the_file_says_that_it_has_columns_and_an_older_version_refuses_it(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mark_of(bus.path, "schema_version") == COLUMNS_VERSION
+    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", COLUMNS_VERSION - 1)
+    with pytest.raises(BusError, match=f"schema version {COLUMNS_VERSION}"):
+        EmbeddedBus(bus.path)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 200), st.randoms(use_true_random=False))
+def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int], most: int, draw: Any) -> None:
+    runs: list[NumberedRun] = []
+    idx = 0
+    table = column_texts()
+    for kind in kinds:
+        count = draw.randint(2, most + 1)
+        if kind == 0:
+            runs.append(NumberedRun(4, idx, 1, b'{"kind":"100%d"}'))
+        elif kind == 1:
+            runs.append(NumberedRun(4, idx, count, b"\n".join([b"line %d %%" % nth for nth in range(count)])))
+        else:
+            texts = table if kind == 2 else list(reversed(table))
+            runs.append(NumberedRun(4, idx, count, b"", columns=columns_of(texts, count, draw)))
+        idx += runs[-1].decisions
+    with rows_in_making(runs) as making:
+        written = making()
+    expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
+    assert [one for row in written for one in decisions_in(row)] == expected
+    for place in range(0, len(expected), 7):
+        block = max((row for row in written if row.idx <= place), key=lambda row: row.idx)
+        assert decisions_in(block, place, 3) == expected[place : place + 3][: len(decisions_in(block, place))]
+
+
+def column_texts() -> list[bytes]:
+    return [led(4).text, stopped(4).text, b'{"a":%d,"t":%b%b,"p":%d%.0a,"last":%d}', b"100%%" + b"%.0a" * 6]
+
+
+def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:
+    places = [draw.randrange(len(texts)) for _ in range(count)]
+    epochs = [draw.randint(-1, 2**31 - 1) for _ in range(count)]
+    lasts = [draw.randint(-1, 2**63 - 1) for _ in range(count)]
+    return Columns(texts, b'"t%"', b'"id"', packed(list(range(count)), places, epochs, lasts))
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\0" * 12, b"\1\0\0\0" * 3, b"\xff" * 200])
+def test_damaged_columns_are_an_error(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"damaged|expected"):
+        column_blocks.opened(content, 7)
+
+
+@pytest.mark.parametrize("text", [b"%d", b"%d" * 7, b"%q", b"%.0a" * 5 + b"%b"])
+def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
+    run = NumberedRun(1, 0, 1, b"", columns=columns_of([text], 1, random.Random(1)))
+    block = column_blocks.opened(column_blocks.packed([run]), 1)
+    with pytest.raises(ValueError, match=r"."):
+        block.bodies(0, 0, 1)
+
+
+def test_a_block_that_names_a_text_which_it_lacks_is_named(bus: EmbeddedBus) -> None:
+    found = next(one for one in rows(bus) if has_columns(one.body))
+    broken = found.body[:-9] + b"otherwise"
+    execute(bus.path, "UPDATE decisions SET body = ?, crc = NULL WHERE seq = ? AND idx = ?", broken, *found[:2])
+    with pytest.raises(DamagedError, match=rf"\({found.seq}, {found.idx}\)"):
+        bus.decisions((0, -1), ALL)
+
+
+def test_few_decisions_stay_rows_that_older_versions_can_read(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "small.db")
+    bus.publish([EVENT])
+    bus.commit(0, 1, runs_of(1, 4), [])
+    assert [one.body for one in rows(bus)] != []
+    small = DecidedRuns([run for run in runs_of(1, 4).runs if run.idx + run.decisions <= 60])
+    bus.publish([EVENT])
+    other = EmbeddedBus(tmp_path / "smaller.db")
+    other.publish([EVENT])
+    other.commit(0, 1, small, [])
+    assert not any(is_block(one.body) for one in rows(other))
+    assert mark_of(other.path, "schema_version") == 1
+    assert other.decisions((0, -1), ALL) == texts_of(1, 4)[: len(small)]
+    bus.close()
+    other.close()

@@ -1,0 +1,58 @@
+"""Large pages are stored compressed, and read by everyone who reads pages."""
+
+import pytest
+from msgspec.structs import replace
+
+from state.codec import CodecError, decode_slices, decode_stored, decode_topics, encode_stored, joined_topics
+from state.compression import COMPRESSED_BYTES_MIN, PAGE_BYTES_MAX, compressed, decompressed
+from state.partition import Topic, TopicState
+from state.slices import Slice, read, stored
+from tests.state.test_codec import GOLDEN, PARTITION
+
+TOPICS = [
+    Topic(name, f"id of {name}", TopicState.created, {}, tuple(replace(PARTITION, partition=n) for n in range(200)))
+    for name in ("orders", "payments")
+]
+SLICES = [stored(Slice(topic, len(topic.partitions))) for topic in TOPICS]
+FILE = "topics-v4-compressed.bin"
+
+
+def test_a_large_page_is_compressed_and_a_small_one_is_not() -> None:
+    small = [stored(Slice(replace(topic, partitions=topic.partitions[:3]), 3)) for topic in TOPICS]
+    assert encode_stored(small)[:1] == b"\3"
+    large = encode_stored(SLICES)
+    assert large[:1] == b"\4"
+    assert len(large) < COMPRESSED_BYTES_MIN / 2 < len(decompressed(large[1:])) / 2
+
+
+def test_a_compressed_page_is_read_in_every_way() -> None:
+    page = encode_stored(SLICES)
+    assert decode_stored(page) == SLICES
+    assert [one.topic for one in decode_slices(page)] == TOPICS
+    assert decode_topics(page) == joined_topics([page]) == TOPICS
+
+
+def test_a_page_that_an_earlier_version_compressed_is_read() -> None:
+    assert [read(one).topic for one in decode_stored((GOLDEN / FILE).read_bytes())] == TOPICS
+
+
+@pytest.mark.parametrize("kept", [1, 3, 5, 20, -1])
+def test_a_page_that_was_cut_off_is_refused(kept: int) -> None:
+    for reading in (decode_stored, decode_slices, decode_topics):
+        with pytest.raises(CodecError):
+            reading(encode_stored(SLICES)[:kept])
+
+
+def test_a_damaged_page_is_refused_or_read_and_no_length_takes_all_memory() -> None:
+    page = bytearray(encode_stored(SLICES))
+    refused = 0
+    for place in range(1, len(page), 7):
+        damaged = bytes(page[:place]) + bytes([page[place] ^ 0x5A]) + bytes(page[place + 1 :])
+        try:
+            decode_slices(damaged)
+        except CodecError:
+            refused += 1
+    # What is read in spite of damage is found by the checksum of its row.
+    assert refused > 10
+    with pytest.raises(ValueError, match=f"more than {PAGE_BYTES_MAX}"):
+        decompressed((PAGE_BYTES_MAX + 1).to_bytes(4) + compressed(b"page")[4:])
