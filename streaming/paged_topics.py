@@ -13,6 +13,9 @@ from state.partition import Partition, Topic, TopicState
 from state.slices import SLICE_PARTITIONS, StoredSlice, is_plain, slices_of, stored
 from state.stored_partitions import StoredPartitions
 
+# How many pages are got by themselves before all others are got at once. Each is read only when it is needed.
+ONE_BY_ONE_MAX = 8
+
 Page = dict[str, StoredSlice | Topic]
 
 
@@ -35,7 +38,9 @@ class _Loaded:
         self._shards = shards
         self.pages = pages
         self._loaded: dict[int, Page] = {}
-        self._all = False
+        self._asked = 0
+        # All pages as they are stored, once many were asked for.
+        self._bodies: dict[int, bytes] | None = None
         self._topics: dict[str, Topic] = {}
 
     def home_of(self, topic: str) -> int:
@@ -46,16 +51,25 @@ class _Loaded:
         """Return the slices on a page by the names of their topics."""
         held = self._loaded.get(page)
         if held is None:
-            body = None if self._all else self._store.load(page)
+            body = self._body(page)
             held = self._loaded[page] = {} if body is None else _read(body)
         return held
 
+    def _body(self, page: int) -> bytes | None:
+        """Return a page as it is stored. To get some pages one by one takes as long as to get all of a shard's."""
+        if self._bodies is None and self._asked < ONE_BY_ONE_MAX:
+            self._asked += 1
+            return self._store.load(page)
+        return self._all_bodies().get(page)
+
+    def _all_bodies(self) -> dict[int, bytes]:
+        if self._bodies is None:
+            self._bodies = dict(self._store.load_all())
+        return self._bodies
+
     def load_all(self) -> None:
-        if not self._all:
-            for page, body in self._store.load_all():
-                if page not in self._loaded:
-                    self._loaded[page] = _read(body)
-            self._all = True
+        for page in self._all_bodies():
+            self.page(page)
 
     def names(self) -> Iterable[str]:
         """Return all names, each once."""
