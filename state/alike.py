@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from state.decision_columns import SILENT
-from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
 # What the text of a pattern says of its event.
@@ -27,6 +27,8 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     # The text of ``common``, with the blanks of ``state.decision_columns``.
     text: bytes
     has_partition_epoch: bool
+    # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
+    place: tuple[int, int]
     # What a run counts its decisions by: the reason, and of an election whether it was unclean or passed replicas over.
     told: tuple[str, bool, bool]
 
@@ -60,7 +62,7 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
         text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
     else:
         text += SILENT
-    return Pattern(common, text, has_partition_epoch, told_of(decision))
+    return Pattern(common, text, has_partition_epoch, _place(common.seq, type(common)), told_of(decision))
 
 
 def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, bool, bool]:
@@ -68,6 +70,11 @@ def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, 
     if isinstance(decision, LeaderAndIsr):
         return str(decision.reason), decision.unclean, decision.passed_over is not UNSET
     return str(decision.reason), False, False
+
+
+@lru_cache(maxsize=64)
+def _place(seq: int, kind: type[LeaderAndIsr | StopReplica]) -> tuple[int, int]:
+    return seq, KIND_RANK["leader_and_isr" if kind is LeaderAndIsr else "stop_replica"]
 
 
 # The patterns of an event follow one another, and so do those of the event before it.
@@ -82,7 +89,7 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
     was = _event_text(former.seq, former.controller_epoch, former.time_ms)
     text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
-    return Pattern(common, text, pattern.has_partition_epoch, pattern.told)
+    return Pattern(common, text, pattern.has_partition_epoch, _place(seq, type(common)), pattern.told)
 
 
 def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:

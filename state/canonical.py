@@ -70,9 +70,7 @@ Place = tuple[int, int, str, int, int]
 def part_of(decision: Said) -> Part:
     """Encode a decision with its place."""
     if isinstance(decision, AlikeDecision):
-        rank = LEADER_AND_ISR_RANK if decision.pattern.has_partition_epoch else STOP_REPLICA_RANK
-        common = decision.pattern.common
-        return Part(common.seq, rank, decision.topic, decision.partition, -1, encoded(decision))
+        return Part(*decision.pattern.place, decision.topic, decision.partition, -1, encoded(decision))
     return Part(*place_of(decision), encode(decision))
 
 
@@ -135,8 +133,6 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
 _RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 _place = itemgetter(0, 1, 2, 3, 4)
 
-LEADER_AND_ISR_RANK = KIND_RANK["leader_and_isr"]
-STOP_REPLICA_RANK = KIND_RANK["stop_replica"]
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
 _REJECTED_RANK = KIND_RANK["rejected"]
 _ADDED_UP_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})

@@ -13,13 +13,13 @@ others as lines with a blank for each index.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from state.alike import AlikeDecision, Pattern, Said, encoded, encoded_name, told_of
-from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of
+from state.canonical import Part, part_of
 from state.decision_columns import SILENT, Columns, packed
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
 from state.numbered_run import ReasonCount
@@ -29,8 +29,8 @@ RUN_DECISIONS_MAX = 1_024
 # Runs share a table of texts until it is this large, so that a row of Spark's has a bound.
 TEXTS_BYTES_MAX = 1024 * 1024
 _RANKS = {
-    LeaderAndIsr: LEADER_AND_ISR_RANK,
-    StopReplica: STOP_REPLICA_RANK,
+    LeaderAndIsr: KIND_RANK["leader_and_isr"],
+    StopReplica: KIND_RANK["stop_replica"],
     HighWatermark: KIND_RANK["high_watermark"],
 }
 _partition = attrgetter("partition")
@@ -39,8 +39,10 @@ _Told = tuple[str, bool, bool]
 _WATERMARK = b'"topic":"","partition":0,"leader_epoch":0,"high_watermark":0}'
 _BLANK_WATERMARK = b'"topic":%b' + SILENT + b',"partition":%d,"leader_epoch":%d,"high_watermark":%d}'
 
-_Row = AlikeDecision | LeaderAndIsr | StopReplica | HighWatermark
-_Key = tuple[int, int, str]
+_Plain = LeaderAndIsr | StopReplica | HighWatermark
+_Row = AlikeDecision | _Plain
+# The seq and rank of decisions, and their topic.
+_Key = tuple[tuple[int, int], str]
 
 
 def parts_of(said: Iterable[Said]) -> list[Part]:
@@ -49,63 +51,65 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
     If two have one place, both are parts of their own, so that ``parts_clash`` finds them.
     """
     parts: list[Part] = []
-    rows: defaultdict[_Key, list[_Row]] = defaultdict(list)
+    alike: defaultdict[_Key, list[AlikeDecision]] = defaultdict(list)
+    plain: defaultdict[_Key, list[_Plain]] = defaultdict(list)
+    # Most rows belong where the one before did.
+    place, topic, rows = (-1, -1), "", list[AlikeDecision]()
     for one in said:
         if isinstance(one, AlikeDecision):
-            pattern = one.pattern
-            rank = LEADER_AND_ISR_RANK if pattern.has_partition_epoch else STOP_REPLICA_RANK
-            rows[pattern.common.seq, rank, one.topic].append(one)
+            if one.topic is not topic or one.pattern.place is not place:
+                place, topic = one.pattern.place, one.topic
+                rows = alike[place, topic]
+            rows.append(one)
         elif isinstance(one, LeaderAndIsr | StopReplica | HighWatermark):
-            rows[one.seq, _RANKS[type(one)], one.topic].append(one)
+            plain[(one.seq, _RANKS[type(one)]), one.topic].append(one)
         else:
             parts.append(part_of(one))
     tables = _Tables()
-    for key, some in rows.items():
-        if len(some) == 1:
-            parts.append(_single(key, some[0]))
-        else:
-            parts += _runs(key, some, tables)
+    for key, some in alike.items():
+        parts += _runs(key, [*some, *plain.pop(key)] if key in plain else some, tables)
+    for key, others in plain.items():
+        parts += _runs(key, others, tables)
     return parts
 
 
-def _single(key: _Key, row: _Row) -> Part:
-    return Part(*key, row.partition, -1, encoded(row) if isinstance(row, AlikeDecision) else encode(row))
-
-
-def _runs(key: _Key, rows: list[_Row], tables: "_Tables") -> Iterator[Part]:
-    if len({row.partition for row in rows}) < len(rows):
+def _runs(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Iterator[Part]:
+    partitions = [row.partition for row in rows]
+    if len(set(partitions)) < len(rows):
         yield from map(part_of, rows)
         return
-    rows.sort(key=_partition)
+    if partitions != sorted(partitions):
+        rows = sorted(rows, key=_partition)
     for start in range(0, len(rows), RUN_DECISIONS_MAX):
-        some = rows[start : start + RUN_DECISIONS_MAX]
-        if len(some) == 1:
-            yield _single(key, some[0])
-        elif isinstance(some[0], HighWatermark):
-            yield _watermarks(key, some, tables)
-        else:
-            yield _alike(key, some, tables) or _in_lines(key, some)
+        some = rows[start : start + RUN_DECISIONS_MAX] if len(rows) > RUN_DECISIONS_MAX else rows
+        yield _run(key, some, tables)
 
 
-def _alike(key: _Key, rows: list[_Row], tables: "_Tables") -> Part | None:
-    """Make a run of columns; None if not all rows have a pattern and the same topic id."""
+def _run(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Part:
+    if len(rows) == 1:
+        return Part(*key[0], key[1], rows[0].partition, -1, _text(rows[0]))
+    if isinstance(rows[0], HighWatermark):
+        return _watermarks(key, [row for row in rows if isinstance(row, HighWatermark)], tables)
     alike = [row for row in rows if isinstance(row, AlikeDecision)]
-    if len(alike) < len(rows) or len({row.topic_id for row in alike}) > 1:
-        return None
+    if len(alike) == len(rows):
+        ids = [row.topic_id for row in alike]
+        if ids.count(ids[0]) == len(ids):
+            return _alike(key, alike, tables)
+    return _in_lines(key, rows)
+
+
+def _alike(key: _Key, rows: Sequence[AlikeDecision], tables: "_Tables") -> Part:
+    """Make a run of rows that have a pattern each, and the same topic id."""
     texts = tables.begin_run()
-    places = tables.places_of([row.pattern for row in alike])
-    partitions = [row.partition for row in alike]
-    numbers = packed(partitions, places, [row.leader_epoch for row in alike], [row.partition_epoch for row in alike])
-    told: Counter[_Told] = Counter()
-    for place, count in Counter(places).items():
-        told[tables.told_at(place)] += count
-    columns = Columns(texts, encoded_name(key[2]), encoded_name(alike[0].topic_id), numbers)
-    return Part(*key, partitions[0], -1, b"", len(alike), _counts(told), columns)
+    places = tables.places_of([row.pattern for row in rows])
+    partitions = [row.partition for row in rows]
+    numbers = packed(partitions, places, [row.leader_epoch for row in rows], [row.partition_epoch for row in rows])
+    columns = Columns(texts, encoded_name(key[1]), encoded_name(rows[0].topic_id), numbers)
+    return Part(*key[0], key[1], partitions[0], -1, b"", len(rows), tables.counts_of(places), columns)
 
 
-def _watermarks(key: _Key, rows: list[_Row], tables: "_Tables") -> Part:
+def _watermarks(key: _Key, marks: Sequence[HighWatermark], tables: "_Tables") -> Part:
     """Make a run of high watermarks, which differ in their last three values alone."""
-    marks = [row for row in rows if isinstance(row, HighWatermark)]
     texts = tables.begin_run()
     place = tables.place_of_watermarks(marks[0])
     partitions = [mark.partition for mark in marks]
@@ -115,25 +119,22 @@ def _watermarks(key: _Key, rows: list[_Row], tables: "_Tables") -> Part:
         [mark.leader_epoch for mark in marks],
         [mark.high_watermark for mark in marks],
     )
-    columns = Columns(texts, encoded_name(key[2]), b"", numbers)
+    columns = Columns(texts, encoded_name(key[1]), b"", numbers)
     counts = (ReasonCount(*told_of(marks[0]), len(marks)),)
-    return Part(*key, partitions[0], -1, b"", len(marks), counts, columns)
+    return Part(*key[0], key[1], partitions[0], -1, b"", len(marks), counts, columns)
 
 
-def _in_lines(key: _Key, rows: list[_Row]) -> Part:
+def _in_lines(key: _Key, rows: Sequence[_Row]) -> Part:
     """Make a run of lines. A percent sign is doubled, because the text is a format."""
     # The first "index" is the decision's own, because it comes before any free text.
     lines = [_text(row).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1) for row in rows]
     told = Counter([row.pattern.told if isinstance(row, AlikeDecision) else told_of(row) for row in rows])
-    return Part(*key, rows[0].partition, -1, b"\n".join(lines), len(rows), _counts(told))
+    counts = tuple([ReasonCount(*one, count) for one, count in sorted(told.items())])
+    return Part(*key[0], key[1], rows[0].partition, -1, b"\n".join(lines), len(rows), counts)
 
 
 def _text(row: _Row) -> bytes:
     return encoded(row) if isinstance(row, AlikeDecision) else encode(row)
-
-
-def _counts(told: Counter[_Told]) -> tuple[ReasonCount, ...]:
-    return tuple([ReasonCount(*one, count) for one, count in sorted(told.items())])
 
 
 class _Tables:
@@ -144,7 +145,9 @@ class _Tables:
 
     def _begin(self) -> None:
         self._texts: list[bytes] = []
+        # What decisions are counted by, and of each text the place there. These are few.
         self._told: list[_Told] = []
+        self._told_by: list[int] = []
         # By the identity of a pattern, which the decisions keep, or by the text of watermarks.
         self._places: dict[int | bytes, int] = {}
         self._bytes = 0
@@ -158,11 +161,13 @@ class _Tables:
     def places_of(self, patterns: list[Pattern]) -> list[int]:
         """Return the place of each pattern's text."""
         places = self._places
-        found = []
-        for pattern in patterns:
-            place = places.get(id(pattern))
-            found.append(self._added(id(pattern), pattern.text, pattern.told) if place is None else place)
-        return found
+        try:
+            return [places[id(pattern)] for pattern in patterns]
+        except KeyError:
+            for pattern in patterns:
+                if id(pattern) not in places:
+                    self._added(id(pattern), pattern.text, pattern.told)
+        return [places[id(pattern)] for pattern in patterns]
 
     def place_of_watermarks(self, mark: HighWatermark) -> int:
         """Return the place of the text that the high watermarks of one event share."""
@@ -175,11 +180,15 @@ class _Tables:
 
     def _added(self, key: int | bytes, text: bytes, told: _Told) -> int:
         self._texts.append(text)
-        self._told.append(told)
+        if told not in self._told:
+            self._told.append(told)
+        self._told_by.append(self._told.index(told))
         self._bytes += len(text)
         place = self._places[key] = len(self._texts) - 1
         return place
 
-    def told_at(self, place: int) -> _Told:
-        """Return what a pattern's decisions are counted by."""
-        return self._told[place]
+    def counts_of(self, places: list[int]) -> tuple[ReasonCount, ...]:
+        """Count decisions, of which each has its text at one of ``places``."""
+        told_by = [self._told_by[place] for place in places]
+        counted = [(told, count) for nth, told in enumerate(self._told) if (count := told_by.count(nth))]
+        return tuple([ReasonCount(*told, count) for told, count in sorted(counted)])
