@@ -17,7 +17,7 @@ _VERSION_BYTE = bytes([STATE_VERSION])
 _SLICES_BYTE = bytes([2])
 # A page whose partitions are packed (``state.packed``).
 _PACKED_BYTE = bytes([3])
-# Such a page, compressed. The engine writes these two versions, and reads all four.
+# Such a page, or a cluster part, compressed. The engine writes the last two versions of pages, and reads all.
 _COMPRESSED_BYTE = bytes([4])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
@@ -32,12 +32,12 @@ class CodecError(Exception):
 
 def encode_cluster(cluster: Cluster) -> bytes:
     """Write the cluster part."""
-    return _VERSION_BYTE + _encoder.encode(cluster)
+    return _shrunk(_VERSION_BYTE + _encoder.encode(cluster))
 
 
 def decode_cluster(body: bytes) -> Cluster:
     """Read the cluster part; raises ``CodecError``."""
-    cluster = _decoded(_cluster, body)
+    cluster = _decoded(_cluster, _whole(body))
     if cluster.rules_version > NEWEST_RULES:
         raise CodecError(
             f"state by version {cluster.rules_version} of the rules; this code has those up to {NEWEST_RULES}: "
@@ -85,21 +85,26 @@ def decode_slices(body: bytes) -> list[Slice]:
 def encode_stored(slices: list[StoredSlice | Topic]) -> bytes:
     """Write one page of slices and small topics as they are stored."""
     packed = [one for one in slices if isinstance(one, StoredSlice)]
-    body = _PACKED_BYTE + _encoder.encode(StoredPage(packed, [one for one in slices if isinstance(one, Topic)]))
-    return body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_BYTE + compressed(body)
+    plain = [one for one in slices if isinstance(one, Topic)]
+    return _shrunk(_PACKED_BYTE + _encoder.encode(StoredPage(packed, plain)))
 
 
 def decode_stored(body: bytes) -> list[StoredSlice | Topic]:
     """Read one page of any version, and leave its partitions packed; raises ``CodecError``."""
-    if body[:1] == _COMPRESSED_BYTE:
-        body = _decompressed(body)
+    body = _whole(body)
     if body[:1] == _PACKED_BYTE:
         page = _decoded(_page, body, _PACKED_BYTE)
         return [*page.packed, *page.plain]
     return [stored(one) for one in decode_slices(body)]
 
 
-def _decompressed(body: bytes) -> bytes:
+def _shrunk(body: bytes) -> bytes:
+    return body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_BYTE + compressed(body)
+
+
+def _whole(body: bytes) -> bytes:
+    if body[:1] != _COMPRESSED_BYTE:
+        return body
     try:
         return decompressed(body[1:])
     except ValueError as error:

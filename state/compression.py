@@ -1,4 +1,4 @@
-"""Compression of stored pages, whose partitions resemble each other: a large page shrinks to a tenth."""
+"""Compression of stored pages, whose partitions or brokers resemble each other: a large page shrinks to a tenth."""
 
 import struct
 

@@ -3,11 +3,20 @@
 import pytest
 from msgspec.structs import replace
 
-from state.codec import CodecError, decode_slices, decode_stored, decode_topics, encode_stored, joined_topics
+from state.codec import (
+    CodecError,
+    decode_cluster,
+    decode_slices,
+    decode_stored,
+    decode_topics,
+    encode_cluster,
+    encode_stored,
+    joined_topics,
+)
 from state.compression import COMPRESSED_BYTES_MIN, PAGE_BYTES_MAX, compressed, decompressed
 from state.partition import Topic, TopicState
 from state.slices import Slice, read, stored
-from tests.state.test_codec import GOLDEN, PARTITION
+from tests.state.test_codec import BROKER, CLUSTER, GOLDEN, PARTITION
 
 TOPICS = [
     Topic(name, f"id of {name}", TopicState.created, {}, tuple(replace(PARTITION, partition=n) for n in range(200)))
@@ -30,6 +39,15 @@ def test_a_compressed_page_is_read_in_every_way() -> None:
     assert decode_stored(page) == SLICES
     assert [one.topic for one in decode_slices(page)] == TOPICS
     assert decode_topics(page) == joined_topics([page]) == TOPICS
+
+
+def test_a_cluster_part_with_many_brokers_is_compressed() -> None:
+    cluster = replace(CLUSTER, brokers={broker: replace(BROKER, broker=broker) for broker in range(1_000)})
+    assert encode_cluster(cluster)[:1] == b"\4"
+    assert decode_cluster(encode_cluster(cluster)) == cluster
+    assert decode_cluster(encode_cluster(CLUSTER)) == CLUSTER
+    with pytest.raises(CodecError):
+        decode_cluster(encode_cluster(cluster)[:-9])
 
 
 def test_a_page_that_an_earlier_version_compressed_is_read() -> None:
