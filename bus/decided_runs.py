@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import overload
 
 from isrflow.contract import Decided
-from state.numbered_run import NumberedRun, flat
+from state.numbered_run import NumberedRun, flat, kind_of
 
 
 class DecidedRuns(Sequence[Decided]):
@@ -47,4 +47,8 @@ class DecidedRuns(Sequence[Decided]):
 
 def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:
     """Return the runs of decisions. Those that come one by one are a run each."""
-    return decisions.runs if isinstance(decisions, DecidedRuns) else [NumberedRun(s, i, 1, b) for s, i, b in decisions]
+    return (
+        decisions.runs
+        if isinstance(decisions, DecidedRuns)
+        else [NumberedRun(s, i, 1, b, kind=kind_of(b)) for s, i, b in decisions]
+    )

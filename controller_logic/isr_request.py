@@ -41,9 +41,8 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     request = _Request(batch, event, broker)
     alike: Alike[Refusal | None] = Alike(batch, request.alter)
     refused: list[PartitionResult] = []
-    for named in event.topics:
-        if batch.state.cluster.holds(named.topic):
-            refused += request.refused(named, alike)
+    for named in batch.state.cluster.held_of(event.topics):
+        refused += request.refused(named, alike)
     answer_by_partition(batch, refused, part=bool(refused))
 
 
@@ -51,7 +50,7 @@ def _complaint(event: AlterIsrs) -> str | None:
     """Say why the request as a whole cannot be obeyed; None if it can."""
     if len({named.topic for named in event.topics}) < len(event.topics):
         return "a topic is named twice"
-    rows = sum(len(named.partitions) for named in event.topics)
+    rows = sum([len(named.partitions) for named in event.topics])
     return None if rows <= RESULTS_MAX else f"name at most {RESULTS_MAX} partitions, not {rows}"
 
 

@@ -42,9 +42,8 @@ def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
         return
     report = _Report(batch, event, event.broker_epoch == broker.broker_epoch)
     refused: list[PartitionResult] = []
-    for named in event.topics:
-        if batch.state.cluster.holds(named.topic):
-            refused += report.refused(named)
+    for named in batch.state.cluster.held_of(event.topics):
+        refused += report.refused(named)
     if refused or event.request_id is not None:
         answer_by_partition(batch, refused, part=bool(refused))
 

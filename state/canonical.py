@@ -125,11 +125,12 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
         else:
             # The first "index" is the decision's own, because it comes before any free text.
             text = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
-        numbered.append(NumberedRun(seq, index, count, text, part.reasons, part.columns))
+        numbered.append(NumberedRun(seq, index, count, text, part.reasons, part.columns, _KINDS[part.rank]))
         index += count
     return numbered
 
 
+_KINDS = [kind.encode() for kind in KIND_RANK]
 _RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 _place = itemgetter(0, 1, 2, 3, 4)
 

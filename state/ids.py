@@ -12,8 +12,8 @@ EPOCH_DURING_DELETE = -2
 UNKNOWN_OFFSET = -1
 NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1
-# So many names are remembered with their hashes.
-HASHES_MAX = 4_096
+# So many names are remembered with their hashes. With more topics than that, going through all of them remembers none.
+HASHES_MAX = 65_536
 
 
 def without_collisions(topic: str) -> str:

@@ -33,6 +33,8 @@ class NumberedRun(NamedTuple):
     # Of a run of several decisions of one kind. Empty if each text has to be read for that.
     reasons: tuple[ReasonCount, ...] = ()
     columns: Columns | None = None
+    # Of the first decision.
+    kind: bytes = b""
 
     def bodies(self) -> list[bytes]:
         """Return the text of each decision."""
@@ -41,22 +43,17 @@ class NumberedRun(NamedTuple):
         return [self.lines] if self.decisions == 1 else self.lines.split(b"\n")
 
     @property
-    def opening(self) -> bytes:
-        """What the first text begins with, up to its first blank or to its end."""
-        return self.columns.opening if self.columns else self.lines
-
-    @property
-    def kind(self) -> bytes:
-        """The kind of the first decision; anything if its text is none of a decision."""
-        return self.opening[len(_KIND) : _KIND_END].partition(b'"')[0]
-
-    @property
     def text_bytes(self) -> int:
         """How long the texts are together, or would about be."""
         if self.columns:
             one = len(self.columns.opening) + len(self.columns.topic) + len(self.columns.topic_id)
             return one * self.decisions
         return len(self.lines)
+
+
+def kind_of(text: bytes) -> bytes:
+    """Return the kind of a decision from its text; anything if the text is none of a decision."""
+    return text[len(_KIND) : _KIND_END].partition(b'"')[0]
 
 
 def flat(runs: Iterable[NumberedRun]) -> list[tuple[int, int, bytes]]:
