@@ -112,7 +112,11 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 def encoded(row: AlikeDecision) -> bytes:
     """Return the bytes of a row's decision, those of ``encode``. Before it is numbered, a decision has the index 0."""
-    topic, topic_id = encoded_name(row.topic), encoded_name(row.topic_id)
+    return encoded_about(row, encoded_name(row.topic), encoded_name(row.topic_id))
+
+
+def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes) -> bytes:
+    """Return what ``encoded`` does, with its topic's name and id as they are in a text."""
     return row.pattern.text % (0, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
 
 

@@ -13,12 +13,12 @@ others as lines with a blank for each index.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
 
-from state.alike import AlikeDecision, Pattern, Said, encoded, encoded_name, told_of
+from state.alike import AlikeDecision, Pattern, Said, encoded, encoded_about, encoded_name, told_of
 from state.canonical import Part, part_of
 from state.decision_columns import SILENT, Columns, packed
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
@@ -28,6 +28,8 @@ from state.numbered_run import ReasonCount
 RUN_DECISIONS_MAX = 1_024
 # Runs share a table of texts until it is this large, so that a row of Spark's has a bound.
 TEXTS_BYTES_MAX = 1024 * 1024
+# With fewer decisions for each pattern of an event, lines take less time than columns.
+ROWS_PER_PATTERN_MIN = 2
 _RANKS = {
     LeaderAndIsr: KIND_RANK["leader_and_isr"],
     StopReplica: KIND_RANK["stop_replica"],
@@ -65,12 +67,26 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
             plain[(one.seq, _RANKS[type(one)]), one.topic].append(one)
         else:
             parts.append(part_of(one))
-    tables = _Tables()
+    tables = _Tables(_places_with_few_patterns(alike))
     for key, some in alike.items():
         parts += _runs(key, [*some, *plain.pop(key)] if key in plain else some, tables)
     for key, others in plain.items():
         parts += _runs(key, others, tables)
     return parts
+
+
+def _places_with_few_patterns(alike: Mapping[_Key, Sequence[AlikeDecision]]) -> set[tuple[int, int]]:
+    """Return the events and kinds whose decisions share patterns.
+
+    Columns gain nothing where nearly each decision has a pattern of its own, as when a topic is created, because its
+    partitions have different replicas.
+    """
+    rows: Counter[tuple[int, int]] = Counter()
+    patterns: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for (place, _), some in alike.items():
+        rows[place] += len(some)
+        patterns[place].update([id(row.pattern) for row in some])
+    return {place for place, found in patterns.items() if ROWS_PER_PATTERN_MIN * len(found) <= rows[place]}
 
 
 def _runs(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Iterator[Part]:
@@ -90,10 +106,10 @@ def _run(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Part:
         return Part(*key[0], key[1], rows[0].partition, -1, _text(rows[0]))
     if isinstance(rows[0], HighWatermark):
         return _watermarks(key, [row for row in rows if isinstance(row, HighWatermark)], tables)
-    alike = [row for row in rows if isinstance(row, AlikeDecision)]
-    if len(alike) == len(rows):
+    if key[0] in tables.places_with_few_patterns:
+        alike = [row for row in rows if isinstance(row, AlikeDecision)]
         ids = [row.topic_id for row in alike]
-        if ids.count(ids[0]) == len(ids):
+        if len(alike) == len(rows) and ids.count(ids[0]) == len(ids):
             return _alike(key, alike, tables)
     return _in_lines(key, rows)
 
@@ -127,7 +143,13 @@ def _watermarks(key: _Key, marks: Sequence[HighWatermark], tables: "_Tables") ->
 def _in_lines(key: _Key, rows: Sequence[_Row]) -> Part:
     """Make a run of lines. A percent sign is doubled, because the text is a format."""
     # The first "index" is the decision's own, because it comes before any free text.
-    lines = [_text(row).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1) for row in rows]
+    name = encoded_name(key[1])
+    lines = [
+        (encoded_about(row, name, encoded_name(row.topic_id)) if isinstance(row, AlikeDecision) else encode(row))
+        .replace(b"%", b"%%")
+        .replace(b'"index":0', b'"index":%d', 1)
+        for row in rows
+    ]
     told = Counter([row.pattern.told if isinstance(row, AlikeDecision) else told_of(row) for row in rows])
     counts = tuple([ReasonCount(*one, count) for one, count in sorted(told.items())])
     return Part(*key[0], key[1], rows[0].partition, -1, b"\n".join(lines), len(rows), counts)
@@ -140,7 +162,8 @@ def _text(row: _Row) -> bytes:
 class _Tables:
     """The tables of texts that runs share, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, places_with_few_patterns: set[tuple[int, int]]) -> None:
+        self.places_with_few_patterns = places_with_few_patterns
         self._begin()
 
     def _begin(self) -> None:

@@ -1,6 +1,9 @@
 """Runs: decisions that are encoded together get the bytes and numbers of decisions that are encoded one by one."""
 
+import copy
 import random
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from sinks.outcome_rows import outcomes_of, rows_of
 from state import runs
 from state.alike import AlikeDecision, Pattern, Said, decision_of, pattern_of
 from state.canonical import number, part_of, parts_clash
-from state.decisions import HighWatermark, LeaderAndIsr, Rejected, StopReplica
+from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from state.reason import Reason
 from state.runs import parts_of
 from state.shard_outcome import ShardOutcome
@@ -17,6 +20,7 @@ from state.shard_outcome import ShardOutcome
 TOPICS = ("plain", "100%d", 'quo"te', "näme", "two\nlines")
 
 
+@lru_cache
 def led(seq: int) -> Pattern:
     common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.LEADER_FENCED}
     lists = {"isr": (2,), "replicas": (1, 2), "adding_replicas": (), "removing_replicas": (), "to": (2,)}
@@ -25,6 +29,7 @@ def led(seq: int) -> Pattern:
     return pattern_of(LeaderAndIsr(**common, **place, **lists, **rest))
 
 
+@lru_cache
 def stopped(seq: int) -> Pattern:
     common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.CONTROLLED_SHUTDOWN}
     place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0}
@@ -45,11 +50,12 @@ def refused(seq: int) -> Rejected:
     return Rejected(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.MALFORMED, **why)
 
 
-def mixed() -> list[Said]:
-    """Return decisions of all forms in an order in which no rule makes them."""
+def mixed(copies: Callable[[Pattern], Pattern] = lambda pattern: pattern) -> list[Said]:
+    """Return decisions of all forms, in an order that no rule makes. ``copies`` may give each its own pattern."""
     said: list[Said] = []
     for seq in (3, 4):
-        said += [row(pattern, topic, n) for topic in TOPICS for n in range(5) for pattern in (led(seq), stopped(seq))]
+        both = (led(seq), stopped(seq))
+        said += [row(copies(pattern), topic, n) for topic in TOPICS for n in range(5) for pattern in both]
         said += [decision_of(row(led(seq), topic, n)) for topic in TOPICS for n in range(5, 9)]
         said += [watermark(seq, topic, n) for topic in TOPICS for n in range(3)]
         said += [row(led(seq), "alone", 3), refused(seq)]
@@ -57,11 +63,16 @@ def mixed() -> list[Said]:
     return said
 
 
+@pytest.mark.parametrize("copies", [lambda pattern: pattern, copy.copy])
 @pytest.mark.parametrize("most", [1, 2, 4, runs.RUN_DECISIONS_MAX])
-def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_runs_are_numbered_as_their_decisions_are_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, most: int, copies: Callable[[Pattern], Pattern]
+) -> None:
     monkeypatch.setattr(runs, "RUN_DECISIONS_MAX", most)
-    said = mixed()
+    said = mixed(copies)
     parts = parts_of(said)
+    alike = [part for part in parts if part.rank < KIND_RANK["high_watermark"] and part.decisions > 1]
+    assert any(part.columns for part in alike) == (copies is not copy.copy and most > 1)
     assert number(parts) == number(map(part_of, said))
     assert not parts_clash(parts)
     assert max(part.decisions for part in parts) == min(most, 9)
