@@ -24,7 +24,6 @@ from typing import NamedTuple
 SILENT = b"%.0a"
 # Bytes of a row: its partition, text, leader epoch and last value.
 ROW_BYTES = 20
-_NUMBER = struct.Struct("<i")
 
 
 @lru_cache
@@ -70,10 +69,3 @@ class Columns(NamedTuple):
         """Return the partition of each decision."""
         rows = len(self.numbers) // ROW_BYTES
         return struct.unpack_from(f"<{rows}i", self.numbers)
-
-    @property
-    def opening(self) -> bytes:
-        """The text of the first decision's pattern."""
-        rows = len(self.numbers) // ROW_BYTES
-        (place,) = _NUMBER.unpack_from(self.numbers, 4 * rows)
-        return self.texts[int(place)]

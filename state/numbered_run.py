@@ -45,10 +45,10 @@ class NumberedRun(NamedTuple):
     @property
     def text_bytes(self) -> int:
         """How long the texts are together, or would about be."""
-        if self.columns:
-            one = len(self.columns.opening) + len(self.columns.topic) + len(self.columns.topic_id)
-            return one * self.decisions
-        return len(self.lines)
+        columns = self.columns
+        if columns is None:
+            return len(self.lines)
+        return self.decisions * (len(columns.texts[0]) + len(columns.topic) + len(columns.topic_id))
 
 
 def kind_of(text: bytes) -> bytes:

@@ -16,6 +16,7 @@ this order. Where it has no use for a value, its blank shows nothing. So any tex
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
@@ -24,6 +25,11 @@ _ROW_BYTES = 20
 # Shows nothing, whatever fills it.
 _SILENT = b"%.0a"
 _BLANKS = 6
+
+
+@lru_cache
+def _places_layout(rows: int) -> struct.Struct:
+    return struct.Struct(f"<{rows}i")
 
 
 class Columns(Protocol):
@@ -64,6 +70,9 @@ class _Made:
         self.last_values: list[bytes] = []
         # Of each table of texts: a text's place in the block by its place in the table.
         self._places_of: dict[int, dict[int, int]] = {}
+        # Those of the last run, because neighbours often share a table.
+        self._table: Sequence[bytes] = ()
+        self._known: dict[int, int] = {}
 
     def add(self, run: Run) -> None:
         if run.columns is None:
@@ -72,16 +81,20 @@ class _Made:
             self._add_columns(run.columns, run.decisions)
 
     def _add_columns(self, columns: Columns, rows: int) -> None:
-        numbers = columns.numbers
-        places = struct.unpack_from(f"<{rows}i", numbers, 4 * rows)
-        known = self._places_of.setdefault(id(columns.texts), {})
-        for place in dict.fromkeys(places):
-            if place not in known:
-                known[place] = self.texts.setdefault(columns.texts[place], len(self.texts))
-        self.names += (columns.topic, columns.topic_id)
+        texts, topic, topic_id, numbers = columns.texts, columns.topic, columns.topic_id, columns.numbers
+        if texts is not self._table:
+            self._table, self._known = texts, self._places_of.setdefault(id(texts), {})
+        known = self._known
+        places = _places_layout(rows).unpack_from(numbers, 4 * rows)
+        try:
+            self.places += [known[place] for place in places]
+        except KeyError:
+            for place in dict.fromkeys(places):
+                known[place] = self.texts.setdefault(texts[place], len(self.texts))
+            self.places += [known[place] for place in places]
+        self.names += (topic, topic_id)
         self.counts.append(rows)
         self.partitions.append(numbers[: 4 * rows])
-        self.places += [known[place] for place in places]
         self.leader_epochs.append(numbers[8 * rows : 12 * rows])
         self.last_values.append(numbers[12 * rows :])
 
