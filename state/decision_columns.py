@@ -32,7 +32,10 @@ def _layout(rows: int) -> struct.Struct:
 
 
 def packed(partitions: list[int], texts: list[int], leader_epochs: list[int], last_values: list[int]) -> bytes:
-    """Return the bytes of columns: three of 32-bit numbers, and the last one of 64-bit numbers. Little-endian."""
+    """Return the bytes of columns: three of 32-bit numbers, and the last one of 64-bit numbers. Little-endian.
+
+    Raises ``struct.error`` if a number does not fit.
+    """
     return _layout(len(partitions)).pack(*partitions, *texts, *leader_epochs, *last_values)
 
 

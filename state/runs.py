@@ -12,6 +12,8 @@ others as lines with a blank for each index.
     {"kind":"leader_and_isr", … "index":%d, … "topic":"a", … "partition":3, …
 """
 
+import contextlib
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -104,13 +106,15 @@ def _runs(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Iterator[Part]:
 def _run(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Part:
     if len(rows) == 1:
         return Part(*key[0], key[1], rows[0].partition, -1, _text(rows[0]))
-    if isinstance(rows[0], HighWatermark):
-        return _watermarks(key, [row for row in rows if isinstance(row, HighWatermark)], tables)
-    if key[0] in tables.places_with_few_patterns:
-        alike = [row for row in rows if isinstance(row, AlikeDecision)]
-        ids = [row.topic_id for row in alike]
-        if len(alike) == len(rows) and ids.count(ids[0]) == len(ids):
-            return _alike(key, alike, tables)
+    # Numbers that are greater than those of Kafka fit into no column.
+    with contextlib.suppress(struct.error):
+        if isinstance(rows[0], HighWatermark):
+            return _watermarks(key, [row for row in rows if isinstance(row, HighWatermark)], tables)
+        if key[0] in tables.places_with_few_patterns:
+            alike = [row for row in rows if isinstance(row, AlikeDecision)]
+            ids = [row.topic_id for row in alike]
+            if len(alike) == len(rows) and ids.count(ids[0]) == len(ids):
+                return _alike(key, alike, tables)
     return _in_lines(key, rows)
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sinks.outcome_rows import outcomes_of, rows_of
 from state import runs
@@ -85,6 +86,15 @@ def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
     rows = [packed for nth, some in enumerate(shards) for packed in rows_of(ShardOutcome(nth, 4, parts_of(some), []))]
     parts = [part for outcome in outcomes_of(reversed(rows)) for part in outcome.parts]
     assert number(parts) == number(map(part_of, shards[0] + shards[1]))
+
+
+@pytest.mark.parametrize("great", [2**31, 2**63, 2**64])
+def test_numbers_that_fit_into_no_column_are_written_all_the_same(great: int) -> None:
+    said: list[Said] = [replace(row(led(3), "t", n), leader_epoch=great) for n in range(4)]
+    said += [replace(watermark(3, "t", n), high_watermark=great) for n in range(4)]
+    parts = parts_of(said)
+    assert number(parts) == number(map(part_of, said))
+    assert all(str(great).encode() in body for _, _, body in number(parts))
 
 
 def test_two_decisions_in_one_place_still_clash() -> None:
