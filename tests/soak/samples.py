@@ -13,9 +13,10 @@ import psutil
 SCRAPE_TIMEOUT_S = 30.0
 HEAP_TIMEOUT_S = 60.0
 MIB = 2**20
-# Spark removes what a collection of the heap found unused on two pools of up to 100 threads each, which last for a
-# minute. So these come in bursts, and are not counted.
-BOUNDED_POOLS = ("block-manager-",)
+# Threads of the JVM that come in bursts, and are not counted. Spark removes what a collection of the heap found unused on
+# two pools of up to 100 threads each, which last for a minute. And it watches each Python task by a thread that lasts for
+# some seconds longer, so there are more of them when batches are quicker.
+NOT_COUNTED = ("block-manager-", "Worker Monitor")
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ class Sampler:
         )
 
     def threads(self) -> int:
-        """Count the threads of the engine's processes, without those of ``BOUNDED_POOLS``."""
+        """Count the threads of the engine's processes, without those of ``NOT_COUNTED``."""
         return _threads(self._parts())
 
     def _parts(self) -> dict[str, list[psutil.Process]]:
@@ -103,7 +104,7 @@ def _fds(processes: list[psutil.Process]) -> int:
 
 def _threads(parts: Mapping[str, Iterable[psutil.Process]]) -> int:
     processes = [process for some in parts.values() for process in some]
-    return sum(not name.startswith(BOUNDED_POOLS) for process in processes for name in _thread_names(process.pid))
+    return sum(not name.startswith(NOT_COUNTED) for process in processes for name in _thread_names(process.pid))
 
 
 def _thread_names(pid: int) -> Iterator[str]:
