@@ -13,9 +13,9 @@ import psutil
 SCRAPE_TIMEOUT_S = 30.0
 HEAP_TIMEOUT_S = 60.0
 MIB = 2**20
-# Threads of the JVM that come in bursts, and are not counted. Spark removes what a collection of the heap found unused
-# on two pools of up to 100 threads each, which last for a minute. And a thread that watches a Python task lasts for some
-# seconds longer than the task, so there are more of these when batches are quicker.
+# Threads of the JVM that come in bursts, and are not counted. Spark removes what a collection of the heap found
+# unused on two pools of up to 100 threads each, which last for a minute. And a thread that watches a Python task
+# lasts for some seconds longer than the task, so there are more of these when batches are quicker.
 NOT_COUNTED = ("block-manager-", "Worker Monitor")
 
 
