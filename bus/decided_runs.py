@@ -3,8 +3,8 @@
 The problem: a lost broker leads to a hundred thousand decisions. An object for each of them costs more than to write
 them down, and those who hear of a batch need only a few: the first elections, the counts by reason.
 
-The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Code that needs
-single decisions goes through the sequence, which makes them then. Code that can do without asks for ``runs_in``.
+The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Code that needs single decisions goes through
+the sequence, which makes them then. Code that can do without asks for ``runs_in``.
 """
 
 from bisect import bisect_right
@@ -47,8 +47,6 @@ class DecidedRuns(Sequence[Decided]):
 
 def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:
     """Return the runs of decisions. Those that come one by one are a run each."""
-    return (
-        decisions.runs
-        if isinstance(decisions, DecidedRuns)
-        else [NumberedRun(s, i, 1, b, kind=kind_of(b)) for s, i, b in decisions]
-    )
+    if isinstance(decisions, DecidedRuns):
+        return decisions.runs
+    return [NumberedRun(seq, idx, 1, body, kind=kind_of(body)) for seq, idx, body in decisions]

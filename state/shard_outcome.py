@@ -1,13 +1,12 @@
 """What one shard made of one batch, on its way from the operator to the sink."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from state.canonical import Part
 from state.decision_columns import Columns
-from state.numbered_run import ReasonCount
 
 CLUSTER_PAGE = -1
 
@@ -27,21 +26,13 @@ class ShardOutcome(msgspec.Struct, frozen=True):
 
 
 class _Sent(NamedTuple):
-    """A part as it travels. Columns name their table of texts, which travels once."""
+    """A part as it travels. Columns travel as the part's body and the number of their table, which travels once."""
 
-    seq: int
-    rank: int
-    topic: str
-    partition: int
-    broker: int
-    # The text, or the numbers of columns.
-    body: bytes
-    decisions: int = 1
-    reasons: tuple[ReasonCount, ...] = ()
+    part: Part
     table: int | None = None
     # Of columns, as in a decision's text.
-    written_topic: bytes = b""
-    written_topic_id: bytes = b""
+    topic: bytes = b""
+    topic_id: bytes = b""
 
 
 class _Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -59,44 +50,30 @@ _decoder = msgspec.msgpack.Decoder(_Packed)
 
 def encode_outcome(outcome: ShardOutcome) -> bytes:
     """Pack an outcome for its way through Spark."""
-    tables = tables_of(outcome.parts)
-    places = {id(texts): place for place, texts in enumerate(tables)}
-    sent = [
-        _Sent(*part[:8])
-        if (columns := part.columns) is None
-        else _Sent(
-            *part[:5],
-            columns.numbers,
-            part.decisions,
-            part.reasons,
-            places[id(columns.texts)],
-            columns.topic,
-            columns.topic_id,
-        )
-        for part in outcome.parts
-    ]
-    return _encoder.encode(_Packed(outcome.shard, outcome.seq, sent, outcome.pages, outcome.expires_ms, tables))
+    tables = {id(part.columns.texts): part.columns.texts for part in outcome.parts if part.columns}
+    places = {table: place for place, table in enumerate(tables)}
+    sent = [_sent(part, places) for part in outcome.parts]
+    packed = _Packed(outcome.shard, outcome.seq, sent, outcome.pages, outcome.expires_ms, list(tables.values()))
+    return _encoder.encode(packed)
 
 
-def tables_of(parts: Iterable[Part]) -> list[list[bytes]]:
-    """Return the tables of texts that the columns of some parts share, each once."""
-    return list({id(part.columns.texts): part.columns.texts for part in parts if part.columns}.values())
+def _sent(part: Part, places: Mapping[int, int]) -> _Sent:
+    columns = part.columns
+    if columns is None:
+        return _Sent(part)
+    bare = part._replace(body=columns.numbers, columns=None)
+    return _Sent(bare, places[id(columns.texts)], columns.topic, columns.topic_id)
 
 
 def decode_outcome(body: bytes) -> ShardOutcome:
     """Unpack what ``encode_outcome`` packed."""
     packed = _decoder.decode(body)
-    tables = packed.tables
-    parts = [
-        Part(*sent[:8])
-        if sent.table is None
-        else Part(
-            *sent[:5],
-            b"",
-            sent.decisions,
-            sent.reasons,
-            Columns(tables[sent.table], sent.written_topic, sent.written_topic_id, sent.body),
-        )
-        for sent in packed.parts
-    ]
+    parts = [_received(sent, packed.tables) for sent in packed.parts]
     return ShardOutcome(packed.shard, packed.seq, parts, packed.pages, packed.expires_ms)
+
+
+def _received(sent: _Sent, tables: Sequence[list[bytes]]) -> Part:
+    part, table, topic, topic_id = sent
+    if table is None:
+        return part
+    return part._replace(body=b"", columns=Columns(tables[table], topic, topic_id, part.body))

@@ -59,12 +59,18 @@ class CheckpointLock:
     def take(self) -> bool:
         """Take the lock if it is free. Return whether this job holds it."""
         if not self.held:
-            try:
-                fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not self._lock_now():
                 return False
             self.held = True
             self._write()
+        return True
+
+    def _lock_now(self) -> bool:
+        """Lock the file if no other process has it locked, and return whether this one has."""
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         return True
 
     def decides_in(self, controller_epoch: int) -> None:
@@ -79,9 +85,7 @@ class CheckpointLock:
 
     def is_left_in(self, controller_epoch: int) -> bool:
         """Say whether a job on this machine held the lock while it decided in an epoch, and has ended or died."""
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not self._lock_now():
             return False
         try:
             found = self._found()

@@ -222,8 +222,3 @@ def opened(row: Decided) -> OpenedRow:
     if len(lines) != count:
         raise ValueError(f"expected {count} decisions in {length} bytes")
     return OpenedRow(row, lines)
-
-
-def decisions_in(row: Decided, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-    """Return the decisions in a row, from an index on, and up to ``limit`` of them."""
-    return opened(row).decisions(first_idx, limit)

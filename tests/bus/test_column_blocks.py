@@ -13,18 +13,17 @@ from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, DamagedError, Decided, DivergedError
 from isrflow.sqlite import column_blocks
-from isrflow.sqlite.decision_blocks import ROWS_MAX, decisions_in, has_columns, is_block, rows_in_making
+from isrflow.sqlite.decision_blocks import ROWS_MAX, has_columns, is_block, opened, rows_in_making
 from isrflow.sqlite.schema import COLUMNS_VERSION
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs, part_of
 from state.decision_columns import Columns, packed
 from state.numbered_run import NumberedRun
 from state.runs import parts_of
+from tests.bus.test_decision_blocks import ALL, EVENT, rows
 from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
 from tests.support.bus_rows import execute, mark_of
 
-EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
-ALL = 10**6
 # More than a block holds.
 PARTITIONS = 2_000
 
@@ -60,10 +59,6 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
     bus.passed(1)
     yield bus
     bus.close()
-
-
-def rows(bus: EmbeddedBus) -> list[Decided]:
-    return [Decided(*row) for row in execute(bus.path, "SELECT seq, idx, body FROM decisions ORDER BY seq, idx")]
 
 
 def test_columns_take_a_fraction_of_the_texts(bus: EmbeddedBus) -> None:
@@ -125,10 +120,11 @@ def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int
     with rows_in_making(runs) as making:
         written = making()
     expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
-    assert [one for row in written for one in decisions_in(row)] == expected
+    assert [one for row in written for one in opened(row).decisions()] == expected
     for place in range(0, len(expected), 7):
         block = max((row for row in written if row.idx <= place), key=lambda row: row.idx)
-        assert decisions_in(block, place, 3) == expected[place : place + 3][: len(decisions_in(block, place))]
+        held = opened(block)
+        assert held.decisions(place, 3) == expected[place : min(place + 3, block.idx + held.decision_count)]
 
 
 def column_texts() -> list[bytes]:

@@ -16,8 +16,8 @@ from isrflow.sqlite.decision_blocks import (
     BLOCK_BYTES_MAX,
     BLOCK_DECISIONS_MIN,
     LINES_MAX,
-    decisions_in,
     is_block,
+    opened,
     rows_in_making,
 )
 from isrflow.sqlite.log import SqliteLog
@@ -126,7 +126,7 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
         pass
     left = [*DECISIONS, *mixed[:BLOCK_DECISIONS_MIN]]
     assert bus.decisions((0, -1), ALL, passing_over=True) == left
-    assert [one for row in rows(bus) for one in decisions_in(row)] == left
+    assert [one for row in rows(bus) for one in opened(row).decisions()] == left
 
 
 def test_the_file_says_that_it_has_blocks_once_it_has_one(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
     with rows_in_making(runs_in(decisions)) as rows:
         written = rows()
-    assert [one for row in written for one in decisions_in(row)] == decisions
+    assert [one for row in written for one in opened(row).decisions()] == decisions
     for row in written:
-        assert not is_block(row.body) or len(decisions_in(row)) >= BLOCK_DECISIONS_MIN
+        assert not is_block(row.body) or len(opened(row).decisions()) >= BLOCK_DECISIONS_MIN
 
 
 @pytest.mark.parametrize("length", [10, BLOCK_BYTES_MAX // 100, 2 * BLOCK_BYTES_MAX])
@@ -198,6 +198,6 @@ def test_a_run_that_is_too_large_for_a_block_is_cut(length: int) -> None:
     with rows_in_making([before, run, after]) as rows:
         written = rows()
     texts = [b"before", *bodies, b"after"]
-    assert [one for row in written for one in decisions_in(row)] == [
+    assert [one for row in written for one in opened(row).decisions()] == [
         Decided(7, 4 + nth, body) for nth, body in enumerate(texts)
     ]
