@@ -1,4 +1,4 @@
-"""What may wait on a quiet cluster: ticks at which nothing is due, and heartbeats that change nothing.
+"""What may wait on a quiet cluster, ticks at which nothing is due and heartbeats that change nothing, and what may not.
 
 Decisions do not depend on how the log is cut into batches, and a batch costs as much CPU if it decides nothing. So an
 engine at rest may leave such events on the bus for a while and decide them together. This file says which events those
@@ -98,3 +98,11 @@ def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster) ->
             and event.request_id is None
         )
     return False
+
+
+def asks_to_serve(event: AnyEvent | Malformed | Progress, cluster: Cluster) -> bool:
+    """Say whether a fenced broker will be active after this heartbeat. Clients may be waiting for its partitions."""
+    if not isinstance(event, BrokerHeartbeat) or event.want_fence or event.want_shutdown:
+        return False
+    broker = cluster.brokers.get(event.broker)
+    return broker is not None and broker.state == BrokerState.fenced and broker.broker_epoch == event.broker_epoch

@@ -19,6 +19,8 @@ LATENESS_MS_MIN = 500
 class Ticker(threading.Thread):
     """The thread that puts a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
 
+    It looks every ``busy_ms`` whether a fenced broker is ready to serve, and then puts a tick at once.
+
     The next tick after a stall says how long the ticker was held up: the process was stopped, or the machine stalled or
     was suspended. Brokers may have been held up with it, and their heartbeats may still be on their way.
 
@@ -55,12 +57,16 @@ class Ticker(threading.Thread):
                 return
             late_ms += stall.end()
             now_ms = steady_ms()
-            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at):
+            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at) or self._broker_is_ready():
                 # Read before the tick, so that a report that comes between the two is not missed.
                 reports_at = self._bus.offsets_position()
                 self._tick(late_ms)
                 ticked_ms = now_ms
                 late_ms = 0
+
+    def _broker_is_ready(self) -> bool:
+        with self._publishing:
+            return self._rest.tick_is_wanted()
 
     def _tick(self, late_ms: int) -> None:
         with self._publishing:

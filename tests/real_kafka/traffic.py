@@ -89,6 +89,7 @@ class Group:
             "auto.commit.interval.ms": 500,
             "isolation.level": "read_committed",
             "log_level": 0,
+            **QUICK["confluent-kafka"],
         }
         self._lock = threading.Lock()
         self._ended = threading.Event()

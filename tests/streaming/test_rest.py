@@ -108,3 +108,45 @@ def test_a_deferrable_tick_starts_no_batch(decided: DecidedBus) -> None:
     assert bus.batch_end(after, 10, defer=True) == after
     last = bus.publish_own([tick])
     assert bus.batch_end(after, 10, defer=True) == last
+
+
+def fence(decided: DecidedBus) -> None:
+    decided.take([encoded("broker_heartbeat", time_ms=NOW_MS, **(BEAT | {"want_fence": True}))])
+
+
+def test_a_fenced_broker_that_is_ready_to_serve_wants_a_tick_once(decided: DecidedBus) -> None:
+    fence(decided)
+    at_rest = rested(decided)
+    assert not at_rest.tick_is_wanted()
+    decided.bus.publish([encoded("broker_heartbeat", time_ms=NOW_MS, **BEAT)])
+    assert at_rest.tick_is_wanted()
+    assert not at_rest.tick_is_wanted()
+    # That tick does not wait.
+    assert not at_rest.may_wait(NOW_MS + 1)
+
+
+@pytest.mark.parametrize("change", [{"want_fence": True}, {"broker": 2}, {"broker_epoch": 7}], ids=str)
+def test_no_other_heartbeat_wants_a_tick(decided: DecidedBus, change: dict[str, object]) -> None:
+    fence(decided)
+    at_rest = rested(decided)
+    decided.bus.publish([encoded("broker_heartbeat", **(BEAT | {"time_ms": NOW_MS} | change))])
+    assert not at_rest.tick_is_wanted()
+
+
+def test_no_heartbeat_is_read_while_all_brokers_are_active(
+    decided: DecidedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_rest = rested(decided)
+    decided.bus.publish([encoded("broker_heartbeat", time_ms=NOW_MS, **BEAT)])
+    monkeypatch.setattr(decided.bus, "recorded", None)
+    assert not at_rest.tick_is_wanted()
+
+
+def test_a_heartbeat_wants_no_tick_while_a_batch_is_under_way_and_is_looked_at_after_it(decided: DecidedBus) -> None:
+    fence(decided)
+    at_rest = rested(decided)
+    tick = decided.bus.publish_own([encoded("tick", controller_epoch=1, time_ms=NOW_MS + 1)])
+    decided.bus.publish([encoded("broker_heartbeat", time_ms=NOW_MS, **BEAT)])
+    assert not at_rest.tick_is_wanted()
+    at_rest.decided(tick, [decided.state.cluster])
+    assert at_rest.tick_is_wanted()

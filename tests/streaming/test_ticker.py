@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim
+from state.broker import Broker, BrokerState
 from state.cluster import Cluster
 from state.event_text import decode
 from state.events import SessionsExtended, Tick
@@ -67,6 +68,17 @@ def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: Embedded
     assert len(ticks(bus)) == 1
     bus.publish([encoded("log_end_offset", topic="t", partition=0)])
     wait_until(lambda: len(ticks(bus)) == 2, "a tick after the offset")
+    stop(ticker)
+
+
+def test_a_fenced_broker_that_is_ready_to_serve_brings_the_next_tick_forward(bus: EmbeddedBus) -> None:
+    ticker = ticker_of(bus)
+    ticker.start()
+    wait_until(lambda: len(ticks(bus)) == 1, "the first tick")
+    fenced = Broker(1, 7, "i", BrokerState.fenced, rack=None, listeners=(), log_dirs=(), last_contact_ms=1)
+    ticker.decided(bus.last_seq(), [Cluster(brokers={1: fenced})])
+    bus.publish([encoded("broker_heartbeat", broker=1, broker_epoch=7, want_fence=False, want_shutdown=False)])
+    wait_until(lambda: len(ticks(bus)) == 2, "a tick after the heartbeat")
     stop(ticker)
 
 

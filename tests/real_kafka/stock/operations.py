@@ -30,21 +30,27 @@ MOVES = {"version": 1, "partitions": [{"topic": "tools", "partition": 0, "replic
 
 
 class Tool(NamedTuple):
-    """A run of one of Kafka's tools. ``reads`` says that it changes nothing, ``differs`` why its output is another."""
+    """A run of one of Kafka's tools.
+
+    ``reads`` says that it changes nothing, ``differs`` why its output is another. ``until`` is what both clusters
+    show before the script goes on, because what follows would depend on how fast they are.
+    """
 
     name: str
     arguments: str
     reads: bool = False
     differs: str = ""
+    until: str = ""
 
 
 class Call(NamedTuple):
-    """A call of a client. ``reads`` says that it changes nothing, ``differs`` why what it returns is something else."""
+    """A call of a client; the fields of a ``Tool``, with what it asks for instead of arguments."""
 
     name: str
     ask: Callable[[KafkaAdminClient], Any]
     reads: bool = False
     differs: str = ""
+    until: str = ""
 
 
 def _tried(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -100,7 +106,7 @@ TOPICS_OF_A_CLIENT = [
     Call("grow badly", lambda admin: _tried(admin.create_partitions, {"a": NewPartitions(5, [[1, 9]])})),
     Call("grow nothing", lambda admin: _tried(admin.create_partitions, {"nowhere": NewPartitions(2)})),
     Call("move", lambda admin: admin.alter_partition_reassignments({_A0: [3, 2]})),
-    Call("moves", lambda admin: admin.list_partition_reassignments(), reads=True),
+    Call("moves", lambda admin: admin.list_partition_reassignments(), reads=True, until="{}"),
     Call("describe the moved", lambda admin: admin.describe_topics(["a"]), True, _EPOCH_OF_A_MOVE),
     Call("move to nobody", lambda admin: admin.alter_partition_reassignments({_A0: [9]})),
     Call("cancel nothing", lambda admin: admin.alter_partition_reassignments({_A0: None, _NOWHERE: None})),
@@ -156,7 +162,7 @@ OF_TOOLS = [
     Tool(CONFIGS, "--alter --entity-type brokers --entity-default --add-config log.cleaner.threads=2"),
     Tool(CONFIGS, "--describe --entity-type brokers --entity-default", reads=True),
     Tool(REASSIGN_PARTITIONS, f"--execute --reassignment-json-file {PLAN}"),
-    Tool(REASSIGN_PARTITIONS, f"--verify --reassignment-json-file {PLAN}", reads=True),
+    Tool(REASSIGN_PARTITIONS, f"--verify --reassignment-json-file {PLAN}", reads=True, until="is completed."),
     Tool(LEADER_ELECTION, "--election-type preferred --topic tools --partition 0"),
     Tool(FEATURES, "describe", reads=True),
     Tool(TOPICS, "--delete --topic tools"),
