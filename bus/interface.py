@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from bus.past import Past
+from isrflow.column_blocks import DecidedColumns as DecidedColumns
 from isrflow.contract import AFTER_ALL_OF as AFTER_ALL_OF
 from isrflow.contract import DECISIONS_BYTES_MAX as DECISIONS_BYTES_MAX
 from isrflow.contract import MAX_EVENT_BYTES as MAX_EVENT_BYTES
@@ -207,6 +208,13 @@ class Bus(Past, Protocol):
 
         They have at most ``bytes_max`` bytes together, but there is at least one. Raises ``TrimmedError`` if retention
         has removed decisions in between, except with ``passing_over``, which skips them.
+        """
+        ...
+
+    def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
+        """Return decisions after (seq, index) as ``decisions`` does, but a block of columns as it is stored.
+
+        ``limit`` and ``DECISIONS_BYTES_MAX`` may be exceeded by the last block.
         """
         ...
 

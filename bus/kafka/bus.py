@@ -14,6 +14,7 @@ from bus.interface import (
     BusError,
     Claim,
     Decided,
+    DecidedColumns,
     DivergedError,
     Image,
     Page,
@@ -177,6 +178,10 @@ class KafkaBus(KafkaHistory):
             found = [_decided(record) for record in self._decisions.take(end, limit, bytes_max)]
             self._decisions_after = (found[-1].seq, found[-1].idx) if found else after
         return found
+
+    def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
+        # Here each decision is a record.
+        return [*self.decisions(after, limit)]
 
     def _go_after(self, after: tuple[int, int], end: int, *, passing_over: bool) -> None:
         start = self._connection.start_offset(self.address.decisions)

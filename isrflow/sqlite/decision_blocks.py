@@ -24,9 +24,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import NamedTuple, Protocol
 
+from isrflow import column_blocks
+from isrflow.column_blocks import Columns, DecidedColumns
 from isrflow.contract import Decided
-from isrflow.sqlite import column_blocks
-from isrflow.sqlite.column_blocks import Columns
 
 LINES_MAX = 1_024
 # Columns are not written out to reach one of them.
@@ -210,15 +210,27 @@ def opened(row: Decided) -> OpenedRow:
     """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged."""
     if not is_block(row.body):
         return OpenedRow(row, [row.body])
-    mark, count, length = _HEAD.unpack_from(row.body)
+    if has_columns(row.body):
+        return OpenedRow(row, column_blocks.opened(*_content(row)))
+    content, count = _content(row)
+    lines = content.split(b"\n")
+    if len(lines) != count:
+        raise ValueError(f"expected {count} decisions in {len(content)} bytes")
+    return OpenedRow(row, lines)
+
+
+def opened_columns(row: Decided) -> DecidedColumns:
+    """Read a row that is a block of columns. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
+    block = column_blocks.opened(*_content(row))
+    return DecidedColumns(row.seq, row.idx, block, block.runs())
+
+
+def _content(row: Decided) -> tuple[bytes, int]:
+    """Return what a block holds, unpacked, and of how many decisions. Raises ``ValueError`` or ``zlib.error``."""
+    _, count, length = _HEAD.unpack_from(row.body)
     unpacking = zlib.decompressobj()
     # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
     content = unpacking.decompress(row.body[_HEAD.size :], length + 1)
     if not unpacking.eof or unpacking.unused_data or len(content) != length:
         raise ValueError(f"expected {count} decisions in {length} bytes")
-    if mark == _COLUMNS:
-        return OpenedRow(row, column_blocks.opened(content, count))
-    lines = content.split(b"\n")
-    if len(lines) != count:
-        raise ValueError(f"expected {count} decisions in {length} bytes")
-    return OpenedRow(row, lines)
+    return content, int(count)

@@ -6,10 +6,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
+from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
 from isrflow.errors import DamagedError
 from isrflow.sqlite import checksums
-from isrflow.sqlite.decision_blocks import HEAD, OpenedRow, count_of, has_columns, is_block, opened
+from isrflow.sqlite.decision_blocks import HEAD, OpenedRow, count_of, has_columns, is_block, opened, opened_columns
 from isrflow.sqlite.schema import BLOCKS_VERSION, COLUMNS_VERSION
 
 
@@ -28,27 +29,63 @@ def read_after(
 
     ``crcs`` is the column of checksums. Raises ``DamagedError``, which names the ``bus``.
     """
-    rows = connection.execute(
-        f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
-        (*_before_row(connection, after), limit),
-    )
     found: list[Decided] = []
     size = 0
-    for seq, idx, body, crc in rows:
-        checksums.check(body, crc, f"{bus}: decision ({seq}, {idx})")
-        row = Decided(seq, idx, body)
-        if is_block(body):
-            some = unpacked(row, bus, after[1] + 1 if seq == after[0] else 0, limit - len(found))
-            size += sum([len(one.body) for one in some])
-            found += some
-        else:
-            size += len(body)
-            found.append(row)
+    for row in _rows_after(connection, crcs, after, limit, bus):
+        some = _unpacked_after(row, after, bus, limit - len(found))
+        size += sum([len(one.body) for one in some])
+        found += some
         if size > bytes_max:
             return _within(found, bytes_max)
         if len(found) == limit:
             break
     return found
+
+
+def read_columns_after(
+    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+) -> list[Decided | DecidedColumns]:
+    """Return the decisions after a place, those in columns as whole blocks.
+
+    There is at least one row, and there are none after the one that reaches ``limit`` decisions or ``bytes_max``.
+    Raises ``DamagedError``, which names the ``bus``.
+    """
+    found: list[Decided | DecidedColumns] = []
+    count = size = 0
+    for row in _rows_after(connection, crcs, after, limit, bus):
+        if has_columns(row.body) and (row.seq, row.idx) > after:
+            with _damage_told(row, bus):
+                columns = opened_columns(row)
+            found.append(columns)
+            count += columns.block.starts[-1]
+            size += len(columns.block.body)
+        else:
+            some = _unpacked_after(row, after, bus)
+            found += some
+            count += len(some)
+            size += sum([len(one.body) for one in some])
+        if count >= limit or size > bytes_max:
+            break
+    return found
+
+
+def _rows_after(
+    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bus: str
+) -> Iterator[Decided]:
+    """Yield up to ``limit`` rows from the one that holds the decision after a place. Raises ``DamagedError``."""
+    rows = connection.execute(
+        f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
+        (*_before_row(connection, after), limit),
+    )
+    for seq, idx, body, crc in rows:
+        checksums.check(body, crc, f"{bus}: decision ({seq}, {idx})")
+        yield Decided(seq, idx, body)
+
+
+def _unpacked_after(row: Decided, after: tuple[int, int], bus: str, limit: int | None = None) -> list[Decided]:
+    if not is_block(row.body):
+        return [row]
+    return unpacked(row, bus, after[1] + 1 if row.seq == after[0] else 0, limit)
 
 
 def _within(found: list[Decided], bytes_max: int) -> list[Decided]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isrflow.clock import now_ms
+from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
@@ -105,18 +106,35 @@ class LogFile(BusFile):
         Raises ``TrimmedError`` if retention has removed any of them, unless ``passing_over`` skips those.
         """
         with self._errors(), self._snapshot() as connection:
-            # Files of older versions lack the mark of the index: there all decisions of that event were removed.
-            gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
-            if after < gone and not passing_over:
-                if after[0] > 0:
-                    raise TrimmedError(
-                        f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
-                        f"read on from {gone[0] + 1}, or start from the current state"
-                    )
-                # Retention has left only some of these, so a reader that follows all decisions starts after them.
-                after = gone
+            start = self._start_after(after, passing_over=passing_over)
             crcs = self._columns.of(connection, "decisions", CRC)
-            return decision_table.read_after(connection, crcs, after, limit, bytes_max, f"bus {self.path}")
+            return decision_table.read_after(connection, crcs, start, limit, bytes_max, f"bus {self.path}")
+
+    def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
+        """Return decisions after (seq, index), in order, those in columns as whole blocks. Ends where a block does.
+
+        That is the one that reaches ``limit`` decisions or ``DECISIONS_BYTES_MAX``. Raises ``TrimmedError``.
+        """
+        with self._errors(), self._snapshot() as connection:
+            start = self._start_after(after)
+            crcs = self._columns.of(connection, "decisions", CRC)
+            return decision_table.read_columns_after(
+                connection, crcs, start, limit, DECISIONS_BYTES_MAX, f"bus {self.path}"
+            )
+
+    def _start_after(self, after: tuple[int, int], *, passing_over: bool = False) -> tuple[int, int]:
+        """Return the place from which to read on. Raises ``TrimmedError`` if decisions after ``after`` were removed."""
+        # Files of older versions lack the mark of the index: there all decisions of that event were removed.
+        gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
+        if after >= gone or passing_over:
+            return after
+        if after[0] > 0:
+            raise TrimmedError(
+                f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
+                f"read on from {gone[0] + 1}, or start from the current state"
+            )
+        # Retention has left only some of these, so a reader that follows all decisions starts after them.
+        return gone
 
     def changed(self) -> bool:
         """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""

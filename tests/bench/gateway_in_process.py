@@ -13,7 +13,10 @@ from tests.bench.in_process import InProcess
 GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
     "gateway: decisions read": ("brokers.gateways.kraft.decision_feed:whole_events",),
-    "gateway: decisions decoded": ("brokers.gateways.kraft.log.whole_events:decode",),
+    "gateway: decisions decoded": (
+        "brokers.gateways.kraft.log.whole_events:decode",
+        "brokers.gateways.kraft.log.whole_events:decoded",
+    ),
     "gateway: translated": ("brokers.gateways.kraft.storage:translate",),
     "gateway: records to bytes": ("brokers.gateways.kraft.storage:encode_entry",),
     "gateway: appended": ("brokers.gateways.kraft.storage:Storage.write",),

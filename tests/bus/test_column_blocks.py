@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, DamagedError, Decided, DivergedError
-from isrflow.sqlite import column_blocks
+from isrflow import column_blocks
 from isrflow.sqlite.decision_blocks import ROWS_MAX, has_columns, is_block, opened, rows_in_making
 from isrflow.sqlite.schema import COLUMNS_VERSION
 from state.alike import Said, decision_of
@@ -175,3 +175,11 @@ def test_few_decisions_stay_rows_that_older_versions_can_read(tmp_path: Path) ->
     assert other.decisions((0, -1), ALL) == texts_of(1, 4)[: len(small)]
     bus.close()
     other.close()
+
+
+def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
+    row = next(one for one in rows(bus) if has_columns(one.body))
+    block = opened(row).content
+    assert isinstance(block, column_blocks.Opened)
+    with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
+        block._replace(texts=block.texts[:-1]).runs()

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
-from bus.interface import Decided, Page
+from bus.interface import Page
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state.canonical import number, part_of
+from state.canonical import numbered_runs
 from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
+from state.runs import parts_of
 from tests.support.lying_clocks import entries
 
 # There is no claim, because a claim is an event and would come before those of the test.
@@ -31,7 +33,7 @@ class DecidedBus:
         # As in a replay: the text itself says when it entered, and whether it is a claim.
         outcome = step(self.state, list(logged(entries(raws, after + 1))), self._policy)
         self.state = outcome.state
-        decisions = [Decided(*one) for one in number([part_of(decision) for decision in outcome.decisions])]
+        decisions = DecidedRuns(numbered_runs(parts_of(outcome.said)))
         held = [topic for name in self.state.topics.names() if (topic := self.state.topics.get(name)) is not None]
         pages = [Page(0, -1, encode_cluster(self.state.cluster)), Page(0, 0, encode_topics(held))]
         self.bus.commit(NO_CLAIM, last, decisions, pages)

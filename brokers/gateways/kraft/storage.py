@@ -43,6 +43,7 @@ from brokers.gateways.kraft.log.errors import StorageError as StorageError
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
+from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
@@ -54,7 +55,7 @@ NOTED_EVERY_EVENTS = 1_000
 
 
 # These come in large numbers, and no part of the gateway but the log acts on them.
-_FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark)
+_FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark, AlikeDecisions)
 
 
 class Event(NamedTuple):
@@ -147,7 +148,7 @@ class Storage:
     def end_offset(self) -> int:
         return self._log.end.offset
 
-    def prepared(self, events: Sequence[Sequence[AnyDecision]], after: Prepared | None = None) -> Prepared:
+    def prepared(self, events: Sequence[Sequence[GivenDecision]], after: Prepared | None = None) -> Prepared:
         """Translate the decisions on at least one event. They follow ``after``, or if that is None what was committed.
 
         This changes nothing, so it may run in any thread.

@@ -17,6 +17,7 @@ import structlog
 
 from brokers.gateways.kraft.log.entries import divided
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_in
 from brokers.gateways.zk.cluster_view import ClusterView
@@ -155,7 +156,7 @@ class _Engine:
     def _taken_in(self) -> dict[str | int | None, Answer]:
         answers: dict[str | int | None, Answer] = {}
         while events := whole_events(self._bus, self._seq):
-            for decision in (decision for event in events for decision in event):
+            for decision in (decision for event in events for decision in one_by_one(event)):
                 self.view.apply(decision)
                 if isinstance(decision, Answer):
                     answers[decision.request_id] = decision

@@ -29,6 +29,7 @@ from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
@@ -143,7 +144,7 @@ class Gateway:
         """Take in all decisions, and lead if the engine says so."""
         loop = asyncio.get_running_loop()
         while events := await loop.run_in_executor(self._thread, whole_events, self._bus, self._seq):
-            await self._take_in(events)
+            await self._take_in([list(one_by_one(event)) for event in events])
             self._seq = events[-1][-1].seq
         await self._settle()
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from brokers.gateways.kraft.storage import StorageError
-from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry, TrimmedError
+from bus.interface import AFTER_ALL_OF, Bus, Decided, DecidedColumns, Entry, TrimmedError
 from tests.brokers.kraft.storages import BEGINNING, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 
@@ -30,6 +30,9 @@ class TopicsOfDecisions:
         if after[0] > 0 and after < self._gone:
             raise TrimmedError(f"decisions up to {self._gone} were removed")
         return self._bus.decisions(max(after, self._gone), limit)
+
+    def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
+        return [*self.decisions(after, limit)]
 
 
 def trimmed(decided: DecidedBus, *gone: int) -> Bus:

@@ -72,7 +72,7 @@ def test_a_gateway_that_cannot_read_decisions_stops_leading(tmp_path: Path, monk
 
         bus = quorum.gateways[100].bus
         monkeypatch.setattr(bus, "changed", unreadable)
-        monkeypatch.setattr(bus, "decisions", unreadable)
+        monkeypatch.setattr(bus, "decided_columns", unreadable)
         wait_until(lambda: quorum.state.voter == 101, "the other to lead")
         assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
         assert fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE

@@ -15,11 +15,12 @@ from brokers.gateways.kraft.log import whole_events as reading
 from brokers.gateways.kraft.log.comparison import events
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.storage import Event, Prepared
 from bus.interface import Decided
-from state.decisions import AnyDecision, decode
+from state.decisions import decode
 from tests.brokers.kraft import storages
 from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
@@ -33,19 +34,19 @@ def test_an_event_is_never_split_and_a_large_one_is_read_once(
     decided: DecidedBus, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     decided.take([*BEGINNING, topic("narrow", 1), topic("wide", 40), topic("narrow-too", 1)])
-    decisions = decided.bus.decisions
-    everything = [decode(one.body) for one in decisions((0, -1), ALL)]
+    everything = [decode(one.body) for one in decided.bus.decisions((0, -1), ALL)]
+    decided_columns = decided.bus.decided_columns
     reads = 0
 
-    def counted(after: tuple[int, int], limit: int) -> list[Decided]:
+    def counted(after: tuple[int, int], limit: int) -> list[reading.Row]:
         nonlocal reads
-        read = decisions(after, limit)
+        read = decided_columns(after, limit)
         reads += len(read)
         return read
 
-    monkeypatch.setattr(decided.bus, "decisions", counted)
+    monkeypatch.setattr(decided.bus, "decided_columns", counted)
     monkeypatch.setattr(reading, "CHUNK", chunk)
-    groups: list[list[AnyDecision]] = []
+    groups: list[list[GivenDecision]] = []
     while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
         groups += found
     assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
@@ -60,9 +61,9 @@ def test_an_event_is_not_split_where_a_chunk_is_cut_by_its_bytes(
     decided.take([*BEGINNING, topic("narrow", 1), topic("wide", 40), topic("narrow-too", 1)])
     decisions = decided.bus.decisions
     everything = [decode(one.body) for one in decisions((0, -1), ALL)]
-    monkeypatch.setattr(decided.bus, "decisions", lambda after, limit: decisions(after, limit, bytes_max))
+    monkeypatch.setattr(decided.bus, "decided_columns", lambda after, limit: decisions(after, limit, bytes_max))
     monkeypatch.setattr(reading, "SURELY_UNCUT_BYTES", 0)
-    groups: list[list[AnyDecision]] = []
+    groups: list[list[GivenDecision]] = []
     while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
         groups += found
     assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
@@ -70,14 +71,14 @@ def test_an_event_is_not_split_where_a_chunk_is_cut_by_its_bytes(
 
 def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decided.take(story())
-    decisions, threads = decided.bus.decisions, set()
+    decided_columns, threads = decided.bus.decided_columns, set()
 
-    def noted(after: tuple[int, int], limit: int) -> list[Decided]:
+    def noted(after: tuple[int, int], limit: int) -> list[reading.Row]:
         threads.add(threading.current_thread())
-        return decisions(after, limit)
+        return decided_columns(after, limit)
 
     storage = opened(tmp_path / "log", decided.bus)
-    monkeypatch.setattr(decided.bus, "decisions", noted)
+    monkeypatch.setattr(decided.bus, "decided_columns", noted)
     monkeypatch.setattr(reading, "CHUNK", 5)
     seqs: list[int] = []
 
@@ -95,7 +96,7 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     asyncio.run(followed())
     assert threading.main_thread() not in threads
     assert not any(thread.is_alive() for thread in threads)
-    assert seqs == sorted({one.seq for one in decisions((0, -1), ALL)})
+    assert seqs == sorted({one.seq for one in decided.bus.decisions((0, -1), ALL)})
     complete = opened(tmp_path / "complete", decided.bus)
     storages.follow(complete, decided.bus)
     assert whole(storage) == whole(complete)

@@ -16,12 +16,12 @@ from brokers.gateways.kraft.log.errors import LackingError, StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.segment import Unit
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from bus.image import read_image
 from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
-from state.decisions import AnyDecision
 
 
 class Begun(NamedTuple):
@@ -157,7 +157,7 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
     return Begun(image.seq, translate(MetadataImage(), decisions).image if decisions else MetadataImage())
 
 
-def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
+def events(bus: Bus, after: int) -> Iterator[list[GivenDecision]]:
     """Yield the decisions after ``after`` in whole events, up to the last event that is decided now."""
     through = bus.decided_seq()
     while groups := whole_events(bus, after):

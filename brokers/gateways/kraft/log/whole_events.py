@@ -6,16 +6,19 @@ from itertools import groupby
 import msgspec
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
-from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided
-from state.decisions import AnyDecision, decode
+from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision, decoded
+from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
+from state.decisions import decode
 
 CHUNK = 5_000
+# What a bus returns for ``CHUNK`` decisions.
+Row = Decided | DecidedColumns
 # A chunk ends where the next decision would exceed the limit in bytes. No decision takes half of that limit, so a chunk
 # below the other half was not cut.
 SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
 
 
-def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
+def whole_events(bus: Bus, after: int) -> list[list[GivenDecision]]:
     """Return the decisions on the events after ``after``, one list per event; none at the end.
 
     One call returns some thousands of decisions, or a single event that has more.
@@ -23,8 +26,8 @@ def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
     Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that only later versions know. It may become
     records in the metadata log, so it cannot be skipped.
     """
-    chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
-    groups = [list(group) for _, group in groupby(chunk, key=lambda decided: decided.seq)]
+    chunk = bus.decided_columns((after, AFTER_ALL_OF), CHUNK)
+    groups = [list(group) for _, group in groupby(chunk, key=lambda row: row.seq)]
     if not _ends_within_an_event(bus, chunk):
         return [_decoded(group) for group in groups]
     if len(groups) == 1:
@@ -33,37 +36,49 @@ def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
     return [_decoded(group) for group in groups[:-1]]
 
 
-def _ends_within_an_event(bus: Bus, chunk: list[Decided]) -> bool:
+def _ends_within_an_event(bus: Bus, chunk: list[Row]) -> bool:
     """Say whether ``chunk`` was cut, by count or bytes, between two decisions on one event."""
-    is_uncut = len(chunk) < CHUNK and sum(len(decided.body) for decided in chunk) < SURELY_UNCUT_BYTES
+    is_uncut = sum(map(_count, chunk)) < CHUNK and sum(map(_size, chunk)) < SURELY_UNCUT_BYTES
     if not chunk or is_uncut:
         return False
-    following = bus.decisions((chunk[-1].seq, chunk[-1].idx), 1)
+    following = bus.decisions(_last_place(chunk), 1)
     return bool(following) and following[0].seq == chunk[-1].seq
 
 
-def _large_event(bus: Bus, chunk: list[Decided]) -> list[AnyDecision]:
+def _large_event(bus: Bus, chunk: list[Row]) -> list[GivenDecision]:
     """Read all decisions on the event that begins with ``chunk``.
 
     The text of each chunk is freed before the next one is read, because a large event should not be in memory twice.
     """
     seq = chunk[0].seq
-    decisions: list[AnyDecision] = []
+    decisions: list[GivenDecision] = []
     while chunk and chunk[0].seq == seq:
-        decisions += _decoded(decided for decided in chunk if decided.seq == seq)
-        chunk = bus.decisions((seq, chunk[-1].idx), CHUNK) if chunk[-1].seq == seq else []
+        decisions += _decoded(row for row in chunk if row.seq == seq)
+        chunk = bus.decided_columns(_last_place(chunk), CHUNK) if chunk[-1].seq == seq else []
     return decisions
 
 
-def _decoded(group: Iterable[Decided]) -> list[AnyDecision]:
-    return [_decision(decided) for decided in group]
+def _count(row: Row) -> int:
+    return 1 if isinstance(row, Decided) else row.block.starts[-1]
 
 
-def _decision(decided: Decided) -> AnyDecision:
+def _size(row: Row) -> int:
+    return len(row.body if isinstance(row, Decided) else row.block.body)
+
+
+def _last_place(chunk: list[Row]) -> tuple[int, int]:
+    last = chunk[-1]
+    return last.seq, last.idx + _count(last) - 1
+
+
+def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:
+    return [decision for row in rows for decision in _decisions(row)]
+
+
+def _decisions(row: Row) -> Iterable[GivenDecision]:
     try:
-        decision: AnyDecision = decode(decided.body)
+        return [decode(row.body)] if isinstance(row, Decided) else list(decoded(row))
     except msgspec.ValidationError as error:
         raise UnknownFormatError(
-            f"decision {decided.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
+            f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
         ) from error
-    return decision

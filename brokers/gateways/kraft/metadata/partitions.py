@@ -6,11 +6,12 @@ row into the bytes of its record directly.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
@@ -21,9 +22,10 @@ from state.partition import LeaderRecoveryState
 
 _RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
 
-# A partition's number, leader, leader epoch, partition epoch, recovery state, ISR, replicas, adding and removing
-# replicas, and the log directories of some replicas.
-Row = tuple[int, int, int, int, int, Ids, Ids, Ids, Ids, Mapping[int, str] | UnsetType]
+# Leader, recovery state, ISR, replicas, adding and removing replicas, and the log directories of some replicas.
+Values = tuple[int, int, Ids, Ids, Ids, Ids, Mapping[int, str] | UnsetType]
+# A partition's number, leader epoch and partition epoch, and its other values, which rows may share.
+Row = tuple[int, int, int, Values]
 
 
 class StaleDecisionError(Exception):
@@ -36,29 +38,35 @@ class DecidedPartitions(NamedTuple):
     seq: int
     topic: str
     topic_id: str
-    rows: Iterable[Row]
+    rows: Sequence[Row]
 
 
-def by_topic(decisions: Iterable[LeaderAndIsr]) -> Iterator[DecidedPartitions]:
+def by_topic(decisions: Iterable[LeaderAndIsr | AlikeDecisions]) -> Iterator[DecidedPartitions]:
     """Divide the decisions on one event by topic, in their order."""
-    for topic_id, run in groupby(decisions, key=lambda decision: decision.topic_id):
-        decided = list(run)
-        rows = [
-            (
-                one.partition,
-                one.leader,
-                one.leader_epoch,
-                one.partition_epoch,
-                _RECOVERY[one.leader_recovery_state],
-                one.isr,
-                one.replicas,
-                one.adding_replicas,
-                one.removing_replicas,
-                one.directories,
-            )
-            for one in decided
-        ]
+    for topic_id, of_topic in groupby(decisions, key=lambda one: one.topic_id):
+        decided = list(of_topic)
+        rows = [row for one in decided for row in _rows(one)]
         yield DecidedPartitions(decided[0].seq, decided[0].topic, topic_id, rows)
+
+
+def _rows(decided: LeaderAndIsr | AlikeDecisions) -> Iterable[Row]:
+    if isinstance(decided, LeaderAndIsr):
+        return [(decided.partition, decided.leader_epoch, decided.partition_epoch, _values(decided))]
+    run, patterns = decided.run, decided.patterns
+    values = {place: _values(cast(LeaderAndIsr, patterns[place])) for place in set(run.places)}
+    return zip(run.partitions, run.leader_epochs, run.last_values, [values[place] for place in run.places], strict=True)
+
+
+def _values(decision: LeaderAndIsr) -> Values:
+    return (
+        decision.leader,
+        _RECOVERY[decision.leader_recovery_state],
+        decision.isr,
+        decision.replicas,
+        decision.adding_replicas,
+        decision.removing_replicas,
+        decision.directories,
+    )
 
 
 class PartitionTranslation:
@@ -85,7 +93,7 @@ class PartitionTranslation:
         topic_id, partitions = id_bytes(decided.topic_id), self._draft.opened(decided.topic_id)
         written: list[bytes] = []
         for row in decided.rows:
-            number, leader, leader_epoch, partition_epoch, recovery, isr, replicas, adding, removing, dirs = row
+            number, leader_epoch, partition_epoch, (leader, recovery, isr, replicas, adding, removing, dirs) = row
             held = partitions.get(number)
             if held is not None and held.replicas == replicas:
                 directories, replicas = held.directories, held.replicas

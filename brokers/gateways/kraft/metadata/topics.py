@@ -1,14 +1,15 @@
 """Translate decisions about topics and settings into metadata records."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.metadata.partitions import DecidedPartitions
 from brokers.gateways.kraft.record_frame import Record
 from brokers.wire.plain import STRING_BYTES_MAX
-from state.decisions import ConfigDecision, LeaderAndIsr, TopicDecision
+from state.decisions import ConfigDecision, TopicDecision
 
 TOPIC_VERSION = 0
 REMOVE_TOPIC_VERSION = 0
@@ -17,7 +18,7 @@ _BEING_DELETED = ("deleting", "deleted", "ineligible")
 
 
 def removed_topics(
-    draft: MetadataDraft, decisions: Iterable[TopicDecision], partitions: Iterable[LeaderAndIsr]
+    draft: MetadataDraft, decisions: Iterable[TopicDecision], partitions: Sequence[DecidedPartitions]
 ) -> Iterator[Record]:
     """Yield the removal of topics whose deletion begins; brokers delete a topic as soon as they read it.
 
@@ -32,10 +33,17 @@ def removed_topics(
             yield Record("RemoveTopicRecord", REMOVE_TOPIC_VERSION, {"TopicId": topic_id})
 
 
-def _is_reassigned(draft: MetadataDraft, topic_id: str, partitions: Iterable[LeaderAndIsr]) -> bool:
-    decided = {decision.partition: decision for decision in partitions if decision.topic_id == topic_id}
-    states = [decided.get(number, state) for number, state in draft.partitions(topic_id).in_order()]
-    return any(state.adding_replicas or state.removing_replicas for state in states)
+def _is_reassigned(draft: MetadataDraft, topic_id: str, partitions: Sequence[DecidedPartitions]) -> bool:
+    changed = {
+        number: bool(adding or removing)
+        for decided in partitions
+        if decided.topic_id == topic_id
+        for number, _, _, (*_, adding, removing, _) in decided.rows
+    }
+    return any(
+        changed.get(number, bool(state.adding_replicas or state.removing_replicas))
+        for number, state in draft.partitions(topic_id).in_order()
+    )
 
 
 def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> Iterator[Record]:

@@ -31,6 +31,7 @@ from msgspec import UNSET
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.acls import acl_records
+from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entities import entity_records
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
@@ -96,7 +97,7 @@ class Translated(NamedTuple):
     entry: Entry | None
 
 
-def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Translated:
+def translate(image: MetadataImage, decisions: Sequence[GivenDecision]) -> Translated:
     """Translate all decisions of one seq, in their order; there must be at least one.
 
     The same image and decisions give the same entry. Replaying the entry into ``image`` gives the returned image, so an
@@ -126,10 +127,10 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
 class _ByKind:
     """Decisions by their kind, each kind in its order."""
 
-    def __init__(self, decisions: Iterable[AnyDecision]) -> None:
+    def __init__(self, decisions: Iterable[GivenDecision]) -> None:
         self._held: defaultdict[type, list[Any]] = defaultdict(list)
-        for decision in decisions:
-            self._held[type(decision)].append(decision)
+        for one in decisions:
+            self._held[one.kind if isinstance(one, AlikeDecisions) else type(one)].append(one)
 
     def of(self, kind: type[_D]) -> list[_D]:
         return self._held.get(kind, [])
@@ -156,7 +157,7 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
             draft.replay(record)
             written.append(encode_record(*record))
 
-    topics, partitions = decisions.of(TopicDecision), decisions.of(LeaderAndIsr)
+    topics, partitions = decisions.of(TopicDecision), list(by_topic(decisions.of(LeaderAndIsr)))
     say(removed_topics(draft, topics, partitions))
     for broker in decisions.of(BrokerDecision):
         former = draft.brokers.get(broker.broker)
@@ -170,7 +171,7 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
     for config in decisions.of(ConfigDecision):
         say(config_records(draft, config))
     translation = PartitionTranslation(draft)
-    for decided in by_topic(partitions):
+    for decided in partitions:
         written += translation.records(decided)
     for ids in decisions.of(ProducerIds):
         say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])

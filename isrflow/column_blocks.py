@@ -17,7 +17,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 _HEAD = struct.Struct("<III")
@@ -172,6 +172,54 @@ class Opened(NamedTuple):
             ]
             run += 1
         return found
+
+    def runs(self) -> "list[OpenedRun]":
+        """Return the runs in order. Raises ``ValueError`` if they cannot be read."""
+        count = self.starts[-1]
+        try:
+            columns = struct.unpack_from(f"<{count}i{count}I{count}i", self.body, self.offset)
+            last_values = struct.unpack_from(f"<{count}q", self.body, self.offset + 12 * count)
+        except struct.error as error:
+            raise ValueError(f"a column is damaged: {error}") from error
+        places = columns[count : 2 * count]
+        if max(places) >= len(self.texts):
+            raise ValueError(f"a decision has text {max(places)} of {len(self.texts)}")
+        return [
+            OpenedRun(
+                first,
+                self.names[2 * nth],
+                self.names[2 * nth + 1],
+                columns[first:end],
+                places[first:end],
+                columns[2 * count + first : 2 * count + end],
+                last_values[first:end],
+            )
+            for nth, (first, end) in enumerate(pairwise(self.starts))
+        ]
+
+
+class OpenedRun(NamedTuple):
+    """The decisions of one kind on one event about one topic, or decisions that are whole texts."""
+
+    # The place in the block of the first one.
+    first: int
+    # As they are in a text. Empty if the texts are whole.
+    topic: bytes
+    topic_id: bytes
+    partitions: tuple[int, ...]
+    # The place of each decision's text in ``Opened.texts``.
+    places: tuple[int, ...]
+    leader_epochs: tuple[int, ...]
+    last_values: tuple[int, ...]
+
+
+class DecidedColumns(NamedTuple):
+    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as a block of columns."""
+
+    seq: int
+    idx: int
+    block: Opened
+    runs: list[OpenedRun]
 
 
 def opened(body: bytes, count: int) -> Opened:

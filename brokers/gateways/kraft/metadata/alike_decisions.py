@@ -1,0 +1,69 @@
+"""Decisions that were stored as columns: one object for what one event decided about the partitions of one topic.
+
+A lost broker leads to hundreds of thousands of decisions that share some hundreds of texts (``isrflow/column_blocks``).
+So a text is decoded once, and each decision stays the numbers that the text has blanks for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from isrflow.column_blocks import DecidedColumns, OpenedRun
+from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, decode
+
+
+class AlikeDecisions(NamedTuple):
+    """Decisions of one kind on one event about partitions of one topic, in order."""
+
+    kind: type[LeaderAndIsr] | type[HighWatermark]
+    seq: int
+    time_ms: int
+    topic: str
+    # Empty for high watermarks.
+    topic_id: str
+    # By the place of their text: decisions of which only those values count that no blank stands for.
+    patterns: Mapping[int, AnyDecision]
+    run: OpenedRun
+    columns: DecidedColumns
+
+    def one_by_one(self) -> list[AnyDecision]:
+        """Return the decisions."""
+        return _one_by_one(self.columns, self.run)
+
+
+GivenDecision = AnyDecision | AlikeDecisions
+
+
+def one_by_one(given: Iterable[GivenDecision]) -> Iterator[AnyDecision]:
+    """Go through all decisions."""
+    for one in given:
+        if isinstance(one, AlikeDecisions):
+            yield from one.one_by_one()
+        else:
+            yield one
+
+
+def decoded(columns: DecidedColumns) -> Iterator[GivenDecision]:
+    """Decode a block. Decisions that a gateway acts on one by one are not kept together.
+
+    Raises ``msgspec.ValidationError`` for a kind of decision that only later versions know.
+    """
+    texts = columns.block.texts
+    patterns: dict[int, AnyDecision] = {}
+    for run in columns.runs:
+        if not run.topic:
+            yield from _one_by_one(columns, run)
+            continue
+        for place in set(run.places).difference(patterns):
+            patterns[place] = decode(texts[place] % (0, run.topic, run.topic_id, 0, 0, 0))
+        first = patterns[run.places[0]]
+        if isinstance(first, LeaderAndIsr | HighWatermark):
+            topic, topic_id = (msgspec.json.decode(name or b'""', type=str) for name in (run.topic, run.topic_id))
+            yield AlikeDecisions(type(first), first.seq, first.time_ms, topic, topic_id, patterns, run, columns)
+        else:
+            yield from _one_by_one(columns, run)
+
+
+def _one_by_one(columns: DecidedColumns, run: OpenedRun) -> list[AnyDecision]:
+    return [decode(body) for body in columns.block.bodies(columns.idx, run.first, run.first + len(run.partitions))]
