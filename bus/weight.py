@@ -10,8 +10,8 @@ from isrflow.sqlite.deferrable import row_of
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
-# What a row of a report adds, which is as much as a report of one log end weighs.
-REPORT_BYTES = 128
+# What a row of a report adds to its text: the row as it is decoded. A report of one log end weighs twice as much.
+REPORT_BYTES = 64
 # Each of these events may be about many partitions, each of which weighs so much.
 _OF_MANY = {
     "create_topic": PARTITION_BYTES,

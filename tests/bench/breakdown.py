@@ -25,7 +25,7 @@ from tests.bench.in_process import InProcess
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.layers import REST, Layers
 from tests.bench.load import Load
-from tests.bench.log_end_reports import first_places, one_by_one, together
+from tests.bench.log_end_reports import one_by_one, places_in, together
 
 LAYERS = {
     "rules": ("controller_logic.guard:step",),
@@ -108,13 +108,13 @@ def isrs(engine: InProcess) -> list[bytes]:
 
 def offsets(engine: InProcess) -> list[bytes]:
     """Report a log-end offset of each replica of some partitions, and tick, which moves the watermarks."""
-    places = first_places(read_image(engine.bus.image()).topics, engine.load.storm)
+    places = places_in(read_image(engine.bus.image()).topics, engine.load.storm)
     return [*together(places, 7, engine.epochs, engine.event), engine.tick()]
 
 
 def single_offsets(engine: InProcess) -> list[bytes]:
     """Report as many, further on, each in an event of its own."""
-    places = first_places(read_image(engine.bus.image()).topics, engine.load.storm)
+    places = places_in(read_image(engine.bus.image()).topics, engine.load.storm)
     return [*one_by_one(places, 8, engine.event), engine.tick()]
 
 

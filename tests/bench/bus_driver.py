@@ -10,7 +10,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.load import Load, StepName, Took
-from tests.bench.log_end_reports import first_places, one_by_one, together
+from tests.bench.log_end_reports import one_by_one, places_in, together
 from tests.bench.machine import Meter, idle
 from tests.support.engine import Engine, decided, encoded
 from tests.support.waiting import wait_until
@@ -166,7 +166,7 @@ class BusDriver:
 
     def _offsets(self, step: StepName) -> Took:
         """Report where all logs of some partitions end, and wait for the tick after it, which moves the watermarks."""
-        places = list(first_places(read_image(self.bus.image()).topics, self._load.storm))
+        places = list(places_in(read_image(self.bus.image()).topics, self._load.reporting))
         is_single = step == "offsets one by one"
         self._end += 1
         end = self._end
@@ -179,7 +179,7 @@ class BusDriver:
         told = self._count(before, self.bus.decided_seq(), b'"kind":"high_watermark"')
         if told < len(places):
             raise AssertionError(f"{told} of {len(places)} high watermarks moved")
-        return Took(wall_s=wall_s, cpu_s=cpu_s, changes=self._load.storm_replicas)
+        return Took(wall_s=wall_s, cpu_s=cpu_s, changes=self._load.reports)
 
     def _has_ticked(self, after: int) -> bool:
         return any(b'"tick"' in one.raw for one in self.bus.read(after, self.bus.decided_seq()))

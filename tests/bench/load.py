@@ -47,8 +47,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int = 3
     session_ms: int = 9_000
     heartbeat_ms: int = 1_000
-    # The most partitions that change their ISRs in a storm, or whose replicas report log-end offsets.
+    # The most partitions that change their ISRs in a storm.
     storm: int = 50_000
+    # The most partitions whose replicas report log-end offsets: with three replicas each, as many reports as may take
+    # 1.5 s.
+    reporting: int = 150_000
     idle_s: float = 20.0
     # For a reader of the metadata log, a step ends when nothing has come for this long. The pause grows with the load.
     quiet_s: float = 2.0
@@ -65,9 +68,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         return [(f"t{number}", size) for number, size in enumerate(sizes)]
 
     @property
-    def storm_replicas(self) -> int:
+    def reports(self) -> int:
         """Return how many replicas report log-end offsets."""
-        return min(self.storm, self.partitions) * self.replication_factor
+        return min(self.reporting, self.partitions) * self.replication_factor
 
     @property
     def everyone(self) -> range:

@@ -1,7 +1,7 @@
 """What brokers report in a load: where the logs of their replicas end, each broker in few events, or one by one."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,9 +12,15 @@ from state.partition import Partition, Topic
 Place = tuple[str, Partition]
 
 
-def first_places(topics: Iterable[Topic], count: int) -> Iterator[Place]:
-    """Go through the first ``count`` partitions."""
-    return islice(((topic.topic, held) for topic in topics for held in topic.partitions), count)
+def places_in(topics: Sequence[Topic], count: int) -> Iterator[Place]:
+    """Go through ``count`` partitions or all, in topics that are spread over all of them, and so over all shards."""
+    total, seen, taken = sum(len(topic.partitions) for topic in topics), 0, 0
+    for topic in topics:
+        seen += len(topic.partitions)
+        if taken * total < min(count, total) * seen:
+            some = topic.partitions[: min(count, total) - taken]
+            taken += len(some)
+            yield from ((topic.topic, held) for held in some)
 
 
 def one_by_one(places: Iterable[Place], end: int, event: Callable[..., bytes]) -> list[bytes]:

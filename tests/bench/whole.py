@@ -24,6 +24,7 @@ def main(*given: str) -> None:
     parser.add_argument("--steps", default=",".join(_DEFAULT.steps), help="with commas; the first one is create")
     parser.add_argument("--brokers", type=int, default=_DEFAULT.brokers)
     parser.add_argument("--storm", type=int, default=_DEFAULT.storm, help="partitions in a storm at most")
+    parser.add_argument("--reporting", type=int, default=_DEFAULT.reporting, help="partitions that report at most")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write JSON and table")
     options = parser.parse_args(given)
     makes = {name: DRIVERS[name] for name in options.drivers.split(",")}
@@ -34,6 +35,7 @@ def main(*given: str) -> None:
                 "partitions_per_topic": options.partitions_per_topic,
                 "brokers": options.brokers,
                 "storm": options.storm,
+                "reporting": options.reporting,
                 "steps": options.steps.split(","),
             },
             Load,
