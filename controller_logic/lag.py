@@ -7,6 +7,7 @@ restart do not count either, because its log may have lost its end. A time in th
 the clock back, and is ignored.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -14,26 +15,32 @@ from msgspec.structs import replace
 from state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaLag
 
+# A broker, and where its replica's log ends.
+LogEnd = tuple[int, int]
 _T = TypeVar("_T")
 _UNTOLD = ReplicaLag()
 
 
-def with_log_end(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
-    """Return the partition with a replica's newest log end offset, reported in the current leader epoch."""
+def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
+    """Return the partition with its replicas' newest log end offsets, reported in the current leader epoch, in order.
+
+    It does not matter whether reports are noted together or one after the other.
+    """
     replicas, epoch, leader = partition.replicas, partition.leader_epoch, partition.leader
-    place = replicas.index(broker)
     ends = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(replicas))
-    epochs = partition.offset_epochs or (NO_EPOCH,) * len(replicas)
-    is_first = epochs[place] != epoch
-    lags = partition.lags
-    if broker != leader:
-        told = list(lags or (_UNTOLD,) * len(replicas))
-        told[place] = _lag_after(_UNTOLD if is_first else told[place], offset, leader_end_offset(partition), now_ms)
-        lags = tuple(told)
-    ends[place] = offset
-    if is_first:
-        return replace(partition, log_end_offsets=tuple(ends), offset_epochs=_with(epochs, place, epoch), lags=lags)
-    return replace(partition, log_end_offsets=tuple(ends), lags=lags)
+    epochs = list(partition.offset_epochs or (NO_EPOCH,) * len(replicas))
+    lags = list(partition.lags)
+    leader_end = leader_end_offset(partition)
+    for broker, offset in reported:
+        place = replicas.index(broker)
+        if broker == leader:
+            leader_end = offset
+        else:
+            lags = lags or [_UNTOLD] * len(replicas)
+            former = lags[place] if epochs[place] == epoch else _UNTOLD
+            lags[place] = _lag_after(former, offset, leader_end, now_ms)
+        ends[place], epochs[place] = offset, epoch
+    return replace(partition, log_end_offsets=tuple(ends), offset_epochs=tuple(epochs), lags=tuple(lags))
 
 
 def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:

@@ -1,8 +1,10 @@
 """Note where the logs of many of a broker's replicas end, reported in one event.
 
 Each row counts as a ``log_end_offset`` of its own would, and rows about one partition count in their order. Every shard
-takes the rows of its own topics. A topic is looked up once, its rows are gone through, and what came of them is
-committed together.
+takes the rows of its own topics.
+
+All brokers report at nearly the same time, and each partition has several replicas. So what reports that follow each
+other say of a partition is gathered, and the partition is changed once, before any other event (``settle_log_ends``).
 
 Rows that are refused are named in one answer. A report that nothing is refused of is answered only if it asks for that.
 """
@@ -14,7 +16,7 @@ from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_log_ends
 from controller_logic.fencing import Refusal
-from controller_logic.lag import with_log_end
+from controller_logic.lag import LogEnd, with_log_ends
 from controller_logic.partition_results import answer_by_partition, result_of
 from controller_logic.watermark import noting_a_shorter_log
 from controller_logic.working_topic import WorkingTopic
@@ -26,9 +28,12 @@ from state.partition import Partition
 from state.reason import Reason
 from state.rules import LOG_ENDS_RULES
 
+# A partition that is not there.
+_NOTHING: tuple[None, list[LogEnd]] = (None, [])
+
 
 def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
-    """Note where the logs of a broker's replicas end. The next tick decides what follows from it."""
+    """Gather where the logs of a broker's replicas end. The next tick decides what follows from it."""
     if fencing.of_later_rules(batch, event, LOG_ENDS_RULES):
         return
     rows = sum([len(named.partitions) for named in event.topics])
@@ -66,29 +71,47 @@ class _Report(NamedTuple):
         topic = fencing.known_topic(self.batch, named)
         if isinstance(topic, Refusal):
             return [result_of(named.topic, row.partition, topic) for row in rows]
-        if len({row.partition for row in rows}) == len(rows):
-            return self._taken(topic, rows)
-        return [result for row in rows for result in self._taken(topic, (row,))]
+        return self._gathered(topic, rows)
 
-    def _taken(self, topic: WorkingTopic, rows: Sequence[LogEndRow]) -> list[PartitionResult]:
-        """Commit rows about different partitions, and return those that are refused."""
-        broker, now_ms = self.event.broker, self.batch.state.now_ms
-        is_current = self.is_current
+    def _gathered(self, topic: WorkingTopic, rows: Sequence[LogEndRow]) -> list[PartitionResult]:
+        """Gather rows about one topic, and return those that are refused."""
+        broker, is_current = self.event.broker, self.is_current
+        of_topic = self.batch.log_ends.setdefault(topic.topic, {})
+        new = [row.partition for row in rows if row.partition not in of_topic]
+        for number, found in zip(new, topic.some(new), strict=True):
+            if found is not None:
+                of_topic[number] = (found, [])
         refused: list[PartitionResult] = []
-        changed: dict[int, Partition] = {}
-        for row, before in zip(rows, topic.some([row.partition for row in rows]), strict=True):
+        for row in rows:
+            before, reported = of_topic.get(row.partition, _NOTHING)
             if before is None or broker not in before.replicas:
                 refusal = _refusal_of(topic, before, broker, row.partition)
                 if refusal is not None:
                     refused.append(result_of(topic.topic, row.partition, refusal))
             elif is_current and row.leader_epoch == before.leader_epoch:
-                after = with_log_end(before, broker, row.log_end_offset, now_ms)
-                if broker == before.leader:
-                    after = noting_a_shorter_log(after, broker, row.log_end_offset)
-                changed[row.partition] = after
-        if changed:
-            commit_log_ends(self.batch, topic, changed)
+                reported.append((broker, row.log_end_offset))
         return refused
+
+
+def settle_log_ends(batch: Batch) -> None:
+    """Commit what was gathered, at the time of the reports. Call this before another event begins."""
+    now_ms = batch.state.now_ms
+    for name, of_topic in batch.take_log_ends().items():
+        topic = batch.state.topic(name)
+        assert topic is not None, "reports delete no topic"
+        changed = {
+            number: _noted(before, reported, now_ms) for number, (before, reported) in of_topic.items() if reported
+        }
+        if changed:
+            commit_log_ends(batch, topic, changed)
+
+
+def _noted(before: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
+    after = with_log_ends(before, reported, now_ms)
+    if before.high_watermark_epoch == before.leader_epoch:
+        return after
+    shortest = min([offset for broker, offset in reported if broker == before.leader], default=None)
+    return after if shortest is None else noting_a_shorter_log(after, before.leader, shortest)
 
 
 def _refusal_of(topic: WorkingTopic, partition: Partition | None, broker: int, number: int) -> Refusal | None:

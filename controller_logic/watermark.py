@@ -36,7 +36,7 @@ from controller_logic.commit import (
     commit_watermarks_due,
 )
 from controller_logic.fencing import Refusal
-from controller_logic.lag import forgotten, is_caught_up, leader_end_offset, with_log_end
+from controller_logic.lag import forgotten, is_caught_up, leader_end_offset, with_log_ends
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import LogEndOffset
@@ -74,7 +74,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
-        after = with_log_end(partition, event.broker, event.log_end_offset, batch.state.now_ms)
+        after = with_log_ends(partition, [(event.broker, event.log_end_offset)], batch.state.now_ms)
         if batch.state.rules_version >= AGAIN_RULES:
             after = noting_a_shorter_log(after, event.broker, event.log_end_offset)
         commit_log_end(batch, topic, after)

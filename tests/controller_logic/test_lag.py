@@ -1,9 +1,11 @@
 """When a follower has caught up: to its leader's end now, or to the end at its own previous report."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller_logic.lag import is_caught_up, leader_end_offset, with_log_end
+from controller_logic.lag import is_caught_up, leader_end_offset, with_log_ends
 from state.partition import Partition, PartitionState, ReplicaLag, ReplicaState
 
 DUO = Partition(
@@ -22,8 +24,18 @@ LAG_TIME_MAX_MS = 100
 def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partition:
     """Return the partition after reports (broker, end, time in ms), in order."""
     for broker, end, time_ms in reports:
-        partition = with_log_end(partition, broker, end, time_ms)
+        partition = with_log_ends(partition, [(broker, end)], time_ms)
     return partition
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from([1, 2]), st.integers(0, 12)), max_size=5), max_size=4))
+def test_reports_count_the_same_together_and_one_by_one(groups: list[list[tuple[int, int]]]) -> None:
+    together = one_by_one = DUO
+    for time_ms, reports in enumerate(groups):
+        one_by_one = after(*[(*one, time_ms) for one in reports], partition=one_by_one)
+        together = with_log_ends(together, reports, time_ms) if reports else together
+    assert together == one_by_one
 
 
 @pytest.mark.parametrize(
