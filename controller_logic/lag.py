@@ -22,9 +22,9 @@ _UNTOLD = ReplicaLag()
 
 
 def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
-    """Return the partition with its replicas' newest log end offsets, reported in the current leader epoch, in order.
+    """Return the partition after reports of log ends, in their order, all of the current leader epoch.
 
-    It does not matter whether reports are noted together or one after the other.
+    To note them one after the other gives the same.
     """
     replicas, epoch, leader = partition.replicas, partition.leader_epoch, partition.leader
     ends = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(replicas))

@@ -1,4 +1,4 @@
-"""What may wait on a quiet cluster, ticks at which nothing is due and heartbeats that change nothing, and what may not.
+"""What may wait on a quiet cluster (ticks at which nothing is due, heartbeats that change nothing), and what may not.
 
 Decisions do not depend on how the log is cut into batches, and a batch costs as much CPU if it decides nothing. So an
 engine at rest may leave such events on the bus for a while and decide them together. This file says which events those

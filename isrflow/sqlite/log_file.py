@@ -111,9 +111,9 @@ class LogFile(BusFile):
             return decision_table.read_after(connection, crcs, start, limit, bytes_max, f"bus {self.path}")
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
-        """Return decisions after (seq, index), in order, those in columns as whole blocks. Ends where a block does.
+        """Return decisions after (seq, index), in order, those in columns as whole blocks.
 
-        That is the one that reaches ``limit`` decisions or ``DECISIONS_BYTES_MAX``. Raises ``TrimmedError``.
+        The last row is the one that reaches ``limit`` decisions or ``DECISIONS_BYTES_MAX``. Raises ``TrimmedError``.
         """
         with self._errors(), self._snapshot() as connection:
             start = self._start_after(after)

@@ -1,7 +1,7 @@
 """Decisions that were stored as columns: one object for what one event decided about the partitions of one topic.
 
 A lost broker leads to hundreds of thousands of decisions that share some hundreds of texts (``isrflow/column_blocks``).
-So a text is decoded once, and each decision stays the numbers that the text has blanks for.
+So each text is decoded once, and a decision stays a row of numbers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ class AlikeDecisions(NamedTuple):
     topic: str
     # Empty for high watermarks.
     topic_id: str
-    # By the place of their text: decisions of which only those values count that no blank stands for.
+    # One decision for each text, by the text's place. Its values where the text has blanks mean nothing.
     patterns: Mapping[int, AnyDecision]
     run: OpenedRun
     columns: DecidedColumns
@@ -32,6 +32,7 @@ class AlikeDecisions(NamedTuple):
         return _one_by_one(self.columns, self.run)
 
 
+# What a gateway reads: a decision, or many.
 GivenDecision = AnyDecision | AlikeDecisions
 
 
