@@ -108,10 +108,9 @@ def settle_log_ends(batch: Batch) -> None:
 
 def _noted(before: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
     after = with_log_ends(before, reported, now_ms)
-    if before.high_watermark_epoch == before.leader_epoch:
-        return after
-    shortest = min([offset for broker, offset in reported if broker == before.leader], default=None)
-    return after if shortest is None else noting_a_shorter_log(after, before.leader, shortest)
+    for broker, offset in reported:
+        after = noting_a_shorter_log(after, broker, offset)
+    return after
 
 
 def _refusal_of(topic: WorkingTopic, partition: Partition | None, broker: int, number: int) -> Refusal | None:

@@ -140,24 +140,36 @@ class Opened(NamedTuple):
     # Where the columns begin.
     offset: int
 
+    @property
+    def decision_count(self) -> int:
+        """The number of decisions."""
+        return self.starts[-1]
+
+    def _columns(self, start: int, stop: int) -> list[tuple[int, ...]]:
+        """Return the four columns of the decisions from place ``start`` to ``stop``. Raises ``ValueError``."""
+        count, rows = self.decision_count, stop - start
+        try:
+            return [
+                struct.unpack_from(f"<{rows}{kind}", self.body, self.offset + before * count + size * start)
+                for kind, before, size in (("i", 0, 4), ("I", 4, 4), ("i", 8, 4), ("q", 12, 8))
+            ]
+        except struct.error as error:
+            raise ValueError(f"a column is damaged: {error}") from error
+
     def bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
         """Return the texts of the decisions from place ``start`` to ``stop``; the one at place 0 has the index ``idx``.
 
         Raises ``ValueError`` if they cannot be read.
         """
         try:
-            return self._bodies(idx, start, min(stop, self.starts[-1]))
-        except (struct.error, IndexError, TypeError) as error:
+            return self._bodies(idx, start, min(stop, self.decision_count))
+        except (IndexError, TypeError) as error:
             raise ValueError(f"a column is damaged: {error}") from error
 
     def _bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
         if stop <= start:
             return []
-        count, rows = self.starts[-1], stop - start
-        columns = [
-            struct.unpack_from(f"<{rows}{kind}", self.body, self.offset + before * count + size * start)
-            for kind, before, size in (("i", 0, 4), ("I", 4, 4), ("i", 8, 4), ("q", 12, 8))
-        ]
+        rows, columns = stop - start, self._columns(start, stop)
         found: list[bytes] = []
         texts = self.texts
         run = bisect_right(self.starts, start) - 1
@@ -175,13 +187,7 @@ class Opened(NamedTuple):
 
     def runs(self) -> "list[OpenedRun]":
         """Return the runs in order. Raises ``ValueError`` if they cannot be read."""
-        count = self.starts[-1]
-        try:
-            columns = struct.unpack_from(f"<{count}i{count}I{count}i", self.body, self.offset)
-            last_values = struct.unpack_from(f"<{count}q", self.body, self.offset + 12 * count)
-        except struct.error as error:
-            raise ValueError(f"a column is damaged: {error}") from error
-        places = columns[count : 2 * count]
+        partitions, places, leader_epochs, last_values = self._columns(0, self.decision_count)
         if max(places) >= len(self.texts):
             raise ValueError(f"a decision has text {max(places)} of {len(self.texts)}")
         return [
@@ -189,9 +195,9 @@ class Opened(NamedTuple):
                 first,
                 self.names[2 * nth],
                 self.names[2 * nth + 1],
-                columns[first:end],
+                partitions[first:end],
                 places[first:end],
-                columns[2 * count + first : 2 * count + end],
+                leader_epochs[first:end],
                 last_values[first:end],
             )
             for nth, (first, end) in enumerate(pairwise(self.starts))

@@ -203,7 +203,7 @@ class OpenedRow(NamedTuple):
     @property
     def decision_count(self) -> int:
         """The number of decisions."""
-        return len(self.content) if isinstance(self.content, list) else self.content.starts[-1]
+        return len(self.content) if isinstance(self.content, list) else self.content.decision_count
 
 
 def opened(row: Decided) -> OpenedRow:

@@ -57,7 +57,7 @@ def read_columns_after(
             with _damage_told(row, bus):
                 columns = opened_columns(row)
             found.append(columns)
-            count += columns.block.starts[-1]
+            count += columns.block.decision_count
             size += len(columns.block.body)
         else:
             some = _unpacked_after(row, after, bus)

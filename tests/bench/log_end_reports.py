@@ -15,10 +15,11 @@ Place = tuple[str, Partition]
 def places_in(topics: Sequence[Topic], count: int) -> Iterator[Place]:
     """Go through ``count`` partitions or all, in topics that are spread over all of them, and so over all shards."""
     total, seen, taken = sum(len(topic.partitions) for topic in topics), 0, 0
+    count = min(count, total)
     for topic in topics:
         seen += len(topic.partitions)
-        if taken * total < min(count, total) * seen:
-            some = topic.partitions[: min(count, total) - taken]
+        if taken * total < count * seen:
+            some = topic.partitions[: count - taken]
             taken += len(some)
             yield from ((topic.topic, held) for held in some)
 

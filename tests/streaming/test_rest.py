@@ -38,6 +38,10 @@ def rested(decided: DecidedBus) -> Rest:
     return made
 
 
+def fence(decided: DecidedBus) -> None:
+    decided.take([encoded("broker_heartbeat", time_ms=NOW_MS, **(BEAT | {"want_fence": True}))])
+
+
 def test_ticks_wait_until_something_is_due(decided: DecidedBus) -> None:
     at_rest = rested(decided)
     # A new controller looks at the balance of leaders after five seconds.
@@ -78,7 +82,7 @@ def test_an_event_that_may_change_something_starts_a_batch_at_the_next_tick(
 ) -> None:
     if not change:
         # The broker is fenced, and wants to serve again.
-        decided.take([encoded("broker_heartbeat", time_ms=NOW_MS, **(BEAT | {"want_fence": True}))])
+        fence(decided)
     at_rest = rested(decided)
     fields = BEAT | {"time_ms": NOW_MS} | change
     decided.bus.publish([encoded(str(fields.pop("kind", "broker_heartbeat")), **fields)])
@@ -108,10 +112,6 @@ def test_a_deferrable_tick_starts_no_batch(decided: DecidedBus) -> None:
     assert bus.batch_end(after, 10, defer=True) == after
     last = bus.publish_own([tick])
     assert bus.batch_end(after, 10, defer=True) == last
-
-
-def fence(decided: DecidedBus) -> None:
-    decided.take([encoded("broker_heartbeat", time_ms=NOW_MS, **(BEAT | {"want_fence": True}))])
 
 
 def test_a_fenced_broker_that_is_ready_to_serve_wants_a_tick_once(decided: DecidedBus) -> None:

@@ -10,7 +10,7 @@ from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from bus.interface import AFTER_ALL_OF
+from bus.interface import AFTER_ALL_OF, DecidedColumns
 from state.decisions import BrokerDecision, HighWatermark, LeaderAndIsr, StopReplica, decode
 from state.rules import NEWEST_RULES
 from tests.brokers.kraft.storages import BEGINNING, START_MS, beats, event, topic
@@ -77,7 +77,7 @@ def test_they_become_the_same_records_and_the_same_image(decided: DecidedBus) ->
 
 def test_a_reader_that_starts_within_a_block_gets_the_rest_of_it(decided: DecidedBus) -> None:
     everything = decided.bus.decisions((0, -1), ALL)
-    [first] = [one for one in decided.bus.decided_columns((0, -1), ALL) if hasattr(one, "block")][:1]
+    first = next(one for one in decided.bus.decided_columns((0, -1), ALL) if isinstance(one, DecidedColumns))
     place = (first.seq, first.idx + 7)
     rest = [one for one in decided.bus.decided_columns(place, 1) if one.seq == first.seq]
     assert rest == [one for one in everything if place < (one.seq, one.idx)][: len(rest)]

@@ -59,7 +59,7 @@ def _large_event(bus: Bus, chunk: list[Row]) -> list[GivenDecision]:
 
 
 def _count(row: Row) -> int:
-    return 1 if isinstance(row, Decided) else row.block.starts[-1]
+    return 1 if isinstance(row, Decided) else row.block.decision_count
 
 
 def _size(row: Row) -> int:
