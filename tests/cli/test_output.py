@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -58,21 +59,37 @@ def on_terminal(folder: Path, *arguments: str, until: bytes, stop: bool = False)
     terminal, its = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
     streams = {"stdin": its, "stdout": its, "stderr": its}
-    with subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, **streams) as process:  # type: ignore[call-overload]
-        os.close(its)
-        said, deadline = b"", time.monotonic() + TIMEOUT_S
-        while until not in said and time.monotonic() < deadline:
-            said += os.read(terminal, 65_536)
+    # A shell starts what runs in its background with SIGINT ignored.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, **streams)  # type: ignore[call-overload]
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    os.close(its)
+    try:
+        said = printed(terminal, until)
         if stop:
             process.send_signal(signal.SIGINT)
-        try:
-            while more := os.read(terminal, 65_536):
-                said += more
-        except OSError:
-            pass  # The last writer has closed it.
+        said += printed(terminal)
         code = process.wait(TIMEOUT_S)
-    os.close(terminal)
+    finally:
+        process.kill()
+        process.wait(TIMEOUT_S)
+        os.close(terminal)
     return code, said
+
+
+def printed(terminal: int, until: bytes | None = None) -> bytes:
+    """Read what is printed on a terminal up to ``until``, or to the end."""
+    said, deadline = b"", time.monotonic() + TIMEOUT_S
+    while until is None or until not in said:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"nothing came after {said!r}"
+        try:
+            said += os.read(terminal, 65_536)
+        except OSError:
+            break  # The last writer has closed it.
+    return said
 
 
 def test_a_terminal_gets_colours_a_live_view_and_progress(tmp_path: Path) -> None:
