@@ -189,8 +189,9 @@ def commit_risen_watermarks(batch: Batch, topic: WorkingTopic, risen: Iterable[t
         before.partition: replace(before, high_watermark=end, high_watermark_epoch=before.leader_epoch)
         for before, end in risen
     }
-    batch.recorder.say_high_watermarks(topic, after.values())
-    topic.put_reports(after)
+    if after:
+        batch.recorder.say_high_watermarks(topic, after.values())
+        topic.put_reports(after)
 
 
 def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
@@ -207,12 +208,17 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
 def commit_log_ends(batch: Batch, topic: WorkingTopic, after: Mapping[int, Partition]) -> None:
     """Commit the log ends of many replicas, and derive their partitions' high watermarks at the next tick."""
     topic.put_reports(after)
-    batch.state.put_watermarks_due(topic.topic, after)
+    commit_watermarks_due_in(batch, topic, after)
 
 
 def commit_watermark_due(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     """Derive a partition's high watermark at the next tick."""
-    batch.state.put_watermarks_due(topic.topic, (partition.partition,))
+    commit_watermarks_due_in(batch, topic, (partition.partition,))
+
+
+def commit_watermarks_due_in(batch: Batch, topic: WorkingTopic, partitions: Iterable[int]) -> None:
+    """Derive the high watermarks of some partitions of a topic at the next tick."""
+    batch.state.put_watermarks_due(topic.topic, partitions)
 
 
 def commit_watermarks_due(batch: Batch, due: Mapping[str, set[int]]) -> None:

@@ -8,7 +8,7 @@ that shard: on shard 0, or for an event that is routed by topic on the shard of 
 its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import starmap
 from typing import Any
 
@@ -20,7 +20,7 @@ from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
 from state.acl import Acl, with_id
-from state.alike import AlikeDecision, Pattern, Said, decisions_of
+from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decisions_of
 from state.broker import Broker, BrokerState
 from state.decisions import (
     AclsDecision,
@@ -166,22 +166,20 @@ class DecisionRecorder:
             )
         )
 
-    def say_high_watermarks(self, topic: WorkingTopic, partitions: Iterable[Partition]) -> None:
-        """Record the high watermarks that some partitions have now."""
-        seq, controller_epoch, now_ms = self._state.seq, self._state.controller_epoch, self._state.now_ms
-        self.said += [
-            HighWatermark(
-                seq=seq,
-                controller_epoch=controller_epoch,
-                time_ms=now_ms,
-                reason=Reason.REPLICATED,
-                topic=topic.topic,
-                partition=partition.partition,
-                leader_epoch=partition.leader_epoch,
-                high_watermark=partition.high_watermark,
+    def say_high_watermarks(self, topic: WorkingTopic, partitions: Collection[Partition]) -> None:
+        """Record the high watermarks that some partitions have now, in the order of the partitions."""
+        blank = HighWatermark(
+            **self._common(Reason.REPLICATED), topic="", partition=0, leader_epoch=0, high_watermark=0
+        )
+        self.said.append(
+            TopicWatermarks(
+                blank,
+                topic.topic,
+                [partition.partition for partition in partitions],
+                [partition.leader_epoch for partition in partitions],
+                [partition.high_watermark for partition in partitions],
             )
-            for partition in partitions
-        ]
+        )
 
     # The cluster
 

@@ -101,9 +101,12 @@ def known_topic(batch: Batch, event: _Named) -> WorkingTopic | Refusal:
 def partition_of(topic: WorkingTopic, number: int) -> Partition | Refusal:
     """Find a topic's partition by its number."""
     partition = topic.partition(number)
-    if partition is None:
-        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} has no partition {number}")
-    return partition
+    return no_partition(topic, number) if partition is None else partition
+
+
+def no_partition(topic: WorkingTopic, number: int) -> Refusal:
+    """Refuse a number that none of a topic's partitions has."""
+    return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} has no partition {number}")
 
 
 def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:

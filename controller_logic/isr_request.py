@@ -7,12 +7,12 @@ Every shard decides the rows of its own topics. The request is answered once, wi
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_watermark_due
+from controller_logic.commit import commit_watermarks_due_in
 from controller_logic.commit_alike import Alike
 from controller_logic.fencing import Refusal
 from controller_logic.isr import altered
@@ -41,17 +41,16 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     request = _Request(batch, event, broker)
     alike: Alike[Refusal | None] = Alike(batch, request.alter)
     refused: list[PartitionResult] = []
-    for named in batch.state.cluster.held_of(event.topics):
-        refused += request.refused(named, alike)
+    for place in event.places_in(batch.state.cluster.shard, batch.state.cluster.shards):
+        refused += request.refused(event.topics[place], alike)
     answer_by_partition(batch, refused, part=bool(refused))
 
 
 def _complaint(event: AlterIsrs) -> str | None:
     """Say why the request as a whole cannot be obeyed; None if it can."""
-    if len({named.topic for named in event.topics}) < len(event.topics):
+    if event.names_twice:
         return "a topic is named twice"
-    rows = sum([len(named.partitions) for named in event.topics])
-    return None if rows <= RESULTS_MAX else f"name at most {RESULTS_MAX} partitions, not {rows}"
+    return None if event.rows <= RESULTS_MAX else f"name at most {RESULTS_MAX} partitions, not {event.rows}"
 
 
 class _Request(NamedTuple):
@@ -63,27 +62,34 @@ class _Request(NamedTuple):
 
     def refused(self, named: TopicIsrs, alike: "Alike[Refusal | None]") -> Iterator[PartitionResult]:
         """Commit the rows of one topic, and give those that are refused."""
+        rows, twice = named.partitions, _named_twice(named)
         topic = fencing.known_topic(self.batch, named)
-        twice = _named_twice(named)
-        for row in named.partitions:
+        found: Sequence[Partition | None] = (None,) * len(rows)
+        if not isinstance(topic, Refusal):
+            found = topic.some([row.partition for row in rows])
+        for row, before in zip(rows, found, strict=True):
             if row.partition in twice:
                 refusal: Refusal | None = Refusal("INVALID_REQUEST", "the partition is named twice")
+            elif isinstance(topic, Refusal):
+                refusal = topic
+            elif before is None:
+                refusal = fencing.no_partition(topic, row.partition)
             else:
-                refusal = topic if isinstance(topic, Refusal) else self._decided(topic, row, alike)
+                refusal = self._decided(topic, before, row, alike)
             if refusal is not None:
                 yield result_of(named.topic, row.partition, refusal)
+        if not isinstance(topic, Refusal):
+            changed = topic.partitions.changed
+            due = [one.partition for one in found if one is not None and changed.get(one.partition, one) is not one]
+            if due:
+                commit_watermarks_due_in(self.batch, topic, due)
 
-    def _decided(self, topic: WorkingTopic, row: IsrRow, alike: "Alike[Refusal | None]") -> Refusal | None:
-        before = fencing.partition_of(topic, row.partition)
-        if isinstance(before, Refusal):
-            return before
+    def _decided(
+        self, topic: WorkingTopic, before: Partition, row: IsrRow, alike: "Alike[Refusal | None]"
+    ) -> Refusal | None:
         if _is_current(before, row):
-            refusal = alike.commit(topic, before, row.isr, row.isr_epochs, row.leader_recovery_state)
-        else:
-            refusal, _ = altered(self.batch, self.broker, topic, before, self._as_event(topic, row))
-        if topic.partitions[row.partition] is not before:
-            commit_watermark_due(self.batch, topic, before)
-        return refusal
+            return alike.commit(topic, before, row.isr, row.isr_epochs, row.leader_recovery_state)
+        return altered(self.batch, self.broker, topic, before, self._as_event(topic, row))[0]
 
     def alter(
         self,

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 from state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaLag
 
-# A broker, and where its replica's log ends.
+# The place of a replica in the assignment, and where its log ends.
 LogEnd = tuple[int, int]
 _T = TypeVar("_T")
 _UNTOLD = ReplicaLag()
+_NOWHERE = -1
 
 
 def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
@@ -26,17 +27,18 @@ def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int)
 
     To note them one after the other gives the same.
     """
-    replicas, epoch, leader = partition.replicas, partition.leader_epoch, partition.leader
-    ends = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(replicas))
-    epochs = list(partition.offset_epochs or (NO_EPOCH,) * len(replicas))
-    lags = list(partition.lags)
-    leader_end = leader_end_offset(partition)
-    for broker, offset in reported:
-        place = replicas.index(broker)
-        if broker == leader:
+    replicas, epoch = partition.replicas, partition.leader_epoch
+    count = len(replicas)
+    ends = [*partition.log_end_offsets] or [UNKNOWN_OFFSET] * count
+    epochs = [*partition.offset_epochs] or [NO_EPOCH] * count
+    lags = [*partition.lags]
+    leader = _NOWHERE if partition.leader == NO_LEADER else replicas.index(partition.leader)
+    leader_end = ends[leader] if leader != _NOWHERE and epochs[leader] == epoch else UNKNOWN_OFFSET
+    for place, offset in reported:
+        if place == leader:
             leader_end = offset
         else:
-            lags = lags or [_UNTOLD] * len(replicas)
+            lags = lags or [_UNTOLD] * count
             former = lags[place] if epochs[place] == epoch else _UNTOLD
             lags[place] = _lag_after(former, offset, leader_end, now_ms)
         ends[place], epochs[place] = offset, epoch

@@ -36,9 +36,8 @@ def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
     """Gather where the logs of a broker's replicas end. The next tick decides what follows from it."""
     if fencing.of_later_rules(batch, event, LOG_ENDS_RULES):
         return
-    rows = sum([len(named.partitions) for named in event.topics])
-    if rows > RESULTS_MAX:
-        message = f"report at most {RESULTS_MAX} log ends, not {rows}"
+    if event.rows > RESULTS_MAX:
+        message = f"report at most {RESULTS_MAX} log ends, not {event.rows}"
         batch.recorder.reject("topics", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
@@ -47,8 +46,8 @@ def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
         return
     report = _Report(batch, event, event.broker_epoch == broker.broker_epoch)
     refused: list[PartitionResult] = []
-    for named in batch.state.cluster.held_of(event.topics):
-        refused += report.refused(named)
+    for place in event.places_in(batch.state.cluster.shard, batch.state.cluster.shards):
+        refused += report.refused(event.topics[place])
     if refused or event.request_id is not None:
         answer_by_partition(batch, refused, part=bool(refused))
 
@@ -89,7 +88,7 @@ class _Report(NamedTuple):
                 if refusal is not None:
                     refused.append(result_of(topic.topic, row.partition, refusal))
             elif is_current and row.leader_epoch == before.leader_epoch:
-                reported.append((broker, row.log_end_offset))
+                reported.append((before.replicas.index(broker), row.log_end_offset))
         return refused
 
 
@@ -108,17 +107,16 @@ def settle_log_ends(batch: Batch) -> None:
 
 def _noted(before: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
     after = with_log_ends(before, reported, now_ms)
-    for broker, offset in reported:
-        after = noting_a_shorter_log(after, broker, offset)
+    if after.high_watermark_epoch != after.leader_epoch:
+        for place, offset in reported:
+            after = noting_a_shorter_log(after, before.replicas[place], offset)
     return after
 
 
 def _refusal_of(topic: WorkingTopic, partition: Partition | None, broker: int, number: int) -> Refusal | None:
     """Refuse a report on a replica that is not there; return None if it was removed lately."""
     if partition is None:
-        found = fencing.partition_of(topic, number)
-        assert isinstance(found, Refusal)
-        return found
+        return fencing.no_partition(topic, number)
     if any(entry.broker == broker for entry in partition.removed):
         return None
     return fencing.holds_no_replica(broker, topic.topic, number)

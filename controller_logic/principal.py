@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from controller_logic.batch import Batch
-from state.alike import AlikeDecision, Pattern, Said, pattern_of
+from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, pattern_of
 from state.event import AdminEvent
 from state.rules import NAMED_RULES
 
@@ -25,6 +25,9 @@ def _named(said: list[Said], principal: str) -> list[Said]:
     copies: dict[int, Pattern] = {}
     named: list[Said] = []
     for one in said:
+        if isinstance(one, TopicWatermarks):
+            named.append(replace(one, common=replace(one.common, principal=principal)))
+            continue
         if not isinstance(one, AlikeDecision):
             named.append(replace(one, principal=principal))
             continue

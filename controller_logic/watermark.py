@@ -74,7 +74,8 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
-        after = with_log_ends(partition, [(event.broker, event.log_end_offset)], batch.state.now_ms)
+        place = partition.replicas.index(event.broker)
+        after = with_log_ends(partition, [(place, event.log_end_offset)], batch.state.now_ms)
         if batch.state.rules_version >= AGAIN_RULES:
             after = noting_a_shorter_log(after, event.broker, event.log_end_offset)
         commit_log_end(batch, topic, after)
@@ -132,20 +133,26 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
     return Derived(high_watermark, high_watermark < lowest)
 
 
-def everyones_end(partition: Partition) -> int | None:
-    """Return the lowest log end where it is the high watermark: all replicas are in sync, and none has less than that.
+def unheld_end(partition: Partition, min_isr: int) -> int | None:
+    """Return the lowest log end in the ISR where it is the high watermark, whoever is about to join the ISR.
 
     ``derive_high_watermark`` returns the same for such a partition. None for any other.
     """
-    epochs = partition.offset_epochs
-    if (
-        len(partition.isr) != len(partition.replicas)
-        or partition.leader == NO_LEADER
-        or not epochs
-        or epochs.count(partition.leader_epoch) != len(epochs)
-    ):
+    epochs, ends, epoch = partition.offset_epochs, partition.log_end_offsets, partition.leader_epoch
+    if partition.leader == NO_LEADER or not epochs:
         return None
-    lowest = min(partition.log_end_offsets)
+    if len(partition.isr) == len(partition.replicas):
+        lowest = min(ends)
+        if epochs.count(epoch) != len(epochs):
+            return None
+    else:
+        isr = partition.isr
+        in_isr = [ends[n] for n, one in enumerate(partition.replicas) if one in isr and epochs[n] == epoch]
+        if len(in_isr) < len(isr) or len(isr) < min(min_isr, len(epochs)):
+            return None
+        lowest = min(in_isr)
+        if min([end for n, end in enumerate(ends) if epochs[n] == epoch]) < lowest:
+            return None
     return lowest if lowest >= partition.high_watermark else None
 
 
@@ -194,13 +201,13 @@ def advance_watermarks(batch: Batch) -> None:
 def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
     """Commit high watermarks of a topic; return the partitions whose watermark a joiner holds.
 
-    Those that rise with everyone's log end are committed together, because most do.
+    Those that rise and that no joiner holds are committed together, because most are such.
     """
     risen: list[tuple[Partition, int]] = []
     held = set()
     for partition in topic.some(due):
         assert partition is not None
-        end = everyones_end(partition)
+        end = unheld_end(partition, topic.min_isr)
         if end is not None and end > partition.high_watermark:
             risen.append((partition, end))
         elif _advance(batch, topic, partition):

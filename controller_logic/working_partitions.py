@@ -68,8 +68,10 @@ class WorkingPartitions(Sequence[Partition]):
 
     def some(self, numbers: Sequence[int]) -> list[Partition | None]:
         """Return the partitions with these numbers; None for a number that is too high."""
-        found = [*map(self.changed.get, numbers)]
-        stored, total = self.stored, len(self.stored)
+        changed, stored, total = self.changed, self.stored, len(self.stored)
+        if not changed and isinstance(stored, StoredPartitions) and max(numbers, default=0) < total:
+            return [*stored.some(numbers)]
+        found = [*map(changed.get, numbers)]
         for place, partition in enumerate(found):
             if partition is None and numbers[place] < total:
                 found[place] = stored[numbers[place]]

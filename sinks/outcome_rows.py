@@ -1,20 +1,13 @@
 """The shards' outcomes of a batch, in rows of bounded size, because Spark's JVM holds whole rows in little memory."""
 
-import struct
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-import pyarrow as pa
-
+from sinks.row_bytes import body_of, row_of
 from state.canonical import Part
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
-# From this size on a row is compressed: its decisions resemble each other, and shrink to a tenth or less.
-COMPRESSED_BYTES_MIN = 64 * 1024
-_CODEC = "zstd"
-# The outcome's length before compression, or 0 if it is not compressed.
-_HEAD = struct.Struct(">Q")
 # The overhead of a decision besides its text.
 _PART_BYTES = 64
 _T = TypeVar("_T")
@@ -29,17 +22,17 @@ def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
     parts = list(_pieces(_sized(outcome.parts)))
     pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
     if len(parts) <= 1 and len(pages) <= 1:
-        yield _compressed(outcome)
+        yield row_of(encode_outcome(outcome))
         return
     for piece in parts:
-        yield _compressed(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms))
+        yield row_of(encode_outcome(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms)))
     for stored in pages:
-        yield _compressed(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms))
+        yield row_of(encode_outcome(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms)))
 
 
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
     """Read the rows that ``rows_of`` wrote, in any order."""
-    return [_decompressed(row) for row in rows]
+    return [decode_outcome(body_of(row)) for row in rows]
 
 
 def _sized(parts: Iterable[Part]) -> Iterator[tuple[Part, int]]:
@@ -66,16 +59,3 @@ def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:
         total += size
     if piece:
         yield piece
-
-
-def _compressed(outcome: ShardOutcome) -> bytes:
-    body = encode_outcome(outcome)
-    if len(body) < COMPRESSED_BYTES_MIN:
-        return _HEAD.pack(0) + body
-    return _HEAD.pack(len(body)) + bytes(pa.compress(body, codec=_CODEC, asbytes=True))
-
-
-def _decompressed(row: bytes) -> ShardOutcome:
-    (length,) = _HEAD.unpack_from(row)
-    body = row[_HEAD.size :]
-    return decode_outcome(pa.decompress(body, decompressed_size=length, codec=_CODEC, asbytes=True) if length else body)

@@ -44,7 +44,20 @@ class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
     partition_epoch: int
 
 
-Said = AnyDecision | AlikeDecision
+class TopicWatermarks(msgspec.Struct, frozen=True, gc=False):
+    """The high watermarks of some partitions of a topic on one event, as columns."""
+
+    # Its topic and numbers are blank.
+    common: HighWatermark
+    topic: str
+    # Distinct and rising.
+    partitions: list[int]
+    # As many of each.
+    leader_epochs: list[int]
+    high_watermarks: list[int]
+
+
+Said = AnyDecision | AlikeDecision | TopicWatermarks
 
 
 def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
@@ -105,9 +118,26 @@ def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:
     return replace(row.pattern.common, **values)
 
 
+def watermarks_of(marks: TopicWatermarks) -> list[HighWatermark]:
+    """Write columns of high watermarks out as decisions."""
+    rows = zip(marks.partitions, marks.leader_epochs, marks.high_watermarks, strict=True)
+    return [
+        replace(marks.common, topic=marks.topic, partition=partition, leader_epoch=epoch, high_watermark=mark)
+        for partition, epoch, mark in rows
+    ]
+
+
 def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
-    """Write all rows out."""
-    return [decision_of(one) if isinstance(one, AlikeDecision) else one for one in said]
+    """Write all rows and columns out."""
+    decisions: list[AnyDecision] = []
+    for one in said:
+        if isinstance(one, AlikeDecision):
+            decisions.append(decision_of(one))
+        elif isinstance(one, TopicWatermarks):
+            decisions += watermarks_of(one)
+        else:
+            decisions.append(one)
+    return decisions
 
 
 def encoded(row: AlikeDecision) -> bytes:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from state.alike import AlikeDecision, Said, encoded
+from state.alike import AlikeDecision, encoded
 from state.decision_columns import Columns
 from state.decisions import (
     KIND_RANK,
@@ -67,7 +67,7 @@ class Part(NamedTuple):
 Place = tuple[int, int, str, int, int]
 
 
-def part_of(decision: Said) -> Part:
+def part_of(decision: AnyDecision | AlikeDecision) -> Part:
     """Encode a decision with its place."""
     if isinstance(decision, AlikeDecision):
         return Part(*decision.pattern.place, decision.topic, decision.partition, -1, encoded(decision))

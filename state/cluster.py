@@ -1,7 +1,7 @@
 """What one shard of the control plane knows: its topics, and what all shards share."""
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
@@ -10,23 +10,13 @@ from state.alike import Said, decisions_of
 from state.broker import Broker
 from state.decisions import AnyDecision
 from state.entity import Entity
-from state.ids import NO_LEADER, NO_TIME, shard_of, topic_hash, without_collisions
+from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
 from state.rules import FIRST_RULES
 
 STATE_VERSION = 1
-
-
-class Named(Protocol):
-    """Something about a topic."""
-
-    @property
-    def topic(self) -> str: ...
-
-
-_NamedT = TypeVar("_NamedT", bound=Named)
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
@@ -144,11 +134,6 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     def holds(self, topic: str) -> bool:
         """Say whether ``topic`` belongs to this shard."""
         return shard_of(topic, self.shards) == self.shard
-
-    def held_of(self, named: Iterable[_NamedT]) -> list[_NamedT]:
-        """Return those of ``named`` whose topic belongs to this shard. There may be tens of thousands."""
-        shard, shards = self.shard, self.shards
-        return [one for one in named if topic_hash(one.topic) % shards == shard]
 
     def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
         """Return the backlog of each registered broker from ``counts``, the sum over all shards.

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from state.canonical import RESULTS_MAX
-from state.event import Event
 from state.limits import BrokerEpoch, Epoch, Id, Ids, Text
+from state.topic_events import OfTopics
 from state.topic_name import NAME_LENGTH_MAX
 
 
@@ -32,7 +32,7 @@ class TopicIsrs(msgspec.Struct, frozen=True):
     topic_id: Text | None = None
 
 
-class AlterIsrs(Event, frozen=True, kw_only=True, tag="alter_isrs"):
+class AlterIsrs(OfTopics, frozen=True, kw_only=True, tag="alter_isrs"):
     """A leader asks for other ISRs of many partitions at once: a whole AlterPartition request (KIP-497)."""
 
     broker: Id

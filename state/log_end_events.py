@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from state.canonical import RESULTS_MAX
-from state.event import Event
 from state.limits import BrokerEpoch, Epoch, Id, Offset, Text
+from state.topic_events import OfTopics
 from state.topic_name import NAME_LENGTH_MAX
 
 
@@ -28,7 +28,7 @@ class TopicLogEnds(msgspec.Struct, frozen=True):
     topic_id: Text | None = None
 
 
-class LogEndOffsets(Event, frozen=True, kw_only=True, tag="log_end_offsets"):
+class LogEndOffsets(OfTopics, frozen=True, kw_only=True, tag="log_end_offsets"):
     """A broker reports where the logs of many of its replicas end, each in the leader epoch that it follows."""
 
     broker: Id

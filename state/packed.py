@@ -165,7 +165,8 @@ class Unpacked:
             body = _encode(partition)
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
-            same_columns &= partition.replicas == before.replicas and is_moving(partition) == (place in moving)
+            if partition.replicas is not before.replicas or moving or is_moving(partition):
+                same_columns &= partition.replicas == before.replicas and is_moving(partition) == (place in moving)
             if partition.leader != before.leader:
                 leaders[place] = partition.leader
         pieces.append(view[copied:])

@@ -20,7 +20,17 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from state.alike import AlikeDecision, Pattern, Said, encoded, encoded_about, encoded_name, told_of
+from state.alike import (
+    AlikeDecision,
+    Pattern,
+    Said,
+    TopicWatermarks,
+    encoded,
+    encoded_about,
+    encoded_name,
+    told_of,
+    watermarks_of,
+)
 from state.canonical import Part, part_of
 from state.decision_columns import SILENT, Columns, packed
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
@@ -57,19 +67,32 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
     parts: list[Part] = []
     alike: defaultdict[_Key, list[AlikeDecision]] = defaultdict(list)
     plain: defaultdict[_Key, list[_Plain]] = defaultdict(list)
+    marks: defaultdict[_Key, list[TopicWatermarks]] = defaultdict(list)
+    # Patterns by their identity, which the decisions keep, and the event and kind of each.
+    patterns: dict[int, tuple[int, int]] = {}
     # Most rows belong where the one before did.
     place, topic, rows = (-1, -1), "", list[AlikeDecision]()
     for one in said:
         if isinstance(one, AlikeDecision):
-            if one.topic is not topic or one.pattern.place is not place:
-                place, topic = one.pattern.place, one.topic
+            pattern = one.pattern
+            if one.topic is not topic or pattern.place is not place:
+                place, topic = pattern.place, one.topic
                 rows = alike[place, topic]
+            patterns[id(pattern)] = place
             rows.append(one)
+        elif isinstance(one, TopicWatermarks):
+            marks[(one.common.seq, _RANKS[HighWatermark]), one.topic].append(one)
         elif isinstance(one, LeaderAndIsr | StopReplica | HighWatermark):
             plain[(one.seq, _RANKS[type(one)]), one.topic].append(one)
         else:
             parts.append(part_of(one))
-    tables = _Tables(_places_with_few_patterns(alike))
+    tables = _Tables(_places_with_few_patterns(alike, Counter(patterns.values())))
+    for key, columns in marks.items():
+        if len(columns) == 1 and key not in plain and _is_run(columns[0]):
+            with contextlib.suppress(struct.error):
+                parts.append(_watermarks(key, columns[0], tables))
+                continue
+        plain[key] += [mark for one in columns for mark in watermarks_of(one)]
     for key, some in alike.items():
         parts += _runs(key, [*some, *plain.pop(key)] if key in plain else some, tables)
     for key, others in plain.items():
@@ -77,18 +100,22 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
     return parts
 
 
-def _places_with_few_patterns(alike: Mapping[_Key, Sequence[AlikeDecision]]) -> set[tuple[int, int]]:
-    """Return the events and kinds whose decisions share patterns.
+def _places_with_few_patterns(
+    alike: Mapping[_Key, Sequence[AlikeDecision]], patterns: Mapping[tuple[int, int], int]
+) -> set[tuple[int, int]]:
+    """Return the events and kinds whose decisions share patterns. ``patterns`` counts those of each.
 
     Columns gain nothing where nearly each decision has a pattern of its own, as when a topic is created, because its
     partitions have different replicas.
     """
     rows: Counter[tuple[int, int]] = Counter()
-    patterns: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for (place, _), some in alike.items():
         rows[place] += len(some)
-        patterns[place].update([id(row.pattern) for row in some])
-    return {place for place, found in patterns.items() if ROWS_PER_PATTERN_MIN * len(found) <= rows[place]}
+    return {place for place, count in patterns.items() if ROWS_PER_PATTERN_MIN * count <= rows[place]}
+
+
+def _is_run(marks: TopicWatermarks) -> bool:
+    return 1 < len(marks.partitions) <= RUN_DECISIONS_MAX
 
 
 def _runs(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Iterator[Part]:
@@ -106,15 +133,16 @@ def _runs(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Iterator[Part]:
 def _run(key: _Key, rows: Sequence[_Row], tables: "_Tables") -> Part:
     if len(rows) == 1:
         return Part(*key[0], key[1], rows[0].partition, -1, _text(rows[0]))
-    # Numbers that are greater than those of Kafka fit into no column.
-    with contextlib.suppress(struct.error):
+    try:
         if isinstance(rows[0], HighWatermark):
-            return _watermarks(key, [row for row in rows if isinstance(row, HighWatermark)], tables)
+            return _watermarks(key, _in_columns([row for row in rows if isinstance(row, HighWatermark)]), tables)
         if key[0] in tables.places_with_few_patterns:
             alike = [row for row in rows if isinstance(row, AlikeDecision)]
             ids = [row.topic_id for row in alike]
             if len(alike) == len(rows) and ids.count(ids[0]) == len(ids):
                 return _alike(key, alike, tables)
+    except struct.error:
+        pass  # Numbers that are greater than those of Kafka fit into no column.
     return _in_lines(key, rows)
 
 
@@ -124,24 +152,28 @@ def _alike(key: _Key, rows: Sequence[AlikeDecision], tables: "_Tables") -> Part:
     places = tables.places_of([row.pattern for row in rows])
     partitions = [row.partition for row in rows]
     numbers = packed(partitions, places, [row.leader_epoch for row in rows], [row.partition_epoch for row in rows])
-    columns = Columns(texts, encoded_name(key[1]), encoded_name(rows[0].topic_id), numbers)
+    columns = Columns(texts, tables.name(key[1]), tables.name(rows[0].topic_id), numbers)
     return Part(*key[0], key[1], partitions[0], -1, b"", len(rows), tables.counts_of(places), columns)
 
 
-def _watermarks(key: _Key, marks: Sequence[HighWatermark], tables: "_Tables") -> Part:
-    """Make a run of high watermarks, which differ in their last three values alone."""
-    texts = tables.begin_run()
-    place = tables.place_of_watermarks(marks[0])
-    partitions = [mark.partition for mark in marks]
-    numbers = packed(
-        partitions,
-        [place] * len(marks),
+def _in_columns(marks: Sequence[HighWatermark]) -> TopicWatermarks:
+    return TopicWatermarks(
+        replace(marks[0], topic="", partition=0, leader_epoch=0, high_watermark=0),
+        marks[0].topic,
+        [mark.partition for mark in marks],
         [mark.leader_epoch for mark in marks],
         [mark.high_watermark for mark in marks],
     )
-    columns = Columns(texts, encoded_name(key[1]), b"", numbers)
-    counts = (ReasonCount(*told_of(marks[0]), len(marks)),)
-    return Part(*key[0], key[1], partitions[0], -1, b"", len(marks), counts, columns)
+
+
+def _watermarks(key: _Key, marks: TopicWatermarks, tables: "_Tables") -> Part:
+    """Make a run of high watermarks, which differ in their last three values alone."""
+    texts = tables.begin_run()
+    place, count = tables.place_of_watermarks(marks.common), len(marks.partitions)
+    numbers = packed(marks.partitions, [place] * count, marks.leader_epochs, marks.high_watermarks)
+    columns = Columns(texts, tables.name(key[1]), b"", numbers)
+    counts = (ReasonCount(*told_of(marks.common), count),)
+    return Part(*key[0], key[1], marks.partitions[0], -1, b"", count, counts, columns)
 
 
 def _in_lines(key: _Key, rows: Sequence[_Row]) -> Part:
@@ -168,7 +200,16 @@ class _Tables:
 
     def __init__(self, places_with_few_patterns: set[tuple[int, int]]) -> None:
         self.places_with_few_patterns = places_with_few_patterns
+        # A topic has runs on many events.
+        self._names: dict[str, bytes] = {}
         self._begin()
+
+    def name(self, name: str) -> bytes:
+        """Return a topic's name or id as it is in a decision's text."""
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = encoded_name(name)
+        return found
 
     def _begin(self) -> None:
         self._texts: list[bytes] = []
@@ -196,14 +237,14 @@ class _Tables:
                     self._added(id(pattern), pattern.text, pattern.told)
         return [places[id(pattern)] for pattern in patterns]
 
-    def place_of_watermarks(self, mark: HighWatermark) -> int:
-        """Return the place of the text that the high watermarks of one event share."""
-        blank = encode(replace(mark, topic="", partition=0, leader_epoch=0, high_watermark=0))
+    def place_of_watermarks(self, common: HighWatermark) -> int:
+        """Return the place of the text that the high watermarks of one event share. Its topic and numbers are blank."""
+        blank = encode(common)
         place = self._places.get(blank)
         if place is not None:
             return place
         text = blank.removesuffix(_WATERMARK).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
-        return self._added(blank, text + _BLANK_WATERMARK, told_of(mark))
+        return self._added(blank, text + _BLANK_WATERMARK, told_of(common))
 
     def _added(self, key: int | bytes, text: bytes, told: _Told) -> int:
         self._texts.append(text)
@@ -216,6 +257,8 @@ class _Tables:
 
     def counts_of(self, places: list[int]) -> tuple[ReasonCount, ...]:
         """Count decisions, of which each has its text at one of ``places``."""
+        if len(self._told) == 1:
+            return (ReasonCount(*self._told[0], len(places)),)
         told_by = [self._told_by[place] for place in places]
         counted = [(told, count) for nth, told in enumerate(self._told) if (count := told_by.count(nth))]
         return tuple([ReasonCount(*told, count) for told, count in sorted(counted)])

@@ -41,6 +41,12 @@ class StoredPartitions(Sequence[Partition]):
         nth, place = divmod(index, self._size)
         return self.unpacked(nth).at(place)
 
+    def some(self, numbers: Sequence[int]) -> list[Partition]:
+        """Return the partitions with these numbers, each below the length."""
+        if self._count <= self._size:
+            return self._first.some(numbers)
+        return [self[number] for number in numbers]
+
     def __iter__(self) -> Iterator[Partition]:
         for nth in range(self.slices):
             yield from self.unpacked(nth).all()

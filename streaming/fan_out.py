@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from controller_logic.replay import logged
 from controller_logic.routing import route
+from sinks.row_bytes import body_of, row_of
 from streaming.keys import Keys
 
 # Checkpoints know the key by this name.
@@ -39,7 +40,7 @@ _decoder = msgspec.msgpack.Decoder(Packed)
 
 def decode_packed(body: bytes) -> Packed:
     """Read one row of ``fan_out``."""
-    return _decoder.decode(body)
+    return _decoder.decode(body_of(body))
 
 
 def fan_out(batches: Iterator[pa.RecordBatch], *, keys: Keys) -> Iterator[pa.RecordBatch]:
@@ -64,11 +65,15 @@ def _fanned_out(batch: pa.RecordBatch, keys: Keys) -> Iterator[pa.RecordBatch]:
             Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
         )
     if shared:
-        yield _rows(keys.shared, [_encoder.encode(Packed(0, shared))] * len(keys.shared))
+        yield _rows(keys.shared, [_row(Packed(0, shared))] * len(keys.shared))
     for target in packed:
         if not any(events and events[-1].seq == seq for events in (target, shared)):
             target.append(Routed(seq, clock_ms, None))
-    yield _rows(keys.shards, [_encoder.encode(Packed(len(shared), target)) for target in packed])
+    yield _rows(keys.shards, [_row(Packed(len(shared), target)) for target in packed])
+
+
+def _row(packed: Packed) -> bytes:
+    return row_of(_encoder.encode(packed))
 
 
 def _rows(keys: Sequence[int], bodies: Sequence[bytes]) -> pa.RecordBatch:

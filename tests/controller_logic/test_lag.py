@@ -24,7 +24,7 @@ LAG_TIME_MAX_MS = 100
 def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partition:
     """Return the partition after reports (broker, end, time in ms), in order."""
     for broker, end, time_ms in reports:
-        partition = with_log_ends(partition, [(broker, end)], time_ms)
+        partition = with_log_ends(partition, [(partition.replicas.index(broker), end)], time_ms)
     return partition
 
 
@@ -34,7 +34,8 @@ def test_reports_count_the_same_together_and_one_by_one(groups: list[list[tuple[
     together = one_by_one = DUO
     for time_ms, reports in enumerate(groups):
         one_by_one = after(*[(*one, time_ms) for one in reports], partition=one_by_one)
-        together = with_log_ends(together, reports, time_ms) if reports else together
+        placed = [(DUO.replicas.index(broker), end) for broker, end in reports]
+        together = with_log_ends(together, placed, time_ms) if reports else together
     assert together == one_by_one
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from sinks import outcome_rows
 from sinks.outcome_rows import outcomes_of, rows_of
+from sinks.row_bytes import COMPRESSED_BYTES_MIN
 from state.canonical import Part
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 
@@ -32,7 +33,7 @@ def test_a_long_outcome_becomes_several_rows_and_nothing_is_lost(
     rows = list(rows_of(outcome))
     assert (len(rows) > 1) == (decisions + pages > 0)
     # Long repetitive rows are compressed.
-    assert all(len(row) < outcome_rows.COMPRESSED_BYTES_MIN + 100 for row in rows)
+    assert all(len(row) < COMPRESSED_BYTES_MIN + 100 for row in rows)
     random.Random(1).shuffle(rows)
     found = outcomes_of(rows)
     assert {(one.shard, one.seq, one.expires_ms) for one in found} == {(3, 7, 99)}

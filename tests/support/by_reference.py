@@ -27,5 +27,5 @@ def by_reference() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Alike, "commit", commit)
         patch.setattr(AlikeNew, "commit", commit_new)
-        patch.setattr(watermark, "everyones_end", lambda _: None)
+        patch.setattr(watermark, "unheld_end", lambda *_: None)
         yield
