@@ -61,8 +61,16 @@ def _sent(part: Part, places: Mapping[int, int]) -> _Sent:
     columns = part.columns
     if columns is None:
         return _Sent(part)
-    bare = part._replace(body=columns.numbers, columns=None)
-    return _Sent(bare, places[id(columns.texts)], columns.topic, columns.topic_id)
+    return _Sent(_with(part, columns.numbers, None), places[id(columns.texts)], columns.topic, columns.topic_id)
+
+
+def _with(part: Part, body: bytes, columns: Columns | None) -> Part:
+    """Return a part with another body and columns. A batch has tens of thousands, and ``_replace`` takes three times as
+    long.
+    """
+    return Part(
+        part.seq, part.rank, part.topic, part.partition, part.broker, body, part.decisions, part.reasons, columns
+    )
 
 
 def decode_outcome(body: bytes) -> ShardOutcome:
@@ -76,4 +84,4 @@ def _received(sent: _Sent, tables: Sequence[list[bytes]]) -> Part:
     part, table, topic, topic_id = sent
     if table is None:
         return part
-    return part._replace(body=b"", columns=Columns(tables[table], topic, topic_id, part.body))
+    return _with(part, b"", Columns(tables[table], topic, topic_id, part.body))

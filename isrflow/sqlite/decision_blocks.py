@@ -129,17 +129,18 @@ class _Group:
         """Take the next run if the block may hold it too."""
         has_columns = self.has_columns or run.columns is not None
         decisions_max, bytes_max = (ROWS_MAX, COLUMNS_TEXT_BYTES_MAX) if has_columns else (LINES_MAX, BLOCK_BYTES_MAX)
-        first = self.runs[0]
+        first, text_bytes = self.runs[0], run.text_bytes
+        decisions = self.decisions + run.decisions
         if (
             run.seq != first.seq
             or run.idx != first.idx + self.decisions
-            or self.decisions + run.decisions > decisions_max
-            or self._bytes + run.text_bytes > bytes_max
+            or decisions > decisions_max
+            or self._bytes + text_bytes > bytes_max
         ):
             return False
         self.runs.append(run)
-        self.decisions += run.decisions
-        self._bytes += run.text_bytes + 1
+        self.decisions = decisions
+        self._bytes += text_bytes + 1
         self.has_columns = has_columns
         return True
 
