@@ -20,6 +20,9 @@ PROBE_TIMEOUT_S = 30
 # Spark's launcher adds this module to every command line. A Java without the module does not start.
 VECTOR_FLAG = "--add-modules=jdk.incubator.vector"
 
+# By the command, and its file's inode and time of change.
+_probed: dict[tuple[Path, int, int], "Java"] = {}
+
 _LAUNCHER = """#!/bin/sh
 # Start Java without the one flag that this runtime has no module for.
 for argument in "$@"; do
@@ -82,7 +85,22 @@ def _candidates(choice: str) -> Iterator[tuple[str, Path]]:
 
 
 def probe(command: Path) -> Java | None:
-    """Run a Java to learn its home, its version, and whether it accepts ``VECTOR_FLAG``."""
+    """Run a Java to learn its home, its version, and whether it accepts ``VECTOR_FLAG``.
+
+    A process asks each Java once, until its file is another one.
+    """
+    try:
+        file = command.stat()
+    except OSError:
+        return None
+    known = (command, file.st_ino, file.st_mtime_ns)
+    java = _probed.get(known) or _run(command)
+    if java is not None:
+        _probed[known] = java
+    return java
+
+
+def _run(command: Path) -> Java | None:
     for flags in ([VECTOR_FLAG], []):
         properties = _properties([str(command), *flags, "-XshowSettings:properties", "-version"])
         if properties:

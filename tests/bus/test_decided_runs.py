@@ -12,7 +12,7 @@ from bus.decided_runs import DecidedRuns, runs_in
 from bus.interface import Decided
 from conf.loader import load
 from sinks.metric_snapshot import count_decisions
-from state.alike import Said, decision_of
+from state.alike import Said, decision_of, decisions_of
 from state.canonical import numbered_runs, part_of
 from state.decisions import LeaderAndIsr
 from state.reason import Reason
@@ -36,7 +36,7 @@ def said() -> list[Said]:
 
 
 RUNS = DecidedRuns(numbered_runs(parts_of(said())))
-ONE_BY_ONE = [Decided(*one[:2], one.lines) for one in numbered_runs(map(part_of, said()))]
+ONE_BY_ONE = [Decided(*one[:2], one.lines) for one in numbered_runs(map(part_of, decisions_of(said())))]
 
 
 def test_they_are_a_sequence_of_decisions() -> None:
