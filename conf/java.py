@@ -87,7 +87,7 @@ def _candidates(choice: str) -> Iterator[tuple[str, Path]]:
 def probe(command: Path) -> Java | None:
     """Run a Java to learn its home, its version, and whether it accepts ``VECTOR_FLAG``.
 
-    A process asks each Java once, until its file is another one.
+    Within a process each Java runs once, as long as its file stays the same.
     """
     try:
         file = command.stat()

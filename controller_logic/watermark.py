@@ -201,7 +201,7 @@ def advance_watermarks(batch: Batch) -> None:
 def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
     """Commit high watermarks of a topic; return the partitions whose watermark a joiner holds.
 
-    Those that rise and that no joiner holds are committed together, because most are such.
+    Those that rise and that no joiner holds are committed together. That is the usual case.
     """
     risen: list[tuple[Partition, int]] = []
     held = set()

@@ -20,6 +20,7 @@ gives the same decisions, but a second stateful stage makes each batch half to t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from pyspark.sql import Row
@@ -67,12 +68,18 @@ class ShardOperator(StatefulProcessor):
 
     def __init__(self, shards: int, pages: int, policy: Policy, overrides: dict[str, str]) -> None:
         self._shared = SharedEvents()
+        # What ends with the task. Spark pickles the operator before ``init``.
+        self._task: ExitStack | None = None
         self._shards = shards
         self._page_count = pages
         self._policy = policy
         self._overrides = overrides
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        """Begin a task, which is one batch of all shards of a Spark partition."""
+        # Not shard by shard: each time the collector is turned on, it walks all events that the shards share.
+        self._task = ExitStack()
+        self._task.enter_context(without_collections())
         self._cluster = handle.getValueState("cluster", "body BINARY")
         self._pages = SparkPages(handle.getMapState("pages", "page INT", "body BINARY"))
 
@@ -84,10 +91,8 @@ class ShardOperator(StatefulProcessor):
             self._pages.store(initialState.page, bytes(initialState.body))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        with without_collections():
-            yield from self._decided(shard_of_key(int(key[0]), self._shards), rows)
-
-    def _decided(self, shard: int | None, rows: Iterator[Row]) -> Iterator[Row]:
+        """Step one shard over the batch, or take in the events that the shards after it share."""
+        shard = shard_of_key(int(key[0]), self._shards)
         packed = [decode_packed(bytes(row.events)) for row in rows]
         if shard is None:
             self._shared.take(packed)
@@ -120,7 +125,10 @@ class ShardOperator(StatefulProcessor):
         return State(cluster, PagedTopics(self._pages, self._shards, self._page_count))
 
     def close(self) -> None:
-        pass
+        """End the task."""
+        self._shared = SharedEvents()
+        if self._task is not None:
+            self._task.close()
 
 
 class SharedEvents:

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
+from conf.garbage import without_collections
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
 from streaming.fan_out import fan_out
@@ -88,6 +89,8 @@ class InProcess:
         self._handle = _Handle()
         self._operator = ShardOperator(shards, pages, self._policy, {})
         self._operator.init(cast(StatefulProcessorHandle, self._handle))
+        # One operator plays all batches here, and others run in this process.
+        self._operator.close()
         self._time_ms = now_ms()
         claim = self.bus.claim("bench", {}, self._time_ms)
         self._epoch = claim.controller_epoch
@@ -124,10 +127,11 @@ class InProcess:
         entries = self.bus.read(self.bus.decided_seq(), self.bus.last_seq())
         rows = fanned_out(entries, self._shards)
         made = []
-        for key in (SHARED, *range(self._shards)):
-            self._handle.shard = key
-            some = [_Row(body) for to, body in rows if to == key]
-            made += list(self._operator.handleInputRows((key,), cast(Iterator[Row], iter(some)), None)) if some else []
+        with without_collections():
+            for key in (SHARED, *range(self._shards)):
+                self._handle.shard = key
+                some = cast(Iterator[Row], iter([_Row(body) for to, body in rows if to == key]))
+                made += list(self._operator.handleInputRows((key,), some, None))
         written = self._log.write(row.outcome for row in made)
         for follow in self.followers:
             follow()

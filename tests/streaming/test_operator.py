@@ -103,6 +103,7 @@ def test_an_event_for_all_shards_is_shipped_once() -> None:
 def test_a_shard_that_missed_a_shared_event_stops() -> None:
     (_, rows) = fan_out(iter([arrow([(1, b'{"kind":"tick","time_ms":7}')])]), keys=keys_of_one_partition(1))
     tester = TwsTester(ShardOperator(1, PAGES, Policy(), {}))
+    tester.processor.close()
     with pytest.raises(RuntimeError, match="only 0 of 1 events for all shards"):
         tester.test(0, [Row(shard=0, events=rows.column(1).to_pylist()[0])])
 

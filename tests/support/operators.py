@@ -65,6 +65,9 @@ class OperatorCluster:
             )
             for shard in range(shards)
         ]
+        for tester in self.testers:
+            # The tester never does. Python's collector would stay off.
+            tester.processor.close()
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
         """Play one micro-batch, and return the operators' rows."""
