@@ -1,9 +1,14 @@
 """Follow the decision log: catch up, then look for news, for as long as the broker runs."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import NoReturn, Protocol
 
 from brokers.engine.retry import retry
+
+# A reader that stops waits for its thread at most this long.
+LOOK_MS = 50
 
 
 class DecisionFeed(Protocol):
@@ -17,6 +22,19 @@ class DecisionFeed(Protocol):
 
         The next call does not repeat what was handled before an error.
         """
+
+
+def looked(changed: Callable[[], bool], poll_interval_ms: int) -> bool:
+    """Ask from this thread, again and again, whether a bus has changed; give up after ``LOOK_MS``.
+
+    To go from the event loop to a thread and back takes longer than to ask.
+    """
+    ends_s = time.monotonic() + LOOK_MS / 1000
+    while not changed():
+        if time.monotonic() >= ends_s:
+            return False
+        time.sleep(min(poll_interval_ms, LOOK_MS) / 1000)
+    return True
 
 
 async def follow(feed: DecisionFeed, poll_interval_ms: int, unreachable_max_ms: int) -> NoReturn:

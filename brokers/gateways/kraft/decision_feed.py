@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from brokers.engine.follow import follow
+from brokers.engine.follow import follow, looked
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
@@ -51,7 +51,8 @@ class DecisionFeed:
         if not self.caught_up.is_set():
             return True
         self._read_watch.begin()
-        changed = await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.changed)
+        look = partial(looked, self._bus.changed, self._settings.decisions_poll_interval_ms)
+        changed = await asyncio.get_running_loop().run_in_executor(self._thread, look)
         if not changed:
             self._read_watch.succeeded()
         return changed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from brokers.engine.follow import follow
+from brokers.engine.follow import LOOK_MS, follow, looked
 from brokers.engine.publisher import Publisher
 from brokers.engine.retry import retry
 from bus.embedded import EmbeddedBus
@@ -60,6 +60,20 @@ def test_decisions_are_read_after_asking_for_news_failed() -> None:
 
 def test_removed_decisions_end_a_reader_at_once() -> None:
     assert calls_of(Feed(True, TrimmedError("removed")), TrimmedError) == ["look", "read"]
+
+
+def test_a_look_ends_with_the_first_change_or_after_a_bound() -> None:
+    answers = iter([False, False, True])
+    assert looked(lambda: next(answers), 1)
+    asked = 0
+
+    def unchanged() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    assert not looked(unchanged, LOOK_MS // 5)
+    assert 2 <= asked <= 7
 
 
 def test_an_unreachable_bus_is_given_up_after_a_bound() -> None:
