@@ -67,8 +67,9 @@ def _started(
     outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
 ) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
-        # One action only, because each further one runs the stateful plan again.
-        commit(batch.select("outcome").toArrow().column(0).to_pylist())
+        # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
+        # look up what it calls by name in all jars, takes 5 ms.
+        commit(batch.toArrow().column("outcome").to_pylist())
 
     writer = (
         outcomes.writeStream.queryName(QUERY_NAME)
