@@ -11,6 +11,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from tests.cli.conftest import Isrflow
+from tests.support.interrupts import sigint_is_heard
 from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()"]
@@ -28,13 +29,18 @@ def test_a_mistyped_name_is_answered_with_the_nearest(isrflow: Isrflow, mistyped
 
 def test_ctrl_c_ends_with_130(bus: EmbeddedBus) -> None:
     command = [*COMMAND, "decisions", "--follow", "--from", "7", "--bus", str(bus.path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with sigint_is_heard():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
         assert process.stdout
         bus.commit(1, 7, [Decided(7, 0, b'{"late":1}')], [])
         # The command has started and follows once it prints this.
         assert process.stdout.readline() == '{"late":1}\n'
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=TIMEOUT_S)
+    finally:
+        process.kill()
+        process.communicate()
     assert (process.returncode, said) == (130, "\nAborted!\n")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.test_examples import ALL, found_at
 from tests.cli.worked_cluster import started
+from tests.support.interrupts import sigint_is_heard
 from tests.support.waiting import TIMEOUT_S
 
 COMMAND = [sys.executable, "-P", "-c", "from cli import main; main()"]
@@ -59,12 +60,8 @@ def on_terminal(folder: Path, *arguments: str, until: bytes, stop: bool = False)
     terminal, its = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
     streams = {"stdin": its, "stdout": its, "stderr": its}
-    # A shell starts what runs in its background with SIGINT ignored.
-    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with sigint_is_heard():
         process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, **streams)  # type: ignore[call-overload]
-    finally:
-        signal.signal(signal.SIGINT, ignored)
     os.close(its)
     try:
         said = printed(terminal, until)
