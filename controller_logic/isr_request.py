@@ -7,7 +7,7 @@ Every shard decides the rows of its own topics. The request is answered once, wi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from controller_logic import fencing
@@ -25,6 +25,8 @@ from state.events import AlterIsr, AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition
 from state.rules import ISR_REQUEST_RULES
+
+_TWICE = Refusal("INVALID_REQUEST", "the partition is named twice")
 
 
 def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
@@ -64,25 +66,25 @@ class _Request(NamedTuple):
         """Commit the rows of one topic, and give those that are refused."""
         rows, twice = named.partitions, _named_twice(named)
         topic = fencing.known_topic(self.batch, named)
-        found: Sequence[Partition | None] = (None,) * len(rows)
-        if not isinstance(topic, Refusal):
-            found = topic.some([row.partition for row in rows])
+        if isinstance(topic, Refusal):
+            for row in rows:
+                yield result_of(named.topic, row.partition, _TWICE if row.partition in twice else topic)
+            return
+        found = topic.some([row.partition for row in rows])
         for row, before in zip(rows, found, strict=True):
+            refusal: Refusal | None
             if row.partition in twice:
-                refusal: Refusal | None = Refusal("INVALID_REQUEST", "the partition is named twice")
-            elif isinstance(topic, Refusal):
-                refusal = topic
+                refusal = _TWICE
             elif before is None:
                 refusal = fencing.no_partition(topic, row.partition)
             else:
                 refusal = self._decided(topic, before, row, alike)
             if refusal is not None:
                 yield result_of(named.topic, row.partition, refusal)
-        if not isinstance(topic, Refusal):
-            changed = topic.partitions.changed
-            due = [one.partition for one in found if one is not None and changed.get(one.partition, one) is not one]
-            if due:
-                commit_watermarks_due_in(self.batch, topic, due)
+        changed = topic.partitions.changed
+        due = [one.partition for one in found if one is not None and changed.get(one.partition, one) is not one]
+        if due:
+            commit_watermarks_due_in(self.batch, topic, due)
 
     def _decided(
         self, topic: WorkingTopic, before: Partition, row: IsrRow, alike: "Alike[Refusal | None]"

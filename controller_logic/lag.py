@@ -33,7 +33,7 @@ def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int)
     epochs = [*partition.offset_epochs] or [NO_EPOCH] * count
     lags = [*partition.lags]
     leader = _NOWHERE if partition.leader == NO_LEADER else replicas.index(partition.leader)
-    leader_end = ends[leader] if leader != _NOWHERE and epochs[leader] == epoch else UNKNOWN_OFFSET
+    leader_end = leader_end_offset(partition)
     for place, offset in reported:
         if place == leader:
             leader_end = offset

@@ -134,7 +134,7 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
 
 
 def unheld_end(partition: Partition, min_isr: int) -> int | None:
-    """Return the lowest log end in the ISR where it is the high watermark, whoever is about to join the ISR.
+    """Return the lowest log end in the ISR where it is the high watermark, whichever replicas are about to join.
 
     ``derive_high_watermark`` returns the same for such a partition. None for any other.
     """
