@@ -6,7 +6,10 @@ from itertools import accumulate
 # Far more levels than any event has, and few enough for a recursive reader on any stack.
 LEVELS_MAX = 100
 _OTHERS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
-_AS_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_AS_STEPS = bytes.maketrans(b"[]", b"\x01\xff")
+# Events nest some six levels deep.
+_USUAL_LEVELS = 12
 
 
 def is_too_deep(text: bytes) -> bool:
@@ -18,8 +21,23 @@ def is_too_deep(text: bytes) -> bool:
     """
     if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
         return False
-    marks = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _OTHERS)
+    if b"\\" in text:
+        text = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    marks = text.translate(_AS_BRACKETS, _OTHERS)
     # Strings without a bracket are dropped first, because most texts have no others.
-    outside_strings = marks.replace(b'""', b"").split(b'"')[::2]
-    steps = array("b", b"".join(outside_strings).translate(_AS_STEPS))
-    return max(accumulate(steps), default=0) > LEVELS_MAX
+    brackets = b"".join(marks.replace(b'""', b"").split(b'"')[::2])
+    return (
+        not _is_shallow(brackets) and max(accumulate(array("b", brackets.translate(_AS_STEPS))), default=0) > LEVELS_MAX
+    )
+
+
+def _is_shallow(brackets: bytes) -> bool:
+    """Say whether brackets close and nest at most ``_USUAL_LEVELS`` deep. This takes a fifth of the time of counting.
+
+    Each round removes the innermost level.
+    """
+    for _ in range(_USUAL_LEVELS):
+        if not brackets:
+            break
+        brackets = brackets.replace(b"[]", b"")
+    return not brackets

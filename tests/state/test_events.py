@@ -118,6 +118,8 @@ def test_a_text_is_read_the_same_at_any_stack_depth() -> None:
         (b"[" * 101 + b"]" * 101, True),
         (b"[" * 101, True),
         (b"[{}]" * 200, False),
+        ((b"[" * 13 + b"]" * 13) * 20, False),
+        ((b"[" * 5 + b"]" * 5) * 40 + b"{" * 101, True),
         (b'"' + b"[" * 200 + b'"', False),
         (b'"' + b"[" * 50 + b'"' + b"[" * 100, False),
         (b'["' + b'\\"' * 5 + b"[" * 200 + b'"]', False),
