@@ -9,7 +9,7 @@ the sequence, which makes them then. Code that can do without asks for ``runs_in
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import overload
 
 from isrflow.contract import Decided
@@ -42,7 +42,8 @@ class DecidedRuns(Sequence[Decided]):
         if not 0 <= place < len(self):
             raise IndexError(index)
         nth = bisect_right(self._before, place) - 1
-        return Decided(*flat([self.runs[nth]])[place - self._before[nth]])
+        run, nth_in_run = self.runs[nth], place - self._before[nth]
+        return Decided(run.seq, run.idx + nth_in_run, next(islice(run.each(), nth_in_run, None)))
 
 
 def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:

@@ -25,10 +25,12 @@ import struct
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
 from bus.interface import Seqs
+from state.decision_columns import Columns
 from state.numbered_run import NumberedRun
 
 ENTRIES_PER_SEQ_MAX = 4_096
@@ -55,8 +57,8 @@ _BUCKET_BITS = 32 - (BUCKETS - 1).bit_length()
 # These kinds come first in the canonical order, so a decision's index is its place among them.
 _CHANGES = frozenset({b"leader_and_isr", b"stop_replica", b"topic"})
 _OTHERS = frozenset({b"answer", b"config", b"rejected"})
-# In these decisions no free text comes before the topic, and a topic's name needs no escape.
-_NAMED = re.compile(rb'"topic":"([^"]*)","topic_id":"[^"]*","partition":([0-9]+)')
+# In these decisions no free text comes before the topic. A name that has an escape does not match.
+_NAMED = re.compile(rb'"topic":"([^"\\]*)","topic_id":"[^"]*","partition":([0-9]+)')
 _WATERMARK = b"high_watermark"
 _DONE = b'"error":"NONE"'
 _RESULTS = b'"results":'
@@ -99,14 +101,21 @@ def entries_of(runs: Sequence[NumberedRun]) -> list[bytes]:
 
 
 def _entries_of_run(run: NumberedRun) -> Iterable[bytes]:
-    if run.columns and run.kind in _CHANGES and b"\\" not in run.columns.topic:
-        topic = run.columns.topic.strip(b'"')
-        return [_ENTRY.pack(zlib.crc32(b"%b/%d" % (topic, one)), run.seq) for one in run.columns.partitions()]
+    if run.columns and run.kind in _CHANGES:
+        return _entries_of_columns(run.seq, run.columns)
     if run.lines and run.decisions > 1 and run.kind in _CHANGES:
         named = _NAMED.findall(run.lines)
         if len(named) == run.decisions:
             return [_ENTRY.pack(zlib.crc32(b"%b/%b" % one), run.seq) for one in named]
     return [entry for body in run.bodies() for entry in _entries_in(run.seq, run.kind, body)]
+
+
+def _entries_of_columns(seq: int, columns: Columns) -> Iterator[bytes]:
+    partitions = iter(columns.partitions())
+    for topic, count in zip(columns.topics, columns.counts, strict=True):
+        name = topic.encode()
+        for partition in islice(partitions, count):
+            yield _ENTRY.pack(zlib.crc32(b"%b/%d" % (name, partition)), seq)
 
 
 def _holds_one_too_many(run: NumberedRun) -> bool:

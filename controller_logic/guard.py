@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from controller_logic.raw_text import shown
 from controller_logic.step import step
 from state.alike import Said, decisions_of
-from state.canonical import Part, part_of, parts_clash
+from state.canonical import parts_clash
 from state.cluster import Changes, Outcome, State
 from state.decisions import AnyDecision, Rejected
 from state.events import Logged, Progress
+from state.part import Part, part_of
 from state.policy import Policy
 from state.reason import Reason
 from state.runs import parts_of

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from bus.interface import Bus
 from state import decisions as d
-from state.canonical import place_of
+from state.part import place_of
 
 # If an event led to fewer decisions than this, all of them are read.
 FEW = 200

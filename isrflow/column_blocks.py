@@ -33,14 +33,14 @@ def _places_layout(rows: int) -> struct.Struct:
 
 
 class Columns(Protocol):
-    """The decisions of a run: texts that other runs may share, and the numbers of each decision, column by column."""
+    """The decisions of some topics: texts that other columns may share, and each topic's name, id and decisions."""
 
     @property
     def texts(self) -> Sequence[bytes]: ...
     @property
-    def topic(self) -> bytes: ...
+    def names(self) -> Sequence[bytes]: ...
     @property
-    def topic_id(self) -> bytes: ...
+    def counts(self) -> Sequence[int]: ...
     @property
     def numbers(self) -> bytes: ...
 
@@ -81,7 +81,7 @@ class _Made:
             self._add_columns(run.columns, run.decisions)
 
     def _add_columns(self, columns: Columns, rows: int) -> None:
-        texts, topic, topic_id, numbers = columns.texts, columns.topic, columns.topic_id, columns.numbers
+        texts, numbers = columns.texts, columns.numbers
         if texts is not self._table:
             self._table, self._known = texts, self._places_of.setdefault(id(texts), {})
         known = self._known
@@ -92,8 +92,8 @@ class _Made:
             for place in dict.fromkeys(places):
                 known[place] = self.texts.setdefault(texts[place], len(self.texts))
             self.places += [known[place] for place in places]
-        self.names += (topic, topic_id)
-        self.counts.append(rows)
+        self.names += columns.names
+        self.counts += columns.counts
         self.partitions.append(numbers[: 4 * rows])
         self.leader_epochs.append(numbers[8 * rows : 12 * rows])
         self.last_values.append(numbers[12 * rows :])

@@ -105,7 +105,7 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     for run in runs:
         if run.reasons:
             if run.seq != event:
-                event, time_ms = run.seq, decode(run.bodies()[0]).time_ms
+                event, time_ms = run.seq, decode(next(run.each())).time_ms
             by_time_ms[time_ms] += run.decisions
             kind = run.kind.decode()
             for told in run.reasons:

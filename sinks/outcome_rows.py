@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from sinks.row_bytes import body_of, row_of
-from state.canonical import Part
+from state.part import Part
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
@@ -16,8 +16,7 @@ _T = TypeVar("_T")
 def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
     """Write an outcome as one row, or as several if one would be too long.
 
-    A row is longer than ``ROW_BYTES_MAX`` only by a table of texts, or if a single decision or page is, and only before
-    compression.
+    A row is longer than ``ROW_BYTES_MAX`` only if a single part or page is, and only before compression.
     """
     parts = list(_pieces(_sized(outcome.parts)))
     pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
@@ -36,15 +35,12 @@ def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
 
 
 def _sized(parts: Iterable[Part]) -> Iterator[tuple[Part, int]]:
-    """Yield each part with its size. The first one that has a table of texts counts it."""
-    texts = None
+    """Yield each part with its size."""
     for part in parts:
         size = len(part.body) + len(part.topic) + _PART_BYTES
         if part.columns:
-            size += len(part.columns.numbers)
-            if part.columns.texts is not texts:
-                texts = part.columns.texts
-                size += sum(map(len, texts))
+            _, _, topics, names, _, numbers = part.columns
+            size += len(numbers) + sum(map(len, (*part.columns.texts, *topics, *names)))
         yield part, size
 
 

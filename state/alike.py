@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from state.decision_columns import SILENT
+from state.decision_columns import SILENT, Told
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
@@ -29,8 +29,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     has_partition_epoch: bool
     # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
     place: tuple[int, int]
-    # What a run counts its decisions by: the reason, and of an election whether it was unclean or passed replicas over.
-    told: tuple[str, bool, bool]
+    told: Told
 
 
 class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
@@ -78,11 +77,11 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     return Pattern(common, text, has_partition_epoch, _place(common.seq, type(common)), told_of(decision))
 
 
-def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> tuple[str, bool, bool]:
-    """Return a decision's reason, and of an election whether it was unclean, and whether it passed replicas over."""
+def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> Told:
+    """Return what a decision is counted by."""
     if isinstance(decision, LeaderAndIsr):
-        return str(decision.reason), decision.unclean, decision.passed_over is not UNSET
-    return str(decision.reason), False, False
+        return Told(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
+    return Told(str(decision.reason), unclean=False, passes_over=False)
 
 
 @lru_cache(maxsize=64)
@@ -103,6 +102,14 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     was = _event_text(former.seq, former.controller_epoch, former.time_ms)
     text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
     return Pattern(common, text, pattern.has_partition_epoch, _place(seq, type(common)), pattern.told)
+
+
+def row_of(decision: LeaderAndIsr | StopReplica) -> AlikeDecision:
+    """Make a row of a decision that is like no other: its pattern has a blank for the index alone."""
+    text = encode(decision).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1) + SILENT * 5
+    place, told = _place(decision.seq, type(decision)), told_of(decision)
+    pattern = Pattern(decision, text, has_partition_epoch=False, place=place, told=told)
+    return AlikeDecision(pattern, decision.topic, decision.topic_id, decision.partition, decision.leader_epoch, 0)
 
 
 def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:

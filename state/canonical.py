@@ -16,75 +16,21 @@ Only a few kinds can be merged: answers, brokers, counts of imbalance, and rejec
 shard are in one place, ``has_clash`` finds it before they leave the shard.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from state.alike import AlikeDecision, encoded
-from state.decision_columns import Columns
-from state.decisions import (
-    KIND_RANK,
-    Answer,
-    AnyDecision,
-    BrokerDecision,
-    HighWatermark,
-    Imbalance,
-    LeaderAndIsr,
-    PartitionResult,
-    StopReplica,
-    decode,
-    encode,
-)
-from state.numbered_run import NumberedRun, ReasonCount, flat
+from state.columns_in_order import in_order
+from state.decisions import KIND_RANK, Answer, AnyDecision, BrokerDecision, Imbalance, PartitionResult, decode, encode
+from state.numbered_run import NumberedRun, flat
+from state.part import Part, part_of
 from state.reason import Reason
 
 # A bus bounds the size of a decision, and an answer is one.
 RESULTS_MAX = 10_000
-
-
-class Part(NamedTuple):
-    """One encoded decision of a shard, with its place in the canonical order; or a run of them (``state.runs``)."""
-
-    seq: int
-    rank: int
-    topic: str
-    # The first decision's in a run.
-    partition: int
-    broker: int
-    # In a run: the texts in lines, with ``%d`` in the place of each index. Empty if there are columns.
-    body: bytes
-    # How many decisions these are.
-    decisions: int = 1
-    # Of a run.
-    reasons: tuple[ReasonCount, ...] = ()
-    # Of a run of decisions that are alike.
-    columns: Columns | None = None
-
-
-Place = tuple[int, int, str, int, int]
-
-
-def part_of(decision: AnyDecision | AlikeDecision) -> Part:
-    """Encode a decision with its place."""
-    if isinstance(decision, AlikeDecision):
-        return Part(*decision.pattern.place, decision.topic, decision.partition, -1, encoded(decision))
-    return Part(*place_of(decision), encode(decision))
-
-
-def place_of(decision: AnyDecision) -> Place:
-    """Return a decision's place: seq, then kind, topic, partition, broker."""
-    rank = _RANKS[type(decision)]
-    if isinstance(decision, Answer):
-        return decision.seq, rank, "", -1, -1
-    if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
-        return decision.seq, rank, decision.topic, decision.partition, -1
-    topic = getattr(decision, "topic", "") or ""
-    partition = _number(getattr(decision, "partition", -1))
-    broker = _number(getattr(decision, "broker", -1))
-    return decision.seq, rank, topic, partition, broker
 
 
 def has_clash(decisions: Iterable[AnyDecision]) -> bool:
@@ -96,10 +42,6 @@ def parts_clash(parts: Iterable[Part]) -> bool:
     """Say whether two of one shard's parts have one place that only one of them can have."""
     places = [_place(part) for part in parts if part[1] not in _MERGED_RANKS]
     return len(set(places)) < len(places)
-
-
-def _number(value: int | UnsetType) -> int:
-    return -1 if value is UNSET else value
 
 
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
@@ -114,7 +56,7 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
     """
     numbered: list[NumberedRun] = []
     seq, index = -1, 0
-    for part in _merged(sorted(parts, key=_place)):
+    for part in _merged(_in_order(parts)):
         if part.seq != seq:
             seq, index = part.seq, 0
         count = part.decisions
@@ -131,8 +73,8 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
 
 
 _KINDS = [kind.encode() for kind in KIND_RANK]
-_RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 _place = itemgetter(0, 1, 2, 3, 4)
+_event_and_kind = itemgetter(0, 1)
 
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
 _REJECTED_RANK = KIND_RANK["rejected"]
@@ -140,7 +82,16 @@ _ADDED_UP_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})
 _MERGED_RANKS = _ADDED_UP_RANKS | {_IMBALANCE_RANK, _REJECTED_RANK}
 
 
-def _merged(ordered: list[Part]) -> Iterable[Part]:
+def _in_order(parts: Iterable[Part]) -> Iterator[Part]:
+    for _, same in groupby(sorted(parts, key=_place), key=_event_and_kind):
+        some = list(same)
+        if any(part.columns for part in some):
+            yield from in_order(some)
+        else:
+            yield from some
+
+
+def _merged(ordered: Iterable[Part]) -> Iterator[Part]:
     waiting: list[Part] = []
     for part in ordered:
         if part.rank not in _MERGED_RANKS:
@@ -157,7 +108,7 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
         yield from _said(waiting)
 
 
-def _said(parts: list[Part]) -> Iterable[Part]:
+def _said(parts: list[Part]) -> Iterator[Part]:
     """Merge the parts of one place. Counts that show no imbalance give no decision."""
     rank = parts[0].rank
     if rank == _IMBALANCE_RANK:

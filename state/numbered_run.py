@@ -1,27 +1,18 @@
 """Numbered decisions that belong together, as lines of text or as columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import NamedTuple
 
-from state.decision_columns import Columns
+from state.decision_columns import Columns, ReasonCount
 
 # Every text of a decision begins so.
 _KIND = b'{"kind":"'
 _KIND_END = 40
 
 
-class ReasonCount(NamedTuple):
-    """How many decisions of a run have the same reason and are alike in what elections say."""
-
-    reason: str
-    unclean: bool
-    passes_over: bool
-    decisions: int
-
-
 class NumberedRun(NamedTuple):
-    """Decisions on one event at consecutive indexes. Nearly all are about one topic and of one kind."""
+    """Decisions on one event at consecutive indexes. Nearly all are of one kind."""
 
     seq: int
     # Of the first one.
@@ -36,11 +27,15 @@ class NumberedRun(NamedTuple):
     # Of the first decision.
     kind: bytes = b""
 
-    def bodies(self) -> list[bytes]:
-        """Return the text of each decision."""
+    def each(self) -> Iterator[bytes]:
+        """Yield the text of each decision. Those in columns are made one by one."""
         if self.columns:
             return self.columns.lines(self.idx)
-        return [self.lines] if self.decisions == 1 else self.lines.split(b"\n")
+        return iter([self.lines] if self.decisions == 1 else self.lines.split(b"\n"))
+
+    def bodies(self) -> list[bytes]:
+        """Return the text of each decision."""
+        return list(self.each())
 
     @property
     def text_bytes(self) -> int:
@@ -48,7 +43,7 @@ class NumberedRun(NamedTuple):
         columns = self.columns
         if columns is None:
             return len(self.lines)
-        return self.decisions * (len(columns.texts[0]) + len(columns.topic) + len(columns.topic_id))
+        return self.decisions * (len(columns.texts[0]) + len(columns.names[0]) + len(columns.names[1]))
 
 
 def kind_of(text: bytes) -> bytes:
@@ -60,9 +55,9 @@ def flat(runs: Iterable[NumberedRun]) -> list[tuple[int, int, bytes]]:
     """Return each decision of the runs: (seq, index, text)."""
     decisions: list[tuple[int, int, bytes]] = []
     for run in runs:
-        if run.decisions == 1:
+        if run.decisions == 1 and run.columns is None:
             decisions.append((run.seq, run.idx, run.lines))
         else:
             indexes = range(run.idx, run.idx + run.decisions)
-            decisions += zip(repeat(run.seq, run.decisions), indexes, run.bodies(), strict=True)
+            decisions += zip(repeat(run.seq, run.decisions), indexes, run.each(), strict=True)
     return decisions

@@ -112,9 +112,10 @@ def _elections_in(run: NumberedRun) -> int:
 
 def _tell_elections(run: NumberedRun, shown: int) -> None:
     """Write a line about each election of a run that is unclean or among the first of a batch, of which some are."""
-    if shown >= ELECTIONS_SHOWN_MAX and run.reasons and not any(told.unclean for told in run.reasons):
-        return
-    for body in run.bodies():
+    is_clean = bool(run.reasons) and not any(told.unclean for told in run.reasons)
+    for body in run.each():
+        if shown >= ELECTIONS_SHOWN_MAX and is_clean:
+            return
         if _is_election(body):
             shown += 1
             if shown <= ELECTIONS_SHOWN_MAX or _UNCLEAN in body:

@@ -16,9 +16,10 @@ from isrflow import column_blocks
 from isrflow.sqlite.decision_blocks import ROWS_MAX, has_columns, is_block, opened, rows_in_making
 from isrflow.sqlite.schema import COLUMNS_VERSION
 from state.alike import Said, decision_of
-from state.canonical import number, numbered_runs, part_of
-from state.decision_columns import Columns, packed
+from state.canonical import number, numbered_runs
+from state.decision_columns import Columns, Told, packed
 from state.numbered_run import NumberedRun
+from state.part import part_of
 from state.runs import parts_of
 from tests.bus.test_decision_blocks import ALL, EVENT, rows
 from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
@@ -135,7 +136,12 @@ def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:
     places = [draw.randrange(len(texts)) for _ in range(count)]
     epochs = [draw.randint(-1, 2**31 - 1) for _ in range(count)]
     lasts = [draw.randint(-1, 2**63 - 1) for _ in range(count)]
-    return Columns(texts, b'"t%"', b'"id"', packed(list(range(count)), places, epochs, lasts))
+    told = [Told("because", unclean=False, passes_over=False)] * len(texts)
+    first = draw.randint(1, count)
+    topics = [("t%", first), ("u", count - first)] if first < count else [("t%", first)]
+    names = [name for topic, _ in topics for name in (b'"%b"' % topic.encode(), b'"id"')]
+    numbers = packed(list(range(count)), places, epochs, lasts)
+    return Columns(texts, told, [topic for topic, _ in topics], names, [rows for _, rows in topics], numbers)
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\0" * 12, b"\1\0\0\0" * 3, b"\xff" * 200])

@@ -13,8 +13,9 @@ from bus.interface import Decided
 from conf.loader import load
 from sinks.metric_snapshot import count_decisions
 from state.alike import Said, decision_of, decisions_of
-from state.canonical import numbered_runs, part_of
+from state.canonical import numbered_runs
 from state.decisions import LeaderAndIsr
+from state.part import part_of
 from state.reason import Reason
 from state.runs import parts_of
 from streaming import engine_log

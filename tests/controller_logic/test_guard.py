@@ -14,10 +14,11 @@ from controller_logic.guard import guarded_step
 from controller_logic.raw_text import RAW_CHARS_MAX
 from controller_logic.replay import decide, first_states, logged
 from controller_logic.step import HANDLERS, step
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import Outcome, State
 from state.decisions import Rejected
 from state.events import AnyEvent, BrokerHeartbeat, CreateTopic, Logged, Tick
+from state.part import part_of
 from state.policy import Policy
 from state.reason import Reason
 from tests.support.random_logs import seeded

@@ -6,7 +6,8 @@ from typing import Any
 from bus.interface import Decided
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state.canonical import number, part_of
+from state.canonical import number
+from state.part import part_of
 from state.policy import Policy
 from state.view import view_of
 

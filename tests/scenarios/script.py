@@ -12,9 +12,10 @@ import msgspec
 from controller_logic.balance import event_of
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state.canonical import has_clash, number, part_of
+from state.canonical import has_clash, number
 from state.decisions import AnyDecision, Imbalance, decode
 from state.engine_events import ENGINE_KINDS
+from state.part import part_of
 from state.partition import Partition
 from state.policy import Policy
 from state.rules import ENGINE_CLOCK_RULES, FIRST_RULES, NEWEST_RULES

@@ -15,12 +15,13 @@ from controller_logic.balance import event_of
 from controller_logic.replay import logged
 from controller_logic.routing import batch_for
 from controller_logic.step import step
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import Cluster, MappedTopics, Outcome, State
 from state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
 from state.decisions import AnyDecision, Imbalance
 from state.decisions import decode as decision_of
 from state.events import Logged, Tick
+from state.part import part_of
 from state.partition import Topic
 from state.policy import policy_of
 from state.shard_outcome import CLUSTER_PAGE

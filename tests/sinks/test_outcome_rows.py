@@ -7,7 +7,7 @@ import pytest
 from sinks import outcome_rows
 from sinks.outcome_rows import outcomes_of, rows_of
 from sinks.row_bytes import COMPRESSED_BYTES_MIN
-from state.canonical import Part
+from state.part import Part
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from state.canonical import has_clash, number, part_of
+from state.canonical import has_clash, number
 from state.decisions import (
     KIND_RANK,
     Answer,
@@ -17,6 +17,7 @@ from state.decisions import (
     Rejected,
     StopReplica,
 )
+from state.part import part_of
 from state.reason import Reason
 
 COMMON: dict[str, Any] = {"controller_epoch": 1, "time_ms": 5, "reason": Reason.REQUEST_DONE}

@@ -7,13 +7,27 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sinks.metric_snapshot import count_decisions
 from sinks.outcome_rows import outcomes_of, rows_of
-from state import runs
-from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decision_of, decisions_of, pattern_of
-from state.canonical import number, part_of, parts_clash
+from state import columns_in_order, runs
+from state.alike import (
+    AlikeDecision,
+    Pattern,
+    Said,
+    TopicWatermarks,
+    decision_of,
+    decisions_of,
+    pattern_of,
+    watermarks_of,
+)
+from state.canonical import number, numbered_runs, parts_clash
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica
+from state.numbered_run import flat
+from state.part import part_of
 from state.reason import Reason
 from state.runs import parts_of
 from state.shard_outcome import ShardOutcome
@@ -51,6 +65,9 @@ def watermarks(seq: int, topic: str, partitions: list[int]) -> TopicWatermarks:
     return TopicWatermarks(common, topic, partitions, [n % 3 for n in partitions], [10 * n for n in partitions])
 
 
+MARKS = watermarks(3, "b%", [1, 2])
+
+
 def refused(seq: int) -> Rejected:
     why: dict[str, Any] = {"raw": '{"index":0} 100%', "field": "", "message": "%d"}
     return Rejected(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.MALFORMED, **why)
@@ -76,16 +93,52 @@ def mixed(copies: Callable[[Pattern], Pattern] = lambda pattern: pattern) -> lis
 def test_runs_are_numbered_as_their_decisions_are_one_by_one(
     monkeypatch: pytest.MonkeyPatch, most: int, copies: Callable[[Pattern], Pattern]
 ) -> None:
-    monkeypatch.setattr(runs, "RUN_DECISIONS_MAX", most)
+    for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "COLUMNS_ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
+        monkeypatch.setattr(module, name, most)
     said = mixed(copies)
     parts = parts_of(said)
-    alike = [part for part in parts if part.rank < KIND_RANK["high_watermark"] and part.decisions > 1]
+    alike = [part for part in parts if part.rank < KIND_RANK["high_watermark"]]
     assert any(part.columns for part in alike) == (copies is not copy.copy and most > 1)
     decisions = decisions_of(said)
     assert number(parts) == number(map(part_of, decisions))
     assert not parts_clash(parts)
-    assert max(part.decisions for part in parts) == min(most, 9)
+    assert max(part.decisions for part in parts) == most or most == runs.RUN_DECISIONS_MAX
     assert sum(part.decisions for part in parts) == len(decisions)
+    assert max(run.decisions for run in numbered_runs(parts)) <= most
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 5), st.integers(1, 40), st.randoms(use_true_random=False))
+def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: int, most: int, draw: Any) -> None:
+    said = mixed()
+    shard_of = {topic: draw.randrange(shards) for topic in (*TOPICS, "marked", "alone")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "RUN_DECISIONS_MAX", draw.randint(1, 4))
+        patch.setattr(runs, "COLUMNS_ROWS_MAX", draw.randint(1, 40))
+        patch.setattr(columns_in_order, "ROWS_MAX", most)
+        parts = [
+            part
+            for shard in range(shards)
+            for part in parts_of([one for one in said if shard_of.get(getattr(one, "topic", ""), 0) == shard])
+        ]
+        draw.shuffle(parts)
+        numbered = numbered_runs(parts)
+    one_by_one = numbered_runs(map(part_of, decisions_of(said)))
+    assert flat(numbered) == flat(one_by_one)
+    assert count_decisions(numbered) == count_decisions(one_by_one)
+    assert all(run.columns is None or 1 < run.decisions <= max(most, 4) for run in numbered)
+
+
+def test_a_decision_that_is_like_no_other_stands_in_columns_among_those_that_are() -> None:
+    said: list[Said] = [row(led(3), topic, n) for topic in ("a", "b%") for n in range(8)]
+    said += [decision_of(row(led(3), "b%", 11)), decision_of(row(led(3), "c", 1)), *(watermarks_of(MARKS))]
+    parts = parts_of(said)
+    assert sorted((part.topic, part.decisions, bool(part.columns)) for part in parts) == [
+        ("a", 17, True),
+        ("b%", 2, True),
+        ("c", 1, False),
+    ]
+    assert number(parts) == number(map(part_of, decisions_of(said)))
 
 
 def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:

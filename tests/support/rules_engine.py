@@ -16,10 +16,11 @@ from bus.interface import Bus, Decided, FencedError, Page
 from bus.open_bus import open_bus
 from controller_logic.replay import logged
 from controller_logic.step import step
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import MappedTopics, State
 from state.codec import encode_cluster, encode_topics
 from state.events import Tick
+from state.part import part_of
 from state.policy import policy_of
 from tests.support.waiting import TIMEOUT_S
 

@@ -7,11 +7,12 @@ import msgspec
 from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.broker import Broker
-from state.canonical import number, part_of
+from state.canonical import number
 from state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
 from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
 from state.events import Logged
+from state.part import part_of
 from state.partition import LeaderRecoveryState, Partition
 from state.policy import Policy
 from state.reason import Reason

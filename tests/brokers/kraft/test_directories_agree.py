@@ -10,11 +10,12 @@ from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import State
 from state.decisions import decode
 from state.ids import NO_LEADER
 from state.log_directory import UNASSIGNED, is_online
+from state.part import part_of
 from state.partition import Partition
 from state.placed_partition import directory_of
 from state.policy import Policy

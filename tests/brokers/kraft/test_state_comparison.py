@@ -7,10 +7,11 @@ from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from brokers.gateways.kraft.record_frame import decode_record
 from bus.interface import Image, Page
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import State
 from state.codec import encode_cluster, encode_topics
 from state.decisions import decode
+from state.part import part_of
 from state.policy import Policy
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw

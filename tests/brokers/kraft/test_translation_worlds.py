@@ -11,11 +11,12 @@ from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.kraft.record_frame import decode_record
 from state.broker import BrokerState
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import Outcome, State
 from state.decisions import AnyDecision, decode
 from state.ids import NO_EPOCH
 from state.log_directory import UNASSIGNED
+from state.part import part_of
 from state.partition import Partition, TopicState
 from state.policy import Policy
 from tests.support.kraft_image import Broker

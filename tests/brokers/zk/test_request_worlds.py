@@ -10,9 +10,10 @@ from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE, Answered, Outgoing, requests_of
 from brokers.gateways.zk.requests.pending import Pending
 from brokers.wire.schema import Values
-from state.canonical import number, part_of
+from state.canonical import number
 from state.cluster import Outcome
 from state.decisions import AnyDecision, BrokerDecision, decode
+from state.part import part_of
 from state.policy import Policy
 from tests.brokers.zk.decided import HERE, SENDER, encode
 from tests.support.random_logs import draws, walk

@@ -1,0 +1,64 @@
+"""Parts: the encoded decisions of a shard, each with its place in the canonical order (``state.canonical``)."""
+
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from state.alike import AlikeDecision, encoded
+from state.decision_columns import Columns, ReasonCount
+from state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+
+
+class Part(NamedTuple):
+    """One encoded decision with its place, or a run of them (``state.runs``)."""
+
+    seq: int
+    rank: int
+    # In a run, the topic and partition are the first decision's.
+    topic: str
+    partition: int
+    broker: int
+    # In a run: the texts about one topic in lines, with ``%d`` in the place of each index. Empty if there are columns.
+    body: bytes
+    # How many decisions these are.
+    decisions: int = 1
+    # Of a run.
+    reasons: tuple[ReasonCount, ...] = ()
+    # Of a run of decisions that are alike.
+    columns: Columns | None = None
+
+
+Place = tuple[int, int, str, int, int]
+_RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
+
+
+def part_of(decision: AnyDecision | AlikeDecision) -> Part:
+    """Encode a decision with its place."""
+    if isinstance(decision, AlikeDecision):
+        return Part(*decision.pattern.place, decision.topic, decision.partition, -1, encoded(decision))
+    return Part(*place_of(decision), encode(decision))
+
+
+def place_of(decision: AnyDecision) -> Place:
+    """Return a decision's place: seq, then kind, topic, partition, broker."""
+    rank = _RANKS[type(decision)]
+    if isinstance(decision, Answer):
+        return decision.seq, rank, "", -1, -1
+    if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
+        return decision.seq, rank, decision.topic, decision.partition, -1
+    topic = getattr(decision, "topic", "") or ""
+    partition = _number(getattr(decision, "partition", -1))
+    broker = _number(getattr(decision, "broker", -1))
+    return decision.seq, rank, topic, partition, broker
+
+
+def columns_part(place: tuple[int, int], columns: Columns) -> Part:
+    """Return the part of decisions in columns, which have this seq and rank. One decision becomes a text."""
+    rows, first = columns.decision_count, columns.first_partition
+    if rows == 1:
+        return Part(*place, columns.topics[0], first, -1, next(columns.lines(0)))
+    return Part(*place, columns.topics[0], first, -1, b"", rows, columns.reasons(), columns)
+
+
+def _number(value: int | UnsetType) -> int:
+    return -1 if value is UNSET else value
