@@ -84,10 +84,22 @@ class EmbeddedBus(EmbeddedHistory):
 
     def read(self, after: int, through: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
-            trimmed = self._mark("trimmed")
-            if after < trimmed and through > after:
-                raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
+            self._check_kept(after, through)
             return entries_between(connection, self._columns, after, through)
+
+    def read_first(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
+        """Return the first of the events that ``read`` returns, up to ``limit`` of them.
+
+        They have at most ``bytes_max`` bytes together, but there is at least one.
+        """
+        with self._errors(), self._snapshot() as connection:
+            self._check_kept(after, through)
+            return self._first_between(connection, after, through, limit, bytes_max)
+
+    def _check_kept(self, after: int, through: int) -> None:
+        trimmed = self._mark("trimmed")
+        if after < trimmed and through > after:
+            raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
 
     def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, defer: bool) -> int:
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.

@@ -17,12 +17,17 @@ class EmbeddedHistory(LogFile):
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
-            sizes = connection.execute(
-                "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-                (after, through, limit),
-            )
-            end = _last_within(sizes, bytes_max)
-            return [] if end is None else entries_between(connection, self._columns, after, end)
+            return self._first_between(connection, after, through, limit, bytes_max)
+
+    def _first_between(
+        self, connection: sqlite3.Connection, after: int, through: int, limit: int, bytes_max: int
+    ) -> list[Entry]:
+        sizes = connection.execute(
+            "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+            (after, through, limit),
+        )
+        end = _last_within(sizes, bytes_max)
+        return [] if end is None else entries_between(connection, self._columns, after, end)
 
     def kept_after(self) -> int:
         with self._errors():

@@ -107,7 +107,8 @@ def settle_log_ends(batch: Batch) -> None:
 
 def _noted(before: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
     after = with_log_ends(before, reported, now_ms)
-    if after.high_watermark_epoch != after.leader_epoch:
+    # No log is shorter than nothing.
+    if after.high_watermark and after.high_watermark_epoch != after.leader_epoch:
         for place, offset in reported:
             after = noting_a_shorter_log(after, before.replicas[place], offset)
     return after

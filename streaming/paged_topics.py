@@ -26,26 +26,25 @@ class PageStore(Protocol):
     def load_all(self) -> Iterable[tuple[int, bytes]]: ...
 
 
-class _Loaded:
+class _Pages:
     """The pages of the store that were needed so far.
 
     The page of a topic's first slice follows from the topic's name (``home_of``). Each further slice is on the page
-    ``pages`` after the one before. So no page holds two slices of one topic, however large the topic is.
+    ``count`` after the one before. So no page holds two slices of one topic, however large the topic is.
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
         self._store = store
         self._shards = shards
-        self.pages = pages
+        self.count = pages
         self._loaded: dict[int, Page] = {}
         self._asked = 0
         # All pages as they are stored, once many were asked for.
         self._bodies: dict[int, bytes] | None = None
-        self._topics: dict[str, Topic] = {}
 
     def home_of(self, topic: str) -> int:
         """Return the page of a topic's first slice."""
-        return page_of(topic, self._shards, self.pages)
+        return page_of(topic, self._shards, self.count)
 
     def page(self, page: int) -> Page:
         """Return the slices on a page by the names of their topics."""
@@ -74,26 +73,43 @@ class _Loaded:
     def names(self) -> Iterable[str]:
         """Return all names, each once."""
         self.load_all()
-        return (name for page, held in self._loaded.items() if page < self.pages for name in held)
+        return (name for page, held in self._loaded.items() if page < self.count for name in held)
+
+    def slice_of(self, topic: str, nth: int = 0) -> StoredSlice | Topic | None:
+        """Find a slice of a topic by its place."""
+        return self.page(self.home_of(topic) + nth * self.count).get(topic)
+
+
+class _Loaded:
+    """The topics that were needed so far.
+
+    A topic that is not read whole refers to the pages, which do not refer to it. So the garbage collector is not needed
+    to free a shard's state, which would then stay until the last shard of a batch has been stepped.
+    """
+
+    def __init__(self, pages: _Pages) -> None:
+        self.pages = pages
+        self._topics: dict[str, Topic] = {}
 
     def topic(self, name: str) -> Topic | None:
         """Return a topic, whose partitions are read from their slices when they are asked for."""
         topic = self._topics.get(name)
         if topic is None:
-            first = self.page(self.home_of(name)).get(name)
+            first = self.pages.slice_of(name)
             if first is None:
                 return None
             if isinstance(first, Topic):
                 partitions: Sequence[Partition] = tuple(first.partitions)
             else:
-                partitions = StoredPartitions(first, partial(self._slice, name))
+                partitions = StoredPartitions(first, partial(_cut_slice, self.pages, name))
             topic = Topic(name, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
             self._topics[name] = topic
         return topic
 
-    def _slice(self, topic: str, nth: int) -> StoredSlice | None:
-        found = self.page(self.home_of(topic) + nth * self.pages).get(topic)
-        return None if isinstance(found, Topic) else found
+
+def _cut_slice(pages: _Pages, topic: str, nth: int) -> StoredSlice | None:
+    found = pages.slice_of(topic, nth)
+    return None if isinstance(found, Topic) else found
 
 
 def _read(body: bytes) -> Page:
@@ -108,20 +124,21 @@ class PagedTopics:
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
-        self._stored = _Loaded(store, shards, pages)
+        self._stored = _Loaded(_Pages(store, shards, pages))
         self._changes: dict[str, Topic | None] = {}
 
     def get(self, topic: str, /) -> Topic | None:
         return self._changes[topic] if topic in self._changes else self._stored.topic(topic)
 
     def names(self) -> list[str]:
-        names = {name for name in self._stored.names() if name not in self._changes}
+        names = {name for name in self._stored.pages.names() if name not in self._changes}
         return sorted(names | {name for name, topic in self._changes.items() if topic is not None})
 
     def twin_of(self, topic: str, /) -> str | None:
         """Look on one page only, because names that collide have the same hash."""
         unified = without_collisions(topic)
-        stored = self._stored.page(self._stored.home_of(topic))
+        pages = self._stored.pages
+        stored = pages.page(pages.home_of(topic))
         names = (*(name for name in stored if name not in self._changes), *self._changes)
         return next(
             (n for n in names if without_collisions(n) == unified and self._changes.get(n, n) is not None), None
@@ -136,11 +153,12 @@ class PagedTopics:
     def changed_pages(self, changes: Changes) -> list[tuple[int, bytes]]:
         """Encode the pages whose slices ``changes`` touched. A page without topics is encoded as an empty list."""
         touched: dict[int, Page] = {}
+        pages = self._stored.pages
         for name in changes:
-            home = self._stored.home_of(name)
+            home = pages.home_of(name)
             for nth, now in _slices(self._stored.topic(name), self.get(name)):
-                page = home + nth * self._stored.pages
-                held = touched.setdefault(page, dict(self._stored.page(page)))
+                page = home + nth * pages.count
+                held = touched.setdefault(page, dict(pages.page(page)))
                 if now is None:
                     held.pop(name, None)
                 else:

@@ -136,12 +136,9 @@ class BusReader(DataSourceStreamReader):
         bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         try:
             after = partition.after
-            while after < partition.through:
-                # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
-                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, defer=False)
-                through = min(end, partition.through) if end > after else partition.through
-                entries = bus.read(after, through)
-                after = through
+            # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
+            while entries := bus.read_first(after, partition.through, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH):
+                after = entries[-1].seq
                 yield rows_of(entries)
         finally:
             bus.close()

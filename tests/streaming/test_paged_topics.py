@@ -1,5 +1,6 @@
 """Topics are stored in pages; only the pages that an event needs are read."""
 
+import gc
 from collections.abc import Iterable
 
 import pytest
@@ -20,6 +21,7 @@ from state.packed import Unpacked
 from state.partition import ReplicaLag, Topic
 from state.policy import Policy
 from state.slices import SLICE_PARTITIONS, slices_of, whole
+from state.stored_partitions import StoredPartitions
 from streaming.paged_topics import PagedTopics
 from tests.support.engine import encoded
 
@@ -234,3 +236,22 @@ def test_a_missing_slice_is_an_error(shard: PagedShard) -> None:
     del shard.pages[page_of("big", 1, PAGES) + PAGES]
     with pytest.raises(CodecError, match=f"topic big has {BIG} partitions, and its slices hold 1005 of them"):
         joined_topics(shard.pages.values())
+
+
+def test_a_batch_frees_what_it_has_read_without_the_garbage_collector() -> None:
+    shard = PagedShard()
+    brokers = [encoded("broker_register", broker=broker, incarnation=f"i{broker}") for broker in (1, 2)]
+    beats = [
+        encoded("broker_heartbeat", broker=broker, broker_epoch=broker, want_fence=False, want_shutdown=False)
+        for broker in (1, 2)
+    ]
+    topics = [encoded("create_topic", topic=f"t{n}", partitions=40, replication_factor=2) for n in range(5)]
+    assert set(shard.batch(*brokers, *beats, *topics)) == {"NONE"}
+    gc.collect()
+    gc.disable()
+    try:
+        shard.batch(encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=True, want_shutdown=False))
+        assert shard.pages.reads
+        assert [one for one in gc.get_objects() if isinstance(one, StoredPartitions)] == []
+    finally:
+        gc.enable()
