@@ -72,8 +72,7 @@ class EmbeddedBus(EmbeddedHistory):
 
     def due_seq(self, after: int) -> int:
         with self._errors(), self._snapshot() as connection:
-            is_due = _has_due(connection, after)
-        return self.last_seq() if is_due else after
+            return _last_due(connection, after, self.last_seq()) or after
 
     def offsets_position(self) -> int:
         return self.last_seq()
@@ -105,13 +104,14 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, return ``after`` while there are only deferrable events: heartbeats, offsets, ticks of an engine at
-        rest.
+        ``defer``, deferrable events that no other event follows yet wait for one: heartbeats, offsets, ticks of an engine
+        at rest. If there are no others, return ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if defer and not _has_due(connection, after):
                 return after
-            return last_within(connection, after, count, bytes_max)
+            end = last_within(connection, after, count, bytes_max)
+            return (_last_due(connection, after, end) if defer else None) or end
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Put a recorded log on this bus with its own seqs, entry times, and what it says about claims."""
@@ -209,6 +209,14 @@ def _has_due(connection: sqlite3.Connection, after: int) -> bool:
     """Say whether an event came after ``after`` that is not deferrable."""
     found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,))
     return bool(found.fetchone()[0])
+
+
+def _last_due(connection: sqlite3.Connection, after: int, through: int) -> int | None:
+    """Return the seq of the last event after ``after``, through ``through``, that is not deferrable."""
+    found = connection.execute(
+        "SELECT seq FROM events WHERE seq > ? AND seq <= ? AND NOT patient ORDER BY seq DESC LIMIT 1", (after, through)
+    ).fetchone()
+    return int(found[0]) if found else None
 
 
 def open_url(url: str, options: OpenOptions) -> Bus:

@@ -133,7 +133,7 @@ class Bus(Past, Protocol):
         ...
 
     def due_seq(self, after: int) -> int:
-        """Return the newest event's seq, or ``after`` if only deferrable events came after it (``defers``)."""
+        """Return the seq of the newest event that is not deferrable (``defers``), but at least ``after``."""
         ...
 
     def offsets_position(self) -> int:
