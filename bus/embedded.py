@@ -104,8 +104,8 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, deferrable events that no other event follows yet wait for one: heartbeats, offsets, ticks of an engine
-        at rest. If there are no others, return ``after``.
+        ``defer``, deferrable events wait for another one to follow them: heartbeats, offsets, ticks of an engine at
+        rest. If there are no others, return ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if defer and not _has_due(connection, after):

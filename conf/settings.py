@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     pages: Count = 64
     shuffle_partitions: Shards = 1
     max_events_per_batch: Count = 200_000
-    max_bytes_per_batch: BatchBytes = 32 * 1024 * 1024
+    max_bytes_per_batch: BatchBytes = 48 * 1024 * 1024
     watermark_interval_ms: TickInterval = 100
     tick_idle_interval_ms: TickInterval = 500
     history_ms: Span = 86_400_000
