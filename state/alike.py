@@ -105,11 +105,16 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
 
 
 def row_of(decision: LeaderAndIsr | StopReplica) -> AlikeDecision:
-    """Make a row of a decision that is like no other: its pattern has a blank for the index alone."""
-    text = encode(decision).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1) + SILENT * 5
-    place, told = _place(decision.seq, type(decision)), told_of(decision)
-    pattern = Pattern(decision, text, has_partition_epoch=False, place=place, told=told)
-    return AlikeDecision(pattern, decision.topic, decision.topic_id, decision.partition, decision.leader_epoch, 0)
+    """Make a row of a decision, with a pattern of its own."""
+    partition_epoch = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0
+    return AlikeDecision(
+        pattern_of(decision),
+        decision.topic,
+        decision.topic_id,
+        decision.partition,
+        decision.leader_epoch,
+        partition_epoch,
+    )
 
 
 def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:

@@ -129,7 +129,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     assert all(run.columns is None or 1 < run.decisions <= max(most, 4) for run in numbered)
 
 
-def test_a_decision_that_is_like_no_other_stands_in_columns_among_those_that_are() -> None:
+def test_a_decision_without_a_pattern_stands_in_columns_among_those_that_have_one() -> None:
     said: list[Said] = [row(led(3), topic, n) for topic in ("a", "b%") for n in range(8)]
     said += [decision_of(row(led(3), "b%", 11)), decision_of(row(led(3), "c", 1)), *(watermarks_of(MARKS))]
     parts = parts_of(said)
