@@ -10,10 +10,10 @@ setup: .venv/setup.stamp
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
 	@bash deploy/setup.sh
 
-# Three busy test files run at a time, and one that mostly waits. That keeps two cores busy, and takes 7 GiB.
-# tests/support/scheduling.py says which, and in which order. What failed (status 1) runs again, alone: tests/README.md says why.
+# Three test files run at a time, which takes 7 GiB. Four, or a fourth for tests that mostly wait, save nothing on two cores.
+# tests/support/scheduling.py says in which order. What failed (status 1) runs again, alone: tests/README.md says why.
 test: setup lint
-	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadfile || \
+	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile || \
 		{ test $$? -eq 1 && $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; }
 
 test-fast: setup

@@ -130,6 +130,10 @@ def lost_records(acknowledged: Mapping[bytes, Place], read: Iterable[Read]) -> d
     return {value: place for value, place in acknowledged.items() if (value, place) not in places}
 
 
+# What a client says of a partition that its broker does not name.
+_NOT_HEARD_OF = ("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
+
+
 def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60) -> list[Read]:
     """Read every partition from its beginning to its present high watermark."""
     consumer = confluent_kafka.Consumer(
@@ -137,11 +141,23 @@ def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60)
     )
     try:
         places = [confluent_kafka.TopicPartition(topic, p) for p in range(partitions)]
-        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=timeout_s)[1] for p in places}
+        ends = {place.partition: _end_of(consumer, place, timeout_s) for place in places}
         consumer.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in range(partitions)])
         return list(_until(consumer, ends, timeout_s))
     finally:
         consumer.close()
+
+
+def _end_of(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition, timeout_s: float) -> int:
+    """Return a partition's high watermark. A broker that has just started may not have heard of the partition yet."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=timeout_s)[1])
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].name() not in _NOT_HEARD_OF or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 def _until(consumer: confluent_kafka.Consumer, ends: dict[int, int], timeout_s: float) -> Iterator[Read]:

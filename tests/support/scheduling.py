@@ -4,19 +4,13 @@ xdist would start with the files that have the most tests, and hand out further 
 that it has. The longest tests stand alone in their files. So they would come last, several of them would wait on one
 worker, and the others would have nothing to do. Here the files that start Spark or brokers come first, and the many
 quick ones fill the end.
-
-Three busy workers keep two cores busy, and four busy ones make each other's tests time out. But some tests wait most of
-their time: for a session to end, for retention, for a lag. They have a worker of their own, the last one of four, which
-takes no others.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
-from xdist.workermanage import WorkerController
 
 # Its many stories take minutes, on one worker.
 FIRST = "tests/scenarios/test_stories_on_spark.py"
@@ -40,37 +34,14 @@ ON_ONE_NODE = frozenset(
     }
 )
 SLOW = ("spark", "cluster")
-# Each of these files takes a minute or more, and less than half a core of it. The longest come first.
-WAITING = (
-    "tests/real_kafka/test_zookeeper_isrs.py",
-    "tests/soak/test_soak.py",
-    "tests/real_kafka/test_zookeeper_brokers.py",
-    "tests/real_kafka/test_zookeeper_away.py",
-    "tests/streaming/test_takeover.py",
-    "tests/streaming/test_crash.py",
-    "tests/brokers/test_held_up.py",
-)
-# With fewer workers, each takes any file.
-WORKERS_MIN = 4
 
 
 class ByFile(LoadFileScheduling):
-    """Give each file to one worker, in the order of ``put_in_order``; files on one Kafka node go to the same one.
-
-    The last of four workers gets the files in ``WAITING``, and the others get these only if nothing else is left.
-    """
+    """Give each file to one worker, in the order of ``put_in_order``; files on one Kafka node go to the same one."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        scope = next_of(self.workqueue, node.gateway.id, self.numnodes)
-        if scope is None:
-            node.shutdown()
-            return
-        self.workqueue.move_to_end(scope, last=False)
-        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid.split("::", 1)[0])
@@ -79,15 +50,6 @@ class ByFile(LoadFileScheduling):
 def scope_of(file: str) -> str:
     """Name what one worker runs as a whole."""
     return "on one node" if file in ON_ONE_NODE else file
-
-
-def next_of(queue: Iterable[str], worker: str, workers: int) -> str | None:
-    """Return what a worker runs next of what is left; None if nothing is left for it. Workers are called gw0, gw1, …"""
-    left = list(queue)
-    waiting = [scope for scope in WAITING if scope in left] if workers >= WORKERS_MIN else []
-    if workers >= WORKERS_MIN and worker == f"gw{workers - 1}":
-        return waiting[0] if waiting else None
-    return next((scope for scope in left if scope not in waiting), waiting[0] if waiting else None)
 
 
 def put_in_order(items: list[pytest.Item]) -> None:

@@ -1,11 +1,10 @@
 """How test files are shared between workers (``tests/support/scheduling.py``)."""
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.support.scheduling import FIRST, ON_ONE_NODE, WAITING, next_of, put_in_order, scope_of
+from tests.support.scheduling import FIRST, ON_ONE_NODE, put_in_order, scope_of
 from tests.tidy.test_tidy import name_of, python_files
 
 
@@ -30,15 +29,6 @@ def test_long_files_come_first_and_quick_ones_last() -> None:
     put_in_order(items)
     order = list(dict.fromkeys(item.nodeid.split("::")[0] for item in items))
     assert order == [FIRST, kafka, "tests/engine.py", "tests/cluster.py", "tests/quick.py"]
-
-
-def test_tests_that_wait_have_the_last_of_four_workers() -> None:
-    queue = ["tests/busy.py", WAITING[1], WAITING[0], "tests/quick.py"]
-    assert [next_of(queue, worker, 4) for worker in ("gw0", "gw2", "gw3")] == ["tests/busy.py"] * 2 + [WAITING[0]]
-    assert next_of(["tests/quick.py"], "gw3", 4) is None
-    assert next_of([WAITING[1], WAITING[0]], "gw1", 4) == WAITING[0], "nothing else is left"
-    assert next_of([WAITING[1], "tests/quick.py"], "gw2", 3) == WAITING[1], "three workers share all files"
-    assert [file for file in WAITING if not Path(file).is_file()] == []
 
 
 class SimpleItem(SimpleNamespace):
