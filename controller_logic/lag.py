@@ -29,26 +29,18 @@ def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int)
     """
     replicas, epoch = partition.replicas, partition.leader_epoch
     count = len(replicas)
-    ends = list(partition.log_end_offsets) or [UNKNOWN_OFFSET] * count
-    epochs = list(partition.offset_epochs) or [NO_EPOCH] * count
-    lags = list(partition.lags)
-    leader, leader_end = _NOWHERE, UNKNOWN_OFFSET
-    if partition.leader != NO_LEADER:
-        leader = replicas.index(partition.leader)
-        if epochs[leader] == epoch:
-            leader_end = ends[leader]
+    ends = [*partition.log_end_offsets] or [UNKNOWN_OFFSET] * count
+    epochs = [*partition.offset_epochs] or [NO_EPOCH] * count
+    lags = [*partition.lags]
+    leader = _NOWHERE if partition.leader == NO_LEADER else replicas.index(partition.leader)
+    leader_end = leader_end_offset(partition)
     for place, offset in reported:
         if place == leader:
             leader_end = offset
         else:
             lags = lags or [_UNTOLD] * count
             former = lags[place] if epochs[place] == epoch else _UNTOLD
-            former_end = former.leader_end_offset
-            if leader_end != UNKNOWN_OFFSET and offset >= leader_end:
-                # It is as far as the leader is now, so it has caught up now.
-                lags[place] = ReplicaLag(now_ms, now_ms, leader_end if leader_end > former_end else former_end)
-            else:
-                lags[place] = _lag_behind(former, offset, leader_end, now_ms)
+            lags[place] = _lag_after(former, offset, leader_end, now_ms)
         ends[place], epochs[place] = offset, epoch
     return replace(partition, log_end_offsets=tuple(ends), offset_epochs=tuple(epochs), lags=tuple(lags))
 
@@ -93,13 +85,15 @@ def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms:
     return caught_up_time_ms != NO_TIME and 0 <= now_ms - caught_up_time_ms <= lag_time_max_ms
 
 
-def _lag_behind(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
-    """Return the lag of a follower that is not as far as the leader after a report of ``offset``.
+def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
+    """Return a follower's lag after a report of ``offset``.
 
-    If it is as far as the leader was at the previous report, it had caught up then: under steady writes a follower is
-    always a little behind.
+    If it is as far as the leader is now, it has caught up now. If it is as far as the leader was at the previous
+    report, it had caught up then: under steady writes a follower is always a little behind.
     """
     former_end = former.leader_end_offset
+    if leader_end != UNKNOWN_OFFSET and offset >= leader_end:
+        return ReplicaLag(now_ms, now_ms, leader_end if leader_end > former_end else former_end)
     caught_up_time_ms = _past(former.caught_up_time_ms, now_ms)
     if former_end != UNKNOWN_OFFSET and offset >= former_end:
         caught_up_time_ms = max(caught_up_time_ms, _past(former.report_time_ms, now_ms))

@@ -14,15 +14,14 @@ Decisions that are not in columns stand between the topics where they belong, an
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, groupby, repeat
 from typing import NamedTuple
 
-from state.decision_columns import Columns, Told
+from state.chunks import chunks
+from state.decision_columns import ROWS_MAX, Columns, Told
 from state.part import Part, columns_part
 
-# As many as one block of the decision log holds.
-ROWS_MAX = 4_096
 # Topic, partition and broker; the place among the parts in columns or among the others; and the topic's in its columns.
 _Key = tuple[str, int, int, int, int]
 # In the place of a topic's.
@@ -44,7 +43,8 @@ def in_order(parts: Sequence[Part]) -> Iterator[Part]:
     place = (parts[0].seq, parts[0].rank)
     for has_columns, some in groupby(keys, key=lambda key: key[-1] != _NO_COLUMNS):
         if has_columns:
-            for topics in _cut(some, opened):
+            sized = ((key, opened[key[3]].columns.counts[key[4]]) for key in some)
+            for topics in chunks(sized, ROWS_MAX):
                 yield columns_part(place, _joined(topics, opened, texts))
         else:
             yield from [others[nth] for _, _, _, nth, _ in some]
@@ -86,20 +86,6 @@ class _Opened(NamedTuple):
         """Return the partition of the first decision about each topic."""
         partitions = self.columns.partitions()
         return [partitions[start] for start in self.starts[:-1]]
-
-
-def _cut(keys: Iterable[_Key], opened: Sequence[_Opened]) -> Iterator[list[_Key]]:
-    topics: list[_Key] = []
-    total = 0
-    for key in keys:
-        rows = opened[key[3]].columns.counts[key[4]]
-        if topics and total + rows > ROWS_MAX:
-            yield topics
-            topics, total = [], 0
-        topics.append(key)
-        total += rows
-    if topics:
-        yield topics
 
 
 def _joined(keys: Sequence[_Key], opened: Sequence[_Opened], texts: _Texts) -> Columns:

@@ -28,6 +28,8 @@ from typing import NamedTuple
 
 # A blank that shows nothing, whatever fills it.
 SILENT = b"%.0a"
+# The most rows of one set of columns: as many as a block of the decision log holds. A row of Spark's has a bound too.
+ROWS_MAX = 4_096
 # Bytes of a row: its partition, text, leader epoch and last value.
 ROW_BYTES = 20
 

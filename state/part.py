@@ -22,14 +22,14 @@ class Part(NamedTuple):
     body: bytes
     # How many decisions these are.
     decisions: int = 1
-    # Of a run.
+    # Of a run of lines.
     reasons: tuple[ReasonCount, ...] = ()
     # Of a run of decisions that are alike.
     columns: Columns | None = None
 
 
 Place = tuple[int, int, str, int, int]
-_RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
+RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 
 
 def part_of(decision: AnyDecision | AlikeDecision) -> Part:
@@ -41,7 +41,7 @@ def part_of(decision: AnyDecision | AlikeDecision) -> Part:
 
 def place_of(decision: AnyDecision) -> Place:
     """Return a decision's place: seq, then kind, topic, partition, broker."""
-    rank = _RANKS[type(decision)]
+    rank = RANKS[type(decision)]
     if isinstance(decision, Answer):
         return decision.seq, rank, "", -1, -1
     if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
@@ -57,7 +57,7 @@ def columns_part(place: tuple[int, int], columns: Columns) -> Part:
     rows, first = columns.decision_count, columns.first_partition
     if rows == 1:
         return Part(*place, columns.topics[0], first, -1, next(columns.lines(0)))
-    return Part(*place, columns.topics[0], first, -1, b"", rows, columns.reasons(), columns)
+    return Part(*place, columns.topics[0], first, -1, b"", rows, columns=columns)
 
 
 def _number(value: int | UnsetType) -> int:

@@ -31,21 +31,15 @@ from state.alike import (
     told_of,
     watermarks_of,
 )
-from state.decision_columns import SILENT, Columns, ReasonCount, packed
-from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
-from state.part import Part, columns_part, part_of
+from state.chunks import chunks
+from state.decision_columns import ROWS_MAX, SILENT, Columns, ReasonCount, packed
+from state.decisions import HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.part import RANKS, Part, columns_part, part_of
 
 # Of one topic. These decisions are never divided on their way to the sink.
 RUN_DECISIONS_MAX = 1_024
-# Of all topics, so that a row of Spark's has a bound.
-COLUMNS_ROWS_MAX = 4_096
 # With fewer decisions for each pattern of an event, lines take less time than columns.
 ROWS_PER_PATTERN_MIN = 2
-_RANKS = {
-    LeaderAndIsr: KIND_RANK["leader_and_isr"],
-    StopReplica: KIND_RANK["stop_replica"],
-    HighWatermark: KIND_RANK["high_watermark"],
-}
 _partition = attrgetter("partition")
 # The end of a high watermark's text.
 _WATERMARK = b'"topic":"","partition":0,"leader_epoch":0,"high_watermark":0}'
@@ -55,7 +49,8 @@ _Plain = LeaderAndIsr | StopReplica
 _Row = AlikeDecision | _Plain | HighWatermark
 # The seq and rank of decisions.
 _Place = tuple[int, int]
-_K = TypeVar("_K")
+# Decisions and their topic.
+_About = tuple[str, Sequence[AlikeDecision]]
 _T = TypeVar("_T")
 
 
@@ -99,14 +94,14 @@ def _lists() -> defaultdict[str, list[Any]]:
 
 
 def _place_of(decision: _Plain | HighWatermark) -> _Place:
-    return decision.seq, _RANKS[type(decision)]
+    return decision.seq, RANKS[type(decision)]
 
 
 def _watermarks(
     place: _Place, marked: Mapping[str, list[TopicWatermarks]], single: Mapping[str, list[HighWatermark]]
 ) -> Iterator[Part]:
     """Encode the high watermarks that one event moves."""
-    joined: list[tuple[TopicWatermarks, Sequence[int]]] = []
+    joined: list[tuple[TopicWatermarks, int]] = []
     for topic in sorted({*marked, *single}):
         found = marked.get(topic, [])
         if topic in single or len(found) > 1:
@@ -115,9 +110,9 @@ def _watermarks(
                 yield from map(part_of, rows)
                 continue
             found = [_in_columns(sorted(rows, key=_partition))]
-        joined += [(one, one.partitions) for one in _cut_columns(found[0])]
-    for chunk in _chunks(joined):
-        yield from _marks_in_columns(place, [marks for marks, _ in chunk])
+        joined += [(one, len(one.partitions)) for one in _cut_columns(found[0])]
+    for some in chunks(joined, ROWS_MAX):
+        yield from _marks_in_columns(place, some)
 
 
 def _in_columns(rows: Sequence[HighWatermark]) -> TopicWatermarks:
@@ -168,13 +163,13 @@ def _others(place: _Place, alike: dict[str, list[AlikeDecision]], plain: Mapping
             alike[topic] += map(row_of, some)
         else:
             yield from _in_lines(place, topic, [*some, *alike.pop(topic, ())])
-    joined: list[tuple[str, Sequence[AlikeDecision]]] = []
+    joined: list[tuple[_About, int]] = []
     for topic, rows in sorted(alike.items()):
         if not has_few_patterns or _clash(rows) or _have_several_ids(rows):
             yield from _in_lines(place, topic, rows)
         else:
-            joined += [(topic, cut) for cut in _cut(sorted(rows, key=_partition))]
-    for chunk in _chunks(joined):
+            joined += [((topic, cut), len(cut)) for cut in _cut(sorted(rows, key=_partition))]
+    for chunk in chunks(joined, ROWS_MAX):
         yield from _alike_in_columns(place, chunk)
 
 
@@ -202,21 +197,7 @@ def _cut(rows: Sequence[_T]) -> list[Sequence[_T]]:
     return [rows[start : start + RUN_DECISIONS_MAX] for start in range(0, len(rows), RUN_DECISIONS_MAX)]
 
 
-def _chunks(joined: Iterable[tuple[_K, Sequence[_T]]]) -> Iterator[list[tuple[_K, Sequence[_T]]]]:
-    """Put topics together while one set of columns may hold their rows."""
-    chunk: list[tuple[_K, Sequence[_T]]] = []
-    total = 0
-    for one in joined:
-        if chunk and total + len(one[1]) > COLUMNS_ROWS_MAX:
-            yield chunk
-            chunk, total = [], 0
-        chunk.append(one)
-        total += len(one[1])
-    if chunk:
-        yield chunk
-
-
-def _alike_in_columns(place: _Place, some: Sequence[tuple[str, Sequence[AlikeDecision]]]) -> Iterator[Part]:
+def _alike_in_columns(place: _Place, some: Sequence[_About]) -> Iterator[Part]:
     """Encode decisions that have a pattern each."""
     rows = list(chain.from_iterable([rows for _, rows in some]))
     ids = [id(row.pattern) for row in rows]

@@ -136,9 +136,10 @@ class BusReader(DataSourceStreamReader):
         bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         try:
             after = partition.after
-            # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
-            while entries := bus.read_first(after, partition.through, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH):
-                after = entries[-1].seq
+            while after < partition.through:
+                # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
+                entries = bus.read_first(after, partition.through, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH)
+                after = entries[-1].seq if entries else partition.through
                 yield rows_of(entries)
         finally:
             bus.close()

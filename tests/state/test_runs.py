@@ -93,7 +93,7 @@ def mixed(copies: Callable[[Pattern], Pattern] = lambda pattern: pattern) -> lis
 def test_runs_are_numbered_as_their_decisions_are_one_by_one(
     monkeypatch: pytest.MonkeyPatch, most: int, copies: Callable[[Pattern], Pattern]
 ) -> None:
-    for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "COLUMNS_ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
+    for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
         monkeypatch.setattr(module, name, most)
     said = mixed(copies)
     parts = parts_of(said)
@@ -114,7 +114,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     shard_of = {topic: draw.randrange(shards) for topic in (*TOPICS, "marked", "alone")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "RUN_DECISIONS_MAX", draw.randint(1, 4))
-        patch.setattr(runs, "COLUMNS_ROWS_MAX", draw.randint(1, 40))
+        patch.setattr(runs, "ROWS_MAX", draw.randint(1, 40))
         patch.setattr(columns_in_order, "ROWS_MAX", most)
         parts = [
             part
