@@ -131,8 +131,9 @@ def _compared(state: State, event: LogEndOffsets) -> State:
 
 
 def _watermarks(decisions: list[AnyDecision]) -> list[tuple[str, int, int, int]]:
+    """List the high watermarks in the order of the decision log. A shard may decide those of one event in any order."""
     found = [one for one in decisions if isinstance(one, HighWatermark)]
-    return [(one.topic, one.partition, one.leader_epoch, one.high_watermark) for one in found]
+    return sorted((one.topic, one.partition, one.leader_epoch, one.high_watermark) for one in found)
 
 
 @settings(max_examples=30, deadline=None)
