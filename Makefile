@@ -10,6 +10,10 @@ setup: .venv/setup.stamp
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
 	@bash deploy/setup.sh
 
+# The tests start several hundred Python processes. Each of them would compile isrflow again if an environment forbade
+# Python to write bytecode.
+test test-fast: export PYTHONDONTWRITEBYTECODE :=
+
 # Three test files run at a time, which takes 7 GiB. Four, or a fourth for tests that mostly wait, save nothing on two cores.
 # tests/support/scheduling.py says in which order. What failed (status 1) runs again, alone: tests/README.md says why.
 test: setup lint

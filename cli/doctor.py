@@ -12,7 +12,7 @@ from cli.options import with_settings
 from cli.output import format_option, show_json
 from conf.cache import cache_dir
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
-from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.settings import Settings
 
 _FOR = {
@@ -56,8 +56,8 @@ def command(
     The command reads the bus, and checks whether this user may write to it and to the checkpoint.
 
     With --prepare, fetch spark-files and write an archive of the classes that Spark loads. Also write one for each
-    version of Kafka whose jars are there. Each takes a quarter of a minute. Engines of this Python environment and
-    Kafka brokers then start some seconds faster.
+    version of Kafka whose jars are there, and one for Kafka's admin tools. Each takes up to a quarter of a minute.
+    Engines of this Python environment, Kafka brokers and tools then start faster.
 
     With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
     certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
@@ -124,7 +124,8 @@ def _fetch(name: str) -> None:
 
 def _prepare() -> None:
     # Importing Spark takes seconds, so only --prepare does it. Without it the command needs no Spark.
-    from brokers.launch.kafka.preparing import prepare
+    from brokers.launch.kafka.preparing import prepare, prepare_tools
+    from brokers.launch.kafka.tools import ToolError
     from brokers.launch.service import ServiceError
     from streaming.class_archive import write_class_archive
 
@@ -134,7 +135,10 @@ def _prepare() -> None:
         for version, kafka in KAFKA_VERSIONS.items():
             if not missing(kafka.jars):
                 click.echo(f"the classes of Kafka {version} are in {prepare(version)}")
-    except (RuntimeError, ServiceError, subprocess.TimeoutExpired) as error:
+        default = KAFKA_VERSIONS[KAFKA_VERSION]
+        if not missing(default.jars) and not missing(default.tools):
+            click.echo(f"the classes of Kafka's admin tools are in {prepare_tools()}")
+    except (RuntimeError, ServiceError, ToolError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"cannot archive classes: {error}") from error
 
 

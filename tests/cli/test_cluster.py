@@ -12,7 +12,7 @@ import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.node import KafkaError
-from brokers.launch.kafka.preparing import prepare
+from brokers.launch.kafka.preparing import prepare, prepare_tools
 from brokers.launch.kafka.tools import TOPICS, run_tool
 from brokers.launch.ports import free_ports
 from bus.clock import now_ms
@@ -22,7 +22,6 @@ from cli.cluster import bus_place
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.engine import EngineProcess, decides, free_metrics_port, start_remaining_ms
 from cli.cluster.led_cluster import LedCluster
-from conf.jars import fetch
 from tests.support.cluster_command import on_cluster
 from tests.support.engine import encoded
 from tests.support.rules_engine import RulesEngine
@@ -39,7 +38,7 @@ def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
 @pytest.mark.spark
 @pytest.mark.cluster
 def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp_path: Path) -> None:
-    fetch("kafka-tools")
+    prepare_tools()
     conf = tmp_path / "isrflow.toml"
     conf.write_text('num.partitions = 4\nsuper.users = "User:ANONYMOUS"\n')
     places = ("--bus", str(tmp_path / "bus.db"), "--conf", str(conf))

@@ -12,8 +12,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
+from brokers.launch.kafka.preparing import prepare_tools
 from brokers.launch.kafka.tools import CONFIGS, ToolError, run_tool
-from conf.jars import fetch
 from tests.real_kafka.stock.operations import MOVES, PLAN, SCRIPT, Call, Tool
 from tests.support.real_cluster import AUTHORIZER, LOOPBACK, OVERRIDES, RealCluster, led_by_rules
 
@@ -91,7 +91,7 @@ def _plain(answer: Any) -> Any:
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Operation, str, str]]]:
     folder: Path = tmp_path_factory.mktemp("stock")
-    fetch("kafka-tools")
+    prepare_tools()
     plan = folder / "plan.json"
     plan.write_text(json.dumps(MOVES))
     stock = KafkaCluster.create(folder / "stock", plain_specs(3, overrides=OVERRIDES | ACCESS | SETTINGS, heap="256m"))

@@ -13,14 +13,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
-from brokers.launch.kafka.preparing import prepare
+from brokers.launch.kafka.preparing import prepare_tools
 from brokers.launch.kafka.properties import METADATA_DIRECTORY
 from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from conf.jars import fetch
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -64,8 +63,7 @@ class RealCluster:
         log_dirs: int = 1,
         **overrides: str,
     ) -> None:
-        prepare()
-        fetch("kafka-tools")
+        prepare_tools()
         self.directory = directory
         self.bus_path = directory / "bus.db"
         self.bus = EmbeddedBus(self.bus_path)

@@ -1,4 +1,4 @@
-"""Prepare this machine for Kafka nodes: their jars, and an archive of the classes that they load."""
+"""Prepare this machine for Kafka's nodes and tools: their jars, and archives of the classes that they load."""
 
 import fcntl
 import tempfile
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
 from brokers.launch.kafka.node import JVM_FLAGS, class_archive
+from brokers.launch.kafka.tools import TOOLS, TOPICS, run_tool, tools_archive
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from conf.cache import cache_dir
@@ -30,13 +31,38 @@ def prepare(version: str = KAFKA_VERSION, fetched: Callable[[Jar], None] = lambd
     kafka = KAFKA_VERSIONS[version]
     fetch(kafka.jars, fetched)
     archive = class_archive(version, java_home())
+    return _written(archive, lambda: _write(kafka, archive))
+
+
+def prepare_tools(fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
+    """Fetch the jars of Kafka's admin tools, write the archive of their classes if there is none, and return it.
+
+    Writing runs a node and a tool, which takes 4 s. The rest is as in ``prepare``, and ``ToolError`` may be raised.
+    """
+    prepare(fetched=fetched)
+    fetch(TOOLS, fetched)
+    archive = tools_archive(java_home())
+    return _written(archive, lambda: _write_tools(archive))
+
+
+def _written(archive: ClassArchive, write: Callable[[], None]) -> Path:
+    """Call ``write`` if there is no archive yet. If two processes ask at once, one writes and the other one waits."""
     with (cache_dir() / LOCK).open("wb") as lock:
-        # If two processes prepare at once, one writes and the other one waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if archive.path is None:
-            _write(kafka, archive)
+            write()
     assert archive.path is not None, "it was just written"
     return archive.path
+
+
+def _write_tools(archive: ClassArchive) -> None:
+    with archive.written() as options, tempfile.TemporaryDirectory(prefix="isrflow-kafka-") as folder:
+        cluster = KafkaCluster.create(Path(folder) / "kafka", plain_specs(1))
+        try:
+            cluster.up()
+            run_tool(TOPICS, cluster.bootstrap, ["--describe"], archive_flags=options)
+        finally:
+            cluster.kill()
 
 
 def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
