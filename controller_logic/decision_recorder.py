@@ -285,7 +285,7 @@ class DecisionRecorder:
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
-        """Record that a change was withheld because it would break these rules."""
+        """Record that a change was not made, because it would break the invariants in ``broken``."""
         self.said.append(
             Rejected(
                 **self._common(Reason.INVARIANT_BROKEN),

@@ -111,7 +111,7 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
 def ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
     """Refuse members that are fenced or shutting down (KIP-841), restarted (KIP-903) or behind.
 
-    As in Kafka, all members are judged, not only the new ones.
+    As in Kafka, all members are checked, not only the new ones.
     """
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     away = [member for member in event.isr if member not in online]

@@ -1,4 +1,4 @@
-"""One answer that says what became of each of many partitions."""
+"""One answer with the results of many partitions."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from state.decisions import PartitionResult
 
 
 def result_of(topic: str, partition: int, refusal: Refusal | None) -> PartitionResult:
-    """Return what an answer says of one partition."""
+    """Return one partition's result."""
     error, message = refusal or ("NONE", "")
     return PartitionResult(topic=topic, partition=partition, error=error, message=message)
 
 
 def answer_by_partition(batch: Batch, results: Sequence[PartitionResult], *, part: bool) -> None:
-    """Answer with what became of partitions. The error of the whole is that of the first one that is refused.
+    """Answer with the result of each partition. The first refused partition's error is the error of the whole answer.
 
     With ``part`` every shard gives its part, to be merged.
     """

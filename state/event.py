@@ -19,7 +19,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class AdminEvent(Event, frozen=True, kw_only=True):
     """What an admin asks."""
 
-    # An event that is decided later than this after it came is answered as timed out, and not carried out.
+    # An event that waits longer than this to be decided is answered as timed out, and not carried out.
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
     # The principal that asks, in Kafka's form, if a gateway knows it.
     principal: Text | UnsetType | None = UNSET

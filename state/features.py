@@ -62,7 +62,7 @@ def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, in
 
 
 def not_supported(who: str, levels: Levels | None, level: int) -> str | None:
-    """Say why a feature's level cannot be; None if it can."""
+    """Say why a feature cannot have a level; None if it can."""
     if levels is None or levels.high == 0:
         return None if level == 0 and levels is not None else f"{who} does not support the feature"
     if not levels.low <= level <= levels.high:

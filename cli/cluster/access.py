@@ -8,8 +8,8 @@ from conf.loader import as_text
 from conf.settings import Settings
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# Of a secure cluster without a file of settings: everybody may use what has no ACL, and the holder of the
-# client's certificate may do anything.
+# In a secure cluster without a file of settings, everybody may use what has no ACL, and the holder of the client's
+# certificate may do anything.
 SECURE_SETTINGS = (
     f"authorizer.class.name={AUTHORIZER}",
     f"super.users=User:{CLIENT}",

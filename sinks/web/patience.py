@@ -65,7 +65,7 @@ class BoundedListener(socket.socket):
         accepted, address = super().accept()
         if sum(one.fileno() >= 0 for one in self._accepted) >= SOCKETS_MAX:
             accepted.close()
-            # To the event loop: nobody else waits at the moment.
+            # This tells the event loop that no further connection is waiting at the moment.
             raise BlockingIOError
         self._accepted.add(accepted)
         return accepted, address

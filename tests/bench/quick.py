@@ -66,5 +66,5 @@ def main(*given: str) -> None:
 
 
 def kept() -> dict[str, Kept]:
-    """Read what releases took."""
+    """Read the stored figures of all releases."""
     return msgspec.json.decode(RELEASES.read_bytes(), type=dict[str, Kept]) if RELEASES.exists() else {}

@@ -12,8 +12,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
-from brokers.launch.kafka.tools import CONFIGS, FEATURES, ToolError, run_tool
+from brokers.launch.kafka.tools import CONFIGS, FEATURES, TOPICS, ToolError, run_tool, tools_archive
 from bus.clock import now_ms
+from conf.java import java_home
 from tests.support.real_cluster import LOOPBACK, POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -47,6 +48,15 @@ def test_kafkas_tool_creates_extends_and_deletes_a_topic(cluster: RealCluster) -
     wait_until(lambda: cluster.partitions("life") == {}, "the topic to be gone")
     folders = [node.folder for node in cluster.kafka.nodes.values()]
     wait_until(lambda: not any([*folder.glob("data-*/life-[0-9]")] for folder in folders), "its logs to be gone")
+
+
+def test_the_tools_start_from_the_archive_of_their_classes(cluster: RealCluster) -> None:
+    path = tools_archive(java_home()).path
+    # Java then ends if the archive does not fit the tool's class path, as for a tool that has another one.
+    flags = ("-Xshare:on", f"-XX:SharedArchiveFile={path}")
+    run_tool(TOPICS, cluster.bootstrap, ["--list"], archive_flags=flags)
+    with pytest.raises(ToolError, match="shared class paths mismatch"):
+        run_tool(CONFIGS, cluster.bootstrap, ["--version"], archive_flags=flags)
 
 
 def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_path: Path) -> None:

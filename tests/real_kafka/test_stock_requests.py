@@ -35,7 +35,7 @@ def test_a_gateway_sends_what_is_kept(name: str, zookeeper: ZookeeperProcess, tm
             else:
                 first, *others = story.blocks
                 _play(player, first)
-                # The first block sets the scene, which a story shows by its result.
+                # The first block sets the scene, and the recording leaves its requests out.
                 decided = Decided(led.bus)
                 for block in others:
                     _play(player, block)

@@ -85,7 +85,7 @@ def test_a_holder_that_died_is_told_from_one_that_lives_and_from_one_of_another_
     assert not lock.is_left_in(8)
     with checkpoint_lock(checkpoint, of(tmp_path / "other.db")) as other:
         assert not other.is_left_in(7)
-    # To look does not take the lock, and leaves what the holder said.
+    # Looking does not take the lock, and leaves the holder's line in it.
     assert lock.is_left_in(7)
     assert lock.take()
     assert not lock.is_left_in(7)

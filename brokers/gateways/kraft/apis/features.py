@@ -66,7 +66,7 @@ def _upgrade_type(request: Request, update: Values) -> int:
 
 
 def _check(context: Context, update: Values, upgrade_type: int) -> None:
-    """Check what the request says of one feature against its present level. The rules ask the brokers' support."""
+    """Check what the request says of one feature against its present level. The rules check that brokers support it."""
     feature, level = update["Feature"], update["MaxVersionLevel"]
     present = levels_of(context).get(feature, 0)
     if upgrade_type not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):

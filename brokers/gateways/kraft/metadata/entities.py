@@ -16,7 +16,7 @@ _WHOLE = {SECRET: scram_record, TOKEN: token_record}
 
 
 def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[Record]:
-    """Yield what changed of an entity."""
+    """Yield a record for each change to an entity."""
     if decision.entity_type in ENTITY_RESOURCES:
         resource_type, part = ENTITY_RESOURCES[decision.entity_type]
         resource = (resource_type, decision.names[part] or "")
@@ -37,7 +37,7 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
 
 
 def changes_of(entity: Entity, held: Mapping[str, str]) -> Iterator[Record]:
-    """Yield what makes an entity out of the values that are ``held`` of it."""
+    """Yield the records that replace the ``held`` values of an entity by its own."""
     whole = _WHOLE.get(entity.entity_type)
     if whole is not None:
         if entity.values != held:
