@@ -151,7 +151,7 @@ class Traffic:
 
     def _send(self, name: str, sender: Sender) -> None:
         number = 0
-        # One record for each partition at once: brokers answer as many records with half the CPU time.
+        # One record for each partition at once: for as many records, brokers and clients need a quarter less CPU time.
         while not self._ended.wait(PARTITIONS / RECORDS_A_SECOND):
             for partition in range(PARTITIONS):
                 sender.send(self._topic, partition, f"{name} {number}".encode())
