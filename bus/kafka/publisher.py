@@ -10,6 +10,7 @@ from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from isrflow.kafka.records import Replica, replica_of
+from state.chunks import chunks
 
 # A record batch is appended whole or not at all, so events that belong together go in one. The other quarter is for the
 # bytes that each record adds.
@@ -99,14 +100,5 @@ class Publisher:
 
 
 def _batches(events: list[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    batch: list[T] = []
-    size = 0
-    for event in events:
-        bytes_ = size_of(event) + _RECORD_OVERHEAD_BYTES
-        if batch and (size + bytes_ > BATCH_BYTES_MAX or len(batch) == BATCH_EVENTS_MAX):
-            yield batch
-            batch, size = [], 0
-        batch.append(event)
-        size += bytes_
-    if batch:
-        yield batch
+    sized = ((event, size_of(event) + _RECORD_OVERHEAD_BYTES) for event in events)
+    return chunks(sized, BATCH_BYTES_MAX, count_max=BATCH_EVENTS_MAX)

@@ -150,14 +150,18 @@ def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60)
 
 def _end_of(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition, timeout_s: float) -> int:
     """Return a partition's high watermark. A broker that has just started may not have heard of the partition yet."""
-    deadline = time.monotonic() + timeout_s
-    while True:
+
+    def watermarks() -> tuple[int, int] | None:
         try:
-            return int(consumer.get_watermark_offsets(place, timeout=timeout_s)[1])
+            found: tuple[int, int] = consumer.get_watermark_offsets(place, timeout=timeout_s)
         except confluent_kafka.KafkaException as error:
-            if error.args[0].name() not in _NOT_HEARD_OF or time.monotonic() > deadline:
+            if error.args[0].name() not in _NOT_HEARD_OF:
                 raise
-        time.sleep(0.2)
+            return None
+        return found
+
+    _, high = wait_until(watermarks, f"a broker to hear of {place.topic}-{place.partition}", timeout_s)
+    return int(high)
 
 
 def _until(consumer: confluent_kafka.Consumer, ends: dict[int, int], timeout_s: float) -> Iterator[Read]:
