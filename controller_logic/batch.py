@@ -1,19 +1,24 @@
 """What a rule is given: the event at hand, the state so far, and the recorder of decisions."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from controller_logic.decision_recorder import DecisionRecorder
-from controller_logic.lag import LogEnd
 from controller_logic.working_state import WorkingState
 from state.cluster import Outcome, State
-from state.events import Logged, Progress
-from state.partition import Partition
+from state.events import LogEndOffsets, Logged, Progress
 from state.policy import Policy
 
-# By topic and number: a partition, and the log ends reported since.
-GatheredLogEnds = dict[str, dict[int, tuple[Partition, list[LogEnd]]]]
 _NO_EVENT = Logged(0, 0, Progress(), b"")
+
+
+class LogEndReport(NamedTuple):
+    """A registered broker's report of log ends, before its rows are settled."""
+
+    logged: Logged
+    event: LogEndOffsets
+    # Whether the broker is still registered as it was when it made the report.
+    is_current: bool
 
 
 class Batch:
@@ -28,7 +33,7 @@ class Batch:
         # What ``commit_alike.AlikeNew`` remembers from one event to the next.
         self.new_partitions: dict[object, Any] = {}
         # What ``log_end_report`` gathers.
-        self.log_ends: GatheredLogEnds = {}
+        self.log_ends: list[LogEndReport] = []
 
     def begin(self, logged: Logged) -> None:
         """Begin the next event."""
@@ -36,9 +41,9 @@ class Batch:
         self.state.begin(logged)
         self.recorder.begin(logged)
 
-    def take_log_ends(self) -> GatheredLogEnds:
-        """Return the gathered log ends, and keep none."""
-        gathered, self.log_ends = self.log_ends, {}
+    def take_log_ends(self) -> list[LogEndReport]:
+        """Return the gathered reports, and keep none."""
+        gathered, self.log_ends = self.log_ends, []
         return gathered
 
     def outcome(self) -> Outcome:

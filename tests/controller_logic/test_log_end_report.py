@@ -1,5 +1,6 @@
 """A broker reports where the logs of many of its replicas end, in one event."""
 
+import json
 from typing import Any
 
 import pytest
@@ -128,3 +129,18 @@ def test_shards_name_what_each_of_them_refuses_in_one_answer(trio: World) -> Non
     assert len(results(trio)) == 8
     log = list(enumerate(trio.log, start=1))
     assert decide(log, Policy(), shards=7).decisions == decide(log, Policy()).decisions
+
+
+def test_each_of_several_reports_in_a_batch_is_answered_in_its_own_name(trio: World) -> None:
+    rows = [[0, trio.partition("t").leader_epoch, 5], [7, 0, 5]]
+    first = trio.state.cluster.seq + 1
+    for broker, name in ((1, "t"), (8, "t"), (2, "unknown"), (3, "u")):
+        epoch = trio.broker(broker).broker_epoch if broker < 8 else 1
+        topics = [{"topic": name, "partitions": rows}]
+        trio.publish("log_end_offsets", broker=broker, broker_epoch=epoch, topics=topics, request_id=f"q{broker}")
+    log = list(enumerate(trio.log, start=1))
+    made = decide(log, Policy()).decisions
+    answers = [(seq - first, json.loads(text)["error"]) for seq, _, text in made if b'"request_id":"q' in text]
+    missing = "UNKNOWN_TOPIC_OR_PARTITION"
+    assert answers == [(0, missing), (1, "BROKER_ID_NOT_REGISTERED"), (2, missing), (3, missing)]
+    assert decide(log, Policy(), batch_sizes=[1]).decisions == made
