@@ -66,15 +66,20 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     if isinstance(common, LeaderAndIsr):
         common = replace(common, partition_epoch=0)
     # These two kinds of decisions have no free text, which might look like the fields that are replaced.
-    text = encode(common).replace(b"%", b"%%")
+    text = with_blank_index(encode(common))
     text = text.replace(b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1)
-    text = text.replace(b'"index":0', b'"index":%d', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
     if has_partition_epoch:
         text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
     else:
         text += SILENT
     return Pattern(common, text, has_partition_epoch, _place(common.seq, type(common)), told_of(decision))
+
+
+def with_blank_index(text: bytes) -> bytes:
+    """Make a format of a decision's text, in which the index is blank. Each percent sign is doubled."""
+    # The first "index" is the decision's own, because it comes before any free text.
+    return text.replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
 
 
 def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> Told:

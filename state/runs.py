@@ -30,6 +30,7 @@ from state.alike import (
     row_of,
     told_of,
     watermarks_of,
+    with_blank_index,
 )
 from state.chunks import chunks
 from state.decision_columns import ROWS_MAX, SILENT, Columns, ReasonCount, packed
@@ -147,7 +148,7 @@ def _marks_in_columns(place: _Place, some: Sequence[TopicWatermarks]) -> Iterato
         for marks in some:
             yield from _in_lines(place, marks.topic, watermarks_of(marks))
         return
-    text = encode(common).removesuffix(_WATERMARK).replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
+    text = with_blank_index(encode(common).removesuffix(_WATERMARK))
     topics = [marks.topic for marks in some]
     names = [name for topic in topics for name in (encoded_name(topic), b"")]
     counts = [len(marks.partitions) for marks in some]
@@ -232,13 +233,12 @@ def _in_lines(place: _Place, topic: str, rows: Sequence[_Row]) -> Iterator[Part]
 
 
 def _lines(place: _Place, topic: str, rows: Sequence[_Row]) -> Part:
-    """Make a run of lines. A percent sign is doubled, because the text is a format."""
-    # The first "index" is the decision's own, because it comes before any free text.
+    """Make a run of lines."""
     name = encoded_name(topic)
     lines = [
-        (encoded_about(row, name, encoded_name(row.topic_id)) if isinstance(row, AlikeDecision) else encode(row))
-        .replace(b"%", b"%%")
-        .replace(b'"index":0', b'"index":%d', 1)
+        with_blank_index(
+            encoded_about(row, name, encoded_name(row.topic_id)) if isinstance(row, AlikeDecision) else encode(row)
+        )
         for row in rows
     ]
     told = Counter([row.pattern.told if isinstance(row, AlikeDecision) else told_of(row) for row in rows])

@@ -2,27 +2,32 @@
 
 import random
 import socket
+from collections import deque
 
 from brokers.launch.kafka.properties import LOOPBACK
 
 # Systems give ports from 32768 or 49152 on to programs that ask for any, among them every client that connects.
 # Such a program could get the port of a process while that process restarts.
-_PORTS = range(20_000, 32_768)
+PORTS = range(20_000, 32_768)
+# A process keeps the last ports that it has chosen until it ends, so many of them.
+RESERVED_MAX = 64
+_reserved: deque[socket.socket] = deque()
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, ports: range = PORTS) -> list[int]:
     """Choose ports on loopback on which nobody listens at the moment, and which no system gives to clients.
 
-    Raises ``OSError`` if there are not that many.
+    A node takes a second or more until it listens on its port. So while this process keeps a port, this function gives
+    it to nobody else, neither in this process nor in another. Raises ``OSError`` if there are not that many.
     """
     found: list[int] = []
-    for port in random.sample(_PORTS, len(_PORTS)):
+    for port in random.sample(ports, len(ports)):
         if len(found) == count:
             break
-        if _is_free(port):
+        if _is_free(port) and _reserve(port):
             found.append(port)
     if len(found) < count:
-        raise OSError(f"only {len(found)} of {count} ports between {_PORTS.start} and {_PORTS.stop - 1} are free")
+        raise OSError(f"only {len(found)} of {count} ports between {ports.start} and {ports.stop - 1} are free")
     return found
 
 
@@ -32,4 +37,18 @@ def _is_free(port: int) -> bool:
             probe.bind((LOOPBACK, port))
         except OSError:
             return False
+    return True
+
+
+def _reserve(port: int) -> bool:
+    """Hold the UDP port of the same number, which nothing here uses; return False if another process holds it."""
+    reservation = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        reservation.bind((LOOPBACK, port))
+    except OSError:
+        reservation.close()
+        return False
+    _reserved.append(reservation)
+    if len(_reserved) > RESERVED_MAX:
+        _reserved.popleft().close()
     return True

@@ -122,9 +122,7 @@ class LedCluster:
             refuse_existing(folder / name for name in own)
         if secure:
             certificates = Certificates(folder.resolve())
-            taken = {spec.port for spec in specs} | {voter.port for voter in voters}
-            secure_ports = [port for port in free_ports(len(specs) + len(taken)) if port not in taken]
-            specs = tuple(map(certificates.given_to, specs, secure_ports))
+            specs = tuple(map(certificates.given_to, specs, free_ports(len(specs))))
         # Written together: brokers without this file would count as led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
         return cls(KafkaCluster.create(folder, specs, cluster_id, beside), remembered)
@@ -166,7 +164,7 @@ class LedCluster:
                 self._certificates.issue(f"{kind}-{number}" for kind, of_kind in nodes for number in of_kind)
             if self.handed_back:
                 self._start_zookeeper(undo)
-                self._start_brokers()
+                self._start_brokers(say)
                 undo.pop_all()
                 return
             self.start_engine(say, undo)
@@ -192,7 +190,7 @@ class LedCluster:
                 gateway.wait_until_started()
             if self.engine.state != "stopped":
                 self.engine.wait_until_started()
-            self._start_brokers()
+            self._start_brokers(say)
             undo.pop_all()
 
     def _access(self) -> dict[str, str]:
@@ -204,13 +202,21 @@ class LedCluster:
             undo.callback(self.zookeeper.kill)
             self.zookeeper.wait_until_started()
 
-    def _start_brokers(self) -> None:
+    def _start_brokers(self, say: Say) -> None:
+        if self.zookeeper is not None:
+            self._end_former_sessions(self.zookeeper, say)
         names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
         settings = broker_settings(cluster_on(self.bus), names)
         settings |= access_of_brokers(self._access(), self.kafka.nodes.values()) if self.zookeeper is None else {}
         for node in self.kafka.nodes.values():
             node.engine_settings = settings
         self.kafka.up()
+
+    def _end_former_sessions(self, zookeeper: ZookeeperProcess, say: Say) -> None:
+        stopped = {number for number, node in self.kafka.nodes.items() if node.state == "stopped"}
+        if waited_for := sorted(stopped & zookeeper.brokers_with_session()):
+            say(f"waiting for ZooKeeper to end the sessions of brokers that were killed: {waited_for}")
+            zookeeper.wait_until_sessions_end(waited_for)
 
     def start_engine(self, say: Say, undo: ExitStack) -> None:
         """Start an engine if none decides, without waiting for it. Raises ``KafkaError`` if the bus is gone."""

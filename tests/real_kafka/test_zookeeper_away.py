@@ -15,6 +15,7 @@ from bus.image import read_image
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.real_kafka.zookeeper_steps import HALF, moves_go_on_when_a_broker_comes_back
 from tests.support.clients import ConfluentSender, lost_records, read_all
+from tests.support.cluster_command import on_cluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
@@ -66,6 +67,17 @@ def test_nothing_acknowledged_is_lost_without_an_engine_or_while_replicas_move(
     traffic.end()
     cluster.wait_until_stored("t")
     cluster.tool_agrees("t")
+    brokers_that_were_killed_come_up_at_once(cluster, tmp_path / "kafka")
+
+
+def brokers_that_were_killed_come_up_at_once(cluster: ZookeeperCluster, folder: Path) -> None:
+    """Kill all brokers and start them again, while ZooKeeper still has the sessions that they had."""
+    for number in (1, 2, 3):
+        cluster.broker(number).kill()
+    code, said = on_cluster(folder, "up")
+    assert code == 0, said
+    assert "waiting for ZooKeeper to end the sessions of brokers that were killed: [1, 2, 3]" in said
+    wait_until(lambda: set(cluster.states().values()) == {"active"}, "all brokers to be active again")
 
 
 def without_engine(cluster: ZookeeperCluster, traffic: Traffic) -> None:

@@ -166,7 +166,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
         code, said = on_cluster(folder, *up)
         if "ended by itself" in said:
             # A broker that gets no time while it starts loses its session with ZooKeeper, and ends.
-            code, said = on_cluster(folder, *up)
+            code, said = on_cluster(folder, "up")
         assert code == 0, said
         assert "3 nodes of Kafka 3.9.1" in said
         yield ZookeeperCluster(folder, bus_path)

@@ -1,6 +1,8 @@
 """A ZooKeeper server as a process on this machine, for brokers of Kafka 3.9."""
 
+import re
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 from brokers.launch.kafka.node import JVM_FLAGS, class_archive
@@ -12,9 +14,14 @@ from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.private_dir import private_dir
 
 _CONNECT_TIMEOUT_S = 2.0
-_ANSWER_BYTES_MAX = 64
+# A hundred bytes for each session would do for the most nodes that a cluster can have.
+_ANSWER_BYTES_MAX = 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 # Sessions last 2 to 20 ticks, so at most 20 s.
 TICK_MS = 1_000
+# A session ends within a tick after its time. A server that has just started gives all sessions their whole time again.
+SESSIONS_END_TIMEOUT_S = 60.0
+_BROKER = re.compile(rb"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
 
 
 class ZookeeperProcess(Service):
@@ -40,7 +47,7 @@ class ZookeeperProcess(Service):
             "admin.enableServer": "false",
             "tickTime": str(TICK_MS),
             "maxClientCnxns": "0",
-            "4lw.commands.whitelist": "ruok",
+            "4lw.commands.whitelist": "ruok,dump",
             "autopurge.purgeInterval": "1",
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -54,10 +61,30 @@ class ZookeeperProcess(Service):
 
     def is_ready(self) -> bool:
         """Say whether the server answers."""
+        return self._answer(b"ruok") == b"imok"
+
+    def brokers_with_session(self) -> set[int]:
+        """Return the brokers whose sessions have not ended, whether they run or not; none if the server is silent."""
+        return set(map(int, _BROKER.findall(self._answer(b"dump"))))
+
+    def wait_until_sessions_end(self, brokers: Iterable[int]) -> None:
+        """Wait until brokers that do not run have no session any more. Raises ``ServiceError``.
+
+        A broker that starts while its former session stands finds its znode taken, and ends.
+        """
+        gone = frozenset(brokers)
+        complaint = "did not end the sessions of brokers that were killed"
+        self.wait_until(lambda: not gone & self.brokers_with_session(), SESSIONS_END_TIMEOUT_S, complaint)
+
+    def _answer(self, word: bytes) -> bytes:
+        """Send one of ZooKeeper's words of four letters, and return the answer, or nothing if there is none."""
+        answer = b""
         try:
             with socket.create_connection((LOOPBACK, self.port), _CONNECT_TIMEOUT_S) as connection:
                 connection.settimeout(_CONNECT_TIMEOUT_S)
-                connection.sendall(b"ruok")
-                return connection.recv(_ANSWER_BYTES_MAX) == b"imok"
+                connection.sendall(word)
+                while len(answer) < _ANSWER_BYTES_MAX and (more := connection.recv(_CHUNK_BYTES)):
+                    answer += more
         except OSError:
-            return False
+            return b""
+        return answer
