@@ -1,8 +1,8 @@
 """Lines that other programs write to this process's standard error, made into JSON.
 
 Spark's JVM, its Python workers and Python's own warnings write plain text to the same place as the log, and a reader of
-JSON could not parse it. So standard error becomes a pipe, and a thread writes each line to where standard error
-went before: as it is if it is JSON, and otherwise as the event of a JSON line.
+JSON could not parse it. So standard error becomes a pipe, and a thread copies each line to the original standard
+error. A line that is a JSON object is copied unchanged. Any other line becomes the event of a JSON line.
 """
 
 import contextlib

@@ -44,10 +44,10 @@ def decode_packed(body: bytes) -> Packed:
 
 
 def fan_out(batches: Iterator[pa.RecordBatch], *, keys: Keys) -> Iterator[pa.RecordBatch]:
-    """Turn rows of events, in the order of seq, into one packed row per key.
+    """Turn each Arrow batch of events, in the order of seq, into packed rows, one per key.
 
     Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
-    copied into the rows of shards: they are in the rows of ``keys.shared``.
+    copied into the rows of shards: they are in rows of ``keys.shared``, which are left out if there is no such event.
     """
     for batch in batches:
         if batch.num_rows:

@@ -59,8 +59,9 @@ class EngineClient:
         # Events of ``ask_once``. Once the engine has passed an event's seq, it will not answer the event any more.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
-        # Of the newest answer. By kind of event: the epoch of the engine that did not know it.
+        # The greatest controller epoch of any answer.
         self._controller_epoch = 0
+        # By kind of event, the controller epoch in which the engine did not know it.
         self._unknown: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "publisher")

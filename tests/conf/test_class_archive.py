@@ -1,4 +1,4 @@
-"""An archive of classes is used if it is whole; another one costs only the time that it would have saved."""
+"""A complete class archive is used. With a damaged one Java still starts, only more slowly."""
 
 import subprocess
 from pathlib import Path

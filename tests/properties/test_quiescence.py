@@ -50,7 +50,8 @@ class Quiet(World):
             held = self.state.cluster.brokers.get(broker)
             disk = held.log_dirs if held is not None else ()
             if held is not None:
-                # Behind a gateway no other process could have its id until its session ends.
+                # Behind a gateway, another process cannot take a live broker's id before its session ends or its
+                # connection is lost.
                 self.publish("broker_connection_lost", broker=broker, broker_epoch=held.broker_epoch)
             self.join(broker, incarnation="last", log_dirs=disk)
         for _ in range(2):

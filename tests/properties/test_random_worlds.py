@@ -63,7 +63,7 @@ def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
         return
     answers = [d for d in outcome.decisions if isinstance(d, Answer)]
     if not answers:
-        # Its time is ahead of its entry, and nobody asked for an answer.
+        # The event's time_ms is too far ahead of its entry to the bus, and it has no request_id.
         assert [d.reason for d in outcome.decisions] == [Reason.TIME_AHEAD]
         assert (outcome.state.cluster.brokers, outcome.changes) == (before.cluster.brokers, {})
         return

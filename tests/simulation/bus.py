@@ -1,8 +1,8 @@
 """The bus in memory: one order of events, the decisions, the state as last committed; and each process's link to it.
 
 All processes see decisions in one order, but each only when its link delivers them. A cut link accepts no event
-and delivers no decision. If the answer to a publish is lost, its sender publishes again, so events are duplicated
-as in any at-least-once transport.
+and announces no new decision. A broker that starts can read the committed state all the same. If the answer to a
+publish is lost, its sender publishes again, so events are duplicated as in any at-least-once transport.
 """
 
 import bisect

@@ -1,4 +1,4 @@
-"""What a handler of a broker's or an admin's request needs of its gateway, whatever its brokers follow."""
+"""What the handlers of brokers' and admins' requests need from a gateway, in KRaft mode and in ZooKeeper mode."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -14,7 +14,7 @@ from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
-# To Kafka's controller, a broker that is not registered is one that speaks in an old broker epoch.
+# Kafka's controller answers STALE_BROKER_EPOCH to a broker that is not registered, too.
 STALE_BROKER = frozenset({"BROKER_ID_NOT_REGISTERED", "STALE_BROKER_EPOCH"})
 
 logger = structlog.get_logger()
@@ -68,7 +68,7 @@ class Asking(Protocol):
         """Return the topic of a name."""
 
     def settings_of_all_brokers(self) -> Mapping[str, str]:
-        """Return what all brokers are set to, besides their own files."""
+        """Return the dynamic settings of all brokers together. Brokers' own files are not included."""
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
         """Do ``work`` here if it is short, judged by ``size``, and otherwise in another thread."""

@@ -23,7 +23,8 @@ Apply = Callable[[Sequence[Event]], Iterable[None]]
 class DecisionFeed:
     """A gateway's place in the decision log, which its own metadata log remembers.
 
-    ``apply`` gets the events in order. Its first portion runs in the step in which their records become readable.
+    ``apply`` gets the events in order. Its first portion runs in the same step of the event
+    loop as ``Storage.add``, which makes their records readable.
     ``caught_up`` is set when the end is reached for the first time. ``read_watch`` times each call to the bus.
     """
 

@@ -137,8 +137,9 @@ class Gateway:
     async def run(self) -> None:
         """Serve until ``stop``.
 
-        Raises ``StorageError`` when the log on disk differs from the decisions and cannot be rebuilt, ``BusError`` when
-        the bus stays out of reach, ``SupersededError`` when another run of this gateway leads.
+        Errors come in an ``ExceptionGroup``: ``StorageError`` when the log on disk differs from the decisions and
+        cannot be rebuilt, ``BusError`` when the bus stays out of reach, ``SupersededError`` when another run of this
+        gateway has replaced this one.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -219,7 +220,8 @@ class Gateway:
     async def _live(self, group: asyncio.TaskGroup) -> None:
         """Send heartbeats, and report with each how long this process was held up before it.
 
-        Some of them ask for an answer, because only a refusal tells a run that never led that a newer run replaced it.
+        Some heartbeats ask for an answer. If a newer run has replaced this one, and this one never led, it learns that
+        only from a refusal.
         """
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)

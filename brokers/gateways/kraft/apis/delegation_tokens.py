@@ -1,6 +1,8 @@
-"""Requests about delegation tokens (CreateDelegationToken and the like; KIP-48). Brokers describe tokens.
+"""Requests about delegation tokens (CreateDelegationToken and the like; KIP-48). Brokers answer
+DescribeDelegationToken themselves.
 
-The engine keeps tokens and knows no key: a gateway makes the id, and derives from it what proves the token.
+The engine stores tokens and does not know the key. A gateway makes a token's id, and computes the token's HMAC from the
+id and the key.
 """
 
 import base64
@@ -91,7 +93,7 @@ def _new_id() -> str:
 
 
 async def _found(context: Context, request: Request) -> Entity:
-    """Find the token that a request proves. Raises ``RefusedError``."""
+    """Find the token whose HMAC a request carries. Raises ``RefusedError``."""
     key, entities = context.access.token_key, context.image.entities
     if not key.is_enabled:
         raise RefusedError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)

@@ -79,10 +79,10 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
         yield from (Setting(*one) for one in found)
         yield from _with_source({key: value for key, value in held.items() if key not in known}, OF_TOPIC)
     elif kind == BROKER_RESOURCE:
-        # A controller knows the file of no broker, and describes only itself.
+        # A controller does not know brokers' files. It describes itself and the settings of all brokers together.
         if name not in (ALL_BROKERS, str(context.identity.gateway)):
-            described = f"node {context.identity.gateway} and all brokers together"
-            raise RefusedError(ErrorCode.INVALID_REQUEST, f"this gateway describes {described}, and not {name}")
+            described = f"node {context.identity.gateway} and the settings of all brokers"
+            raise RefusedError(ErrorCode.INVALID_REQUEST, f"this gateway describes only {described}, not node {name}")
         yield from _with_source(held, _OF_ALL_BROKERS if name == ALL_BROKERS else _OF_BROKER)
     elif kind == CLIENT_METRICS_RESOURCE:
         if not name:

@@ -15,7 +15,7 @@ from state.events import AlterEntity
 from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SERVED, not_supported
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
-# Answers have results of each feature up to this version.
+# Up to this version of UpdateFeatures, a response has a result for each feature.
 _RESULTS_VERSION_MAX = 1
 # The features whose levels never fall, and why.
 _NEVER_LOWERED = {

@@ -1,7 +1,8 @@
 """Serve the files of a gateway's log to another gateway, which copies them. Brokers do not request these.
 
-The copy uses FetchSnapshot with a topic that brokers do not know. A file is named by the offset at which it begins, and
-the field for the epoch has the file's kind. The list of all files is requested like a file, and is JSON.
+The copy uses FetchSnapshot with a topic that brokers do not know. A segment, or the ends file beside it, is named by
+the offset at which it begins, with -2 or -3 in the field for the epoch. A snapshot is named by its end offset and
+epoch. The list of all files is requested with -1 in both fields, and is JSON.
 """
 
 import re

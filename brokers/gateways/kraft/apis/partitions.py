@@ -93,9 +93,10 @@ def _row_without_epochs(one: Values) -> IsrRow:
 
 
 async def _at_once(context: Asking, body: Values, wanted: Mapping[Place, _Wanted]) -> dict[Place, Outcome]:
-    """Ask for all ISRs in one event, or in as many as they need. What the engine cannot take so has no outcome.
+    """Ask for all ISRs in one event, or in as few as can hold them. Rows that were not decided have no outcome.
 
-    That is all, if the engine is older than this gateway. Otherwise it is what one impossible value made malformed.
+    No row is decided if the engine is older than this gateway, because it does not know the event, or if an event is
+    larger than the bus accepts. The rows of one event are not decided if an impossible value makes it malformed.
     """
     rows = list(wanted.items())
     parts = [rows[first : first + RESULTS_MAX] for first in range(0, len(rows), RESULTS_MAX)]
@@ -182,7 +183,7 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
         "LeaderId": outcome.leader,
         "LeaderEpoch": outcome.leader_epoch,
         "Isr": list(outcome.isr or ()),
-        # The committed state is the requested one, because only the leader says that it has recovered.
+        # The committed recovery state is the requested one: only the leader reports that the partition has recovered.
         "LeaderRecoveryState": partition["LeaderRecoveryState"],
         "PartitionEpoch": outcome.partition_epoch,
     }

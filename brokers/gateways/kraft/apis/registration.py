@@ -22,7 +22,7 @@ from state.registration import Feature, Listener
 
 logger = structlog.get_logger()
 
-# Every record of its registration names all of a broker's log directories.
+# Each registration record of a broker names all its log directories.
 LOG_DIRS_MAX = 64
 _PROTOCOLS = {number: name for name, number in PROTOCOLS.items()}
 
@@ -128,7 +128,8 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
             context, _heartbeat(body, want_fence=body["WantFence"], failed=failed), context.settings.state_wait_max_ms
         )
     elif failed:
-        # Without an answer the broker must not think that its failure is known. It repeats it, and stops after a while.
+        # Without an answer the broker gets an error. It then repeats the failure in its next heartbeats, and shuts down
+        # after log.dir.failure.timeout.ms (KIP-858).
         heartbeat = _heartbeat(body, want_fence=not known.is_serving, failed=failed)
         await context.engine.ask(heartbeat, lane=Lane.BROKER, timeout_ms=context.settings.state_wait_max_ms)
     else:
@@ -138,9 +139,10 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
 
 
 def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[str]]:
-    """Return the log directories that brokers think a broker can read, and those of them that have failed."""
+    """Return a broker's log directories that the metadata log shows as readable, and those of them that have failed."""
     held = context.image.brokers.get(body["BrokerId"])
     readable: tuple[str, ...] = () if held is None else held.log_dirs
+    # A broker repeats all failed directories in every heartbeat. Those that the log shows as failed are left out.
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
@@ -148,8 +150,9 @@ async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
     """Hand over the broker's leaderships. Return whether it may stop: all are handed over, and the other brokers know.
 
     If leaderships remain because there is no other in-sync replica, the broker may stop after some attempts all the
-    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. A broker waits no
-    longer than for the answer to a heartbeat. A decision after that counts for its next attempt.
+    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. The wait is bounded
+    by ``state_wait_max_ms`` and ``followed_wait_max_ms``. If the decision comes later, the next heartbeat's answer has
+    it.
     """
     if not known.is_serving:
         return True
@@ -174,7 +177,6 @@ def _heartbeat(
         broker_epoch=body["BrokerEpoch"],
         want_fence=want_fence,
         want_shutdown=want_shutdown,
-        # Every heartbeat repeats all failed directories, known ones too.
         offline_log_dirs=tuple(failed),
     )
 
