@@ -137,9 +137,8 @@ class Gateway:
     async def run(self) -> None:
         """Serve until ``stop``.
 
-        Errors come in an ``ExceptionGroup``: ``StorageError`` when the log on disk differs from the decisions and
-        cannot be rebuilt, ``BusError`` when the bus stays out of reach, ``SupersededError`` when another run of this
-        gateway has replaced this one.
+        Errors come in an ``ExceptionGroup``: ``StorageError`` if the log on disk differs from the decisions and cannot
+        be rebuilt, ``BusError`` if the bus stays out of reach, ``SupersededError`` if a newer run replaced this one.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -220,8 +219,7 @@ class Gateway:
     async def _live(self, group: asyncio.TaskGroup) -> None:
         """Send heartbeats, and report with each how long this process was held up before it.
 
-        Some heartbeats ask for an answer. If a newer run has replaced this one, and this one never led, it learns that
-        only from a refusal.
+        Some heartbeats ask for an answer. A run that never led learns only from a refusal that it has been replaced.
         """
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
