@@ -16,6 +16,7 @@ gateway leads is decided too, by the engine, as for brokers of Kafka 4 (``contro
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -30,13 +31,15 @@ from brokers.engine.follow import follow, looked
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
+from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision, one_by_one
 from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.heartbeats import Heartbeats
+from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership
 from brokers.gateways.zk.mirror import MirrorError
 from brokers.gateways.zk.session import ZookeeperError
@@ -67,11 +70,15 @@ class Gateway:
         self._stopping = asyncio.Event()
         self._engine = EngineClient(bus, self._incarnation, settings)
         self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation)
+        self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
+        self._lead_watch = LeadWatch(self._read_watch)
         self._is_serving = False
         self._view = ClusterView()
         self._proxy = Proxy(self._view, settings)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
         self._leadership: Leadership | None = None
+        # The term that begins just now.
+        self._beginning: Leadership | None = None
         self._lead_at_s = 0.0
         # All decisions on the events up to here are in the view.
         self._seq = 0
@@ -113,9 +120,9 @@ class Gateway:
                 for task in tasks:
                     task.cancel()
         finally:
-            if self._leadership is not None:
+            if (term := self._leadership or self._beginning) is not None:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._leadership.end(), _STOP_TIMEOUT_S)
+                    await asyncio.wait_for(term.end(), _STOP_TIMEOUT_S)
             self._engine.close()
             self._thread.shutdown(wait=True)
         logger.info("stopped")
@@ -139,16 +146,27 @@ class Gateway:
         """Say whether there are decisions to take in, or a term to begin or end."""
         if self._must_settle():
             return True
+        self._read_watch.begin()
         look = partial(looked, self._bus.changed, self._settings.decisions_poll_interval_ms)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, look)
+        changed = await asyncio.get_running_loop().run_in_executor(self._thread, look)
+        if not changed:
+            self._read_watch.succeeded()
+        return changed
 
     async def catch_up(self) -> None:
         """Take in all decisions, and lead if the engine says so."""
-        loop = asyncio.get_running_loop()
-        while events := await loop.run_in_executor(self._thread, whole_events, self._bus, self._seq):
+        while events := await self._read():
             await self._take_in([list(one_by_one(event)) for event in events])
             self._seq = events[-1][-1].seq
         await self._settle()
+
+    async def _read(self) -> list[list[GivenDecision]]:
+        self._read_watch.begin()
+        loop = asyncio.get_running_loop()
+        events = await loop.run_in_executor(self._thread, whole_events, self._bus, self._seq)
+        # What is done about them is no part of reading.
+        self._read_watch.succeeded()
+        return events
 
     async def _take_in(self, events: Sequence[Sequence[AnyDecision]]) -> None:
         def apply() -> None:
@@ -184,6 +202,9 @@ class Gateway:
     def _must_settle(self) -> bool:
         if self._leadership is not None:
             return self._leadership.ended is not None or not self._is_named()
+        return self._is_due()
+
+    def _is_due(self) -> bool:
         return self._is_named() and asyncio.get_running_loop().time() >= self._lead_at_s
 
     async def _settle(self) -> None:
@@ -194,21 +215,28 @@ class Gateway:
             return
         if self._leadership is not None:
             logger.warning("no longer leads", why=self._leadership.ended or "the engine names another gateway")
+            if self._leadership.ended is not None:
+                self._lead_later()
             former, self._leadership = self._leadership, None
             await former.end()
-        if self._is_named():
+        if self._is_due():
             await self._lead()
 
+    def _lead_later(self) -> None:
+        """Pause before the next term, because each one raises the controller epoch, and the cause may last."""
+        self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
+
     async def _lead(self) -> None:
-        term = Leadership(self._identity, self._settings, self._engine, self._view)
+        term = self._beginning = Leadership(self._identity, self._settings, self._engine, self._view)
         try:
             await term.begin()
         except (ZookeeperError, MirrorError, ZnodeError) as error:
             logger.error("cannot lead", why=str(error))
             await term.end()
-            self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
+            self._beginning = None
+            self._lead_later()
             return
-        self._leadership = term
+        self._leadership, self._beginning = term, None
         self._settled.set()
 
     # What the engine hears of this gateway
@@ -222,7 +250,12 @@ class Gateway:
         while True:
             stall.begin()
             await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
-            self._heartbeats.send(stall.end())
+            late_ms = stall.end()
+            is_loading = self._beginning is not None and self._beginning.holds_controller
+            why = self._lead_watch.look(
+                time.monotonic(), is_named=self._is_named(), leads=self.leads, is_loading=is_loading
+            )
+            self._heartbeats.send(late_ms, why)
 
     # What brokers and clients ask
 

@@ -19,10 +19,22 @@ class Heartbeats:
         self._gateway = gateway
         self._incarnation = incarnation
         self._untold_ms = 0
+        self._silent_because: str | None = None
 
-    def send(self, late_ms: int) -> None:
-        """Send a heartbeat after a wait that was ``late_ms`` too long. If the queue is full, the next one says so."""
+    def send(self, late_ms: int, silent_because: str | None = None) -> None:
+        """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
+
+        If the queue is full, or no heartbeat may go out, the next one tells the lateness.
+        """
         self._untold_ms += late_ms
+        if silent_because != self._silent_because:
+            if silent_because is None:
+                logger.info("heartbeats go on")
+            else:
+                logger.warning("no heartbeats, so that another gateway leads", why=silent_because)
+            self._silent_because = silent_because
+        if silent_because is not None:
+            return
         try:
             self._engine.tell(self._next(), lane=Lane.GATEWAY)
             self._untold_ms = 0

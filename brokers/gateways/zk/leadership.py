@@ -81,6 +81,11 @@ class Leadership:
         # Why the term is over; None while it is not.
         self.ended: str | None = None
 
+    @property
+    def holds_controller(self) -> bool:
+        """Say whether ``/controller`` was taken, and this term has not ended since."""
+        return self._sender is not None and self.ended is None
+
     async def begin(self) -> None:
         """Take the controller's place, and tell all brokers everything.
 
