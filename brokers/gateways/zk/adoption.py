@@ -10,7 +10,7 @@ refuses anything, the controller's place is given back, because ZooKeeper is as 
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import structlog
@@ -21,6 +21,7 @@ from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_in
 from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.first_beats import DueBeats
 from brokers.gateways.zk.mirror import Delete, Set
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.session import RefusedWriteError, Session
@@ -62,7 +63,7 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
         session.check_cluster(identity.cluster_id)
         for _ in range(_ATTEMPTS_MAX):
             try:
-                _adopt(session, identity, bus, gives_ids=settings.leaders_write_isrs)
+                _adopt(session, identity, settings, bus)
                 return
             except RefusedWriteError as error:
                 logger.info("another gateway takes over", why=str(error))
@@ -73,7 +74,7 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
         session.close()
 
 
-def _adopt(session: Session, identity: Identity, bus: Bus, *, gives_ids: bool) -> None:
+def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -> None:
     _wait_for_others(session, identity)
     engine = _Engine(bus)
     if not _is_due(session, identity, engine.view):
@@ -81,9 +82,9 @@ def _adopt(session: Session, identity: Identity, bus: Bus, *, gives_ids: bool) -
     epoch = session.take(identity.gateway, identity.gateways, engine.view.controller_epoch, now_ms(), adopting=True)
     logger.info("takes over from another controller", controller_epoch=epoch)
     try:
-        if gives_ids:
+        if settings.leaders_write_isrs:
             _give_ids(session)
-        _Adoption(session, engine).run()
+        _Adoption(session, engine, settings.broker_heartbeat_interval_ms).run()
     except (AdoptionError, ZnodeError) as error:
         session.give_up()
         raise AdoptionError(str(error)) from error
@@ -135,8 +136,16 @@ class _Engine:
         self.view = ClusterView()
         self.view.begin_with(image)
 
-    def ask(self, events: Sequence[Event]) -> list[Answer]:
-        """Publish events, wait until they are decided, and return their answers in order. Raises ``AdoptionError``."""
+    def tell(self, events: Sequence[Event]) -> None:
+        """Publish events that nobody waits for."""
+        if events:
+            self._bus.publish([msgspec.json.encode(event) for event in events])
+
+    def ask(self, events: Sequence[Event], meanwhile: Callable[[], None]) -> list[Answer]:
+        """Publish events, wait until they are decided, and return their answers in order.
+
+        ``meanwhile`` is called again and again. Raises ``AdoptionError``.
+        """
         named = [self._named(event) for event in events]
         seq = 0
         for part in divided([msgspec.json.encode(event) for event in named], CALL_BYTES_MAX):
@@ -145,6 +154,7 @@ class _Engine:
         while self._bus.decided_seq() < seq:
             if time.monotonic() > deadline:
                 raise AdoptionError(f"no engine decided within {DECIDED_TIMEOUT_S:.0f} s: start one on this bus first")
+            meanwhile()
             time.sleep(_POLL_S)
         answers = self._taken_in()
         return [answers[event.request_id] for event in named if event.request_id in answers]
@@ -166,9 +176,14 @@ class _Engine:
 
 
 class _Adoption:
-    def __init__(self, session: Session, engine: _Engine) -> None:
+    def __init__(self, session: Session, engine: _Engine, interval_ms: int) -> None:
         self._session = session
         self._engine = engine
+        self._beats = DueBeats(session, engine.view, interval_ms)
+
+    def _beat(self) -> None:
+        """Pass on who lives, from time to time."""
+        self._engine.tell(self._beats.due())
 
     def run(self) -> None:
         """Brokers first, because a leader that is not known to live would be replaced."""
@@ -184,16 +199,16 @@ class _Adoption:
             events = list(presence_events(present, self._engine.view, now_ms(), beat=False))
             if not events:
                 return len(present)
-            self._engine.ask(events)
+            self._engine.ask(events, self._beat)
         raise AdoptionError("the engine does not let the brokers serve")
 
     def _topics(self) -> int:
-        events = [
-            event
-            for topic in stored_topics(self._session)
+        events = []
+        for topic in stored_topics(self._session):
+            self._beat()
             # A topic without states was just written. The gateway requests it once it leads.
-            if topic.states and not self._is_known(event := adopted(topic, now_ms()))
-        ]
+            if topic.states and not self._is_known(event := adopted(topic, now_ms())):
+                events.append(event)
         self._carry_out(events)
         return len(events)
 
@@ -201,7 +216,7 @@ class _Adoption:
         """Pass on what admins asked of the former controller. A move that has not ended stays for the gateway."""
         found = asked_in(self._session, self._engine.view, now_ms())
         events = [event for asked in found for event in asked.events]
-        for answer in self._engine.ask(events) if events else ():
+        for answer in self._engine.ask(events, self._beat) if events else ():
             if answer.error != "NONE":
                 logger.warning("a request is dropped", request=answer.request, why=answer.message)
         for asked in found:
@@ -212,7 +227,7 @@ class _Adoption:
     def _carry_out(self, events: Sequence[AdoptTopic]) -> None:
         if not events:
             return
-        for event, answer in zip(events, self._engine.ask(events), strict=True):
+        for event, answer in zip(events, self._engine.ask(events, self._beat), strict=True):
             if answer.error != "NONE" and not self._is_known(event):
                 raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
 

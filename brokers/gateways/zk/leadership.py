@@ -23,6 +23,7 @@ from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.notes import take_notes
@@ -103,6 +104,9 @@ class Leadership:
         here = self._identity.here
         listener = Listener(self._settings.inter_broker_listener_name, here.host, here.port)
         self._sender = Sender(self._identity.gateway, epoch, listener, self._settings.inter_broker_listener_name)
+        tell_beats = partial(self._tell, lane=Lane.BROKER)
+        interval_ms = self._settings.broker_heartbeat_interval_ms
+        beating = self._begin(beat(self._session, self._view, tell_beats, interval_ms))
         written = await self._call(self._load)
         await self._broker_writes.begin()
         self._report(written)
@@ -112,6 +116,7 @@ class Leadership:
         self._sync_channels()
         self._begin(self._broker_writes.follow_defaults(is_removal_known=False))
         self._begin(self._watch())
+        beating.cancel()
         logger.info("leads", controller_epoch=epoch)
 
     async def end(self) -> None:
@@ -245,10 +250,11 @@ class Leadership:
 
     # The end
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Do work whose failure ends the term."""

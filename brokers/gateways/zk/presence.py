@@ -33,6 +33,14 @@ def presence_events(
             yield _heartbeat(known, time_ms, want_fence=True)
 
 
+def heartbeats(present: Mapping[int, BrokerZnode], view: ClusterView, time_ms: int) -> Iterator[BrokerHeartbeat]:
+    """Yield a heartbeat of each broker that is there in the incarnation that the engine knows."""
+    for number, found in sorted(present.items()):
+        known = view.brokers.get(number)
+        if known is not None and known.incarnation == str(found.epoch):
+            yield _heartbeat(known, time_ms, want_fence=False)
+
+
 def _is_same(known: BrokerDecision, found: BrokerZnode) -> bool:
     return (known.incarnation, known.listeners, known.rack) == (str(found.epoch), found.listeners, found.rack)
 

@@ -45,10 +45,13 @@ class Gateways:
     def _gateway_here(self) -> int:
         return int(threading.current_thread().name.rpartition("-")[2])
 
-    def start(self, number: int) -> None:
-        identity = Identity(
+    def identity(self, number: int) -> Identity:
+        return Identity(
             gateway=number, voters=self._voters, zookeeper="none:1", cluster_id=CLUSTER_ID, listen_port=None
         )
+
+    def start(self, number: int) -> None:
+        identity = self.identity(number)
         bus = self.buses[number] = EmbeddedBus(self._place)
         gateway, loop = Gateway(identity, self._settings, bus), asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_until_complete, args=(gateway.run(),), name=f"gateway-{number}")
@@ -76,6 +79,11 @@ class Gateways:
 
     def leads(self, number: int) -> bool:
         return self._running[number][0].leads
+
+    def state_of(self, broker: int) -> str | None:
+        """Return the state in which the engine sees a broker; None if it does not know it."""
+        held = read_image(self.bus.image()).cluster.brokers.get(broker)
+        return None if held is None else held.state.name
 
     def beats(self, number: int) -> int:
         """Count the heartbeats of a gateway."""

@@ -1,5 +1,6 @@
 """A ZooKeeper in memory, and sessions with it that a gateway uses instead of its own."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.mirror import Create, Delete, Write
 from brokers.gateways.zk.session import ZookeeperError
+from tests.brokers.zk.decided import ID
 
 
 class Stat(NamedTuple):
@@ -29,7 +31,7 @@ class ZnodeTree:
         self.epochs: list[tuple[int, int]] = []
         self.taken_s: list[float] = []
         # What is done before a znode is read, in the thread that reads.
-        self.before_read: Callable[[str], None] = lambda path: None
+        self.before_read: Callable[[str], object] = lambda path: None
         self._zxid = 1_000
         self._lock = threading.Lock()
 
@@ -41,6 +43,17 @@ class ZnodeTree:
             stat = Stat(self._zxid, 0) if former is None else Stat(former[1].czxid, former[1].version + 1)
             self.znodes[path] = data, stat
             return stat.czxid
+
+    def put_broker(self, number: int, port: int = 9_092) -> int:
+        """Register a broker, and return the transaction, which is its epoch."""
+        return self.put(f"/brokers/ids/{number}", json.dumps({"endpoints": [f"PLAINTEXT://127.0.0.1:{port}"]}).encode())
+
+    def put_topic(self, name: str, replicas: list[int]) -> None:
+        """Make a topic of one partition that the first replica leads."""
+        text = {"version": 3, "topic_id": ID, "partitions": {0: replicas}}
+        state = {"version": 1, "leader": replicas[0], "leader_epoch": 7, "controller_epoch": 6, "isr": replicas}
+        self.put(f"/brokers/topics/{name}", json.dumps(text).encode())
+        self.put(f"/brokers/topics/{name}/partitions/0/state", json.dumps(state).encode())
 
     def session(self, gateway: int) -> Callable[..., "TreeSession"]:
         """Return what makes the sessions of a gateway, in the place of ``Session``."""
@@ -63,7 +76,9 @@ class TreeSession:
     def check_cluster(self, cluster_id: str) -> None:
         self._check()
 
-    def take(self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int) -> int:
+    def take(
+        self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int, *, adopting: bool = False
+    ) -> int:
         self._check()
         epoch = max(self._tree.epochs[-1][1] + 1 if self._tree.epochs else 1, epoch_min)
         self._tree.epochs.append((controller, epoch))
@@ -75,7 +90,7 @@ class TreeSession:
         for one in writes:
             match one:
                 case Delete():
-                    self._tree.znodes.pop(one.path)
+                    self._tree.znodes.pop(one.path, None)
                 case Create(sequence=True):
                     self._tree.put(f"{one.path}{len(self._tree.znodes):010}", one.data)
                 case _:

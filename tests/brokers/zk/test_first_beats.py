@@ -1,0 +1,70 @@
+"""Brokers stay alive for the engine while a gateway reads ZooKeeper for long."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from brokers.gateways.zk import adoption, znodes
+from brokers.gateways.zk.adoption import adopt
+from brokers.gateways.zk.settings import Settings
+from state.events import BrokerHeartbeat
+from tests.brokers.zk.gateways import Gateways, gateways
+from tests.support.waiting import TIMEOUT_S, wait_until
+
+QUICK = {"gateway_heartbeat_interval_ms": 50, "broker_heartbeat_interval_ms": 50}
+READ_S = 0.1
+
+
+def beats(led: Gateways, broker: int) -> int:
+    return len(
+        [one for one in led.events(BrokerHeartbeat) if isinstance(one, BrokerHeartbeat) and one.broker == broker]
+    )
+
+
+def are_over(led: Gateways, broker: int) -> bool:
+    before, other = beats(led, broker), beats(led, 1)
+    wait_until(lambda: beats(led, 1) > other + 5, "heartbeats of the other broker")
+    return beats(led, broker) == before
+
+
+def is_held(led: Gateways, begun: int) -> Callable[[], bool]:
+    return lambda: len(led.tree.epochs) > begun and not led.leads(100)
+
+
+def test_brokers_are_heard_while_a_term_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as led:
+        led.tree.put_broker(1)
+        led.tree.put_broker(2)
+        led.start(100)
+        wait_until(lambda: led.state_of(1) == led.state_of(2) == "active", "the brokers to serve")
+        go_on = threading.Event()
+        led.tree.before_read = lambda path: path == znodes.PRODUCER_IDS and go_on.wait(TIMEOUT_S)
+        begun = len(led.tree.epochs)
+        led.tree.cut.add(100)
+        wait_until(lambda: not led.leads(100), "the term to end")
+        led.tree.cut.clear()
+        wait_until(is_held(led, begun), "another term to begin, and to read")
+        before = beats(led, 1)
+        wait_until(lambda: beats(led, 1) > before + 5, "heartbeats meanwhile")
+        # One that is gone is not heard, and one that started again is another.
+        led.tree.znodes.pop("/brokers/ids/2")
+        led.tree.put_broker(2)
+        wait_until(lambda: are_over(led, 2), "no heartbeats of a broker that started again")
+        assert not led.leads(100)
+        go_on.set()
+        wait_until(lambda: led.leads(100), "the gateway to lead")
+        wait_until(lambda: led.state_of(2) == "active", "the broker to serve again")
+
+
+def test_brokers_are_heard_while_they_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as led:
+        led.tree.put_broker(1)
+        for number in range(10):
+            led.tree.put_topic(f"t{number}", [1])
+        led.tree.before_read = lambda path: "/topics/" in path and time.sleep(READ_S)
+        monkeypatch.setattr(adoption, "Session", led.tree.session(100))
+        adopt(led.identity(100), Settings(broker_heartbeat_interval_ms=50), led.bus)
+        assert beats(led, 1) > 10
