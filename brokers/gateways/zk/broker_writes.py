@@ -3,8 +3,8 @@
 In ZooKeeper mode a broker makes internal topics and changes settings by itself, without asking the controller.
 """
 
-import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Set
 
 import structlog
 
@@ -19,12 +19,16 @@ from brokers.gateways.zk.stored import topic_config
 from brokers.gateways.zk.strangers import alteration, creation
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
+from state.decisions import Answer
 from state.events import AlterConfig
+from state.limits import Config
 from state.policy import TOPIC_NAMES
 
 logger = structlog.get_logger()
 
 READS_MAX = 10
+# The pause before a question is asked again that the engine did not answer in time.
+ASK_AGAIN_S = 0.5
 
 
 class BrokerWrites:
@@ -50,6 +54,13 @@ class BrokerWrites:
         self._asked: set[str] = set()
         # The notes on changed settings that were seen.
         self._notes: set[str] = set()
+        # The topics whose settings a broker changed, those that ``alter_config`` deals with, and those of them that the
+        # engine has yet to answer.
+        self._changed: set[str] = set()
+        self._altering: set[str] = set()
+        self._unanswered: set[str] = set()
+        # What the engine did not answer in time, and the log says so.
+        self._told: set[Hashable] = set()
 
     async def begin(self) -> None:
         """Note what is there at the begin of a term, because the engine's settings count from then on."""
@@ -100,45 +111,89 @@ class BrokerWrites:
         return list(dict.fromkeys(changed))
 
     async def alter_config(self, topic: str) -> None:
-        """Ask the engine for the settings that a broker wrote. If it refuses, they are put back."""
-        written, found = None, None
+        """Ask the engine for the settings that a broker wrote, until it answers. If it refuses, they are put back."""
+        self._changed.add(topic)
+        if topic in self._altering:
+            # The call that is under way reads them again.
+            return
+        self._altering.add(topic)
+        try:
+            while topic in self._changed:
+                self._changed.discard(topic)
+                await self._alter(topic)
+        finally:
+            self._altering.discard(topic)
+            self._unanswered.discard(topic)
+
+    async def _alter(self, topic: str) -> None:
+        asked: set[str] = set()
+        # Each time they are read again, because a broker may have written again meanwhile.
+        while (found := await self._new_config(topic)) is not None:
+            event = alteration(topic, self._view.topics[topic].config, found, now_ms(), asked)
+            if event is None:
+                self._mirror.config_found(topic, found)
+                return
+            asked.update(event.config)
+            self._unanswered.add(topic)
+            answer = await self._ask(("alter_config", topic), event)
+            if answer is not None:
+                self._unanswered.discard(topic)
+                if topic in self._view.topics:
+                    self._mirror.config_found(topic, found)
+                    if answer.error != "NONE":
+                        logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
+                    await self._write([topic])
+                return
+
+    async def _new_config(self, topic: str) -> dict[str, str] | None:
+        """Read the settings that a broker wrote; None if nothing is to be asked."""
         for _ in range(READS_MAX):
             written = self._mirror.config(topic)
             found = await self._call(topic_config, self._session, topic) or {}
             if written is self._mirror.config(topic):
-                break
-        else:
-            # The engine's own changes are being written, so what was read may be older than they are.
-            return
-        if topic not in self._view.topics or found == written:
-            return
-        event = alteration(topic, self._view.topics[topic].config, found, now_ms())
-        self._mirror.config_found(topic, found)
-        if event is None:
-            return
-        with contextlib.suppress(NoAnswerError, QueueFullError):
-            [answer] = await self._engine.ask(event, lane=Lane.ADMIN)
-            if answer.error != "NONE" and topic in self._view.topics:
-                logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
-                await self._write([topic])
+                is_known = found == written and topic not in self._unanswered
+                return None if is_known or topic not in self._view.topics else found
+        # The engine's own changes are being written, so what was read may be older than they are.
+        return None
+
+    def hold_back(self) -> None:
+        """Keep the settings of brokers that the engine has not answered: nothing is written over them until it does."""
+        for topic in self._unanswered & self._view.topics.keys():
+            self._mirror.config_found(topic, self._view.topics[topic].config)
+
+    async def _ask(self, key: Hashable, event: AlterConfig) -> Answer | None:
+        """Return the engine's answer; None if there is none yet, after a pause."""
+        try:
+            [answer] = await self._engine.ask_once({key: event}, Lane.ADMIN)
+        except (NoAnswerError, QueueFullError) as error:
+            if key not in self._told:
+                logger.warning("settings that a broker wrote are not decided yet", of=key, why=str(error))
+                self._told.add(key)
+            await asyncio.sleep(ASK_AGAIN_S)
+            return None
+        self._told.discard(key)
+        return answer
 
     async def follow_defaults(self, *, is_removal_known: bool = True) -> None:
-        """Ask the engine for those settings of all brokers that rules act on.
+        """Ask the engine for those settings of all brokers that rules act on, until it answers.
 
         ``is_removal_known`` says that a setting which is not there was removed. When a term begins, it may never have
         been there.
         """
+        asked: set[str] = set()
+        while config := await self._new_defaults(asked, is_removal_known=is_removal_known):
+            asked.update(config)
+            answer = await self._ask("defaults", AlterConfig(time_ms=now_ms(), entity="cluster", config=config))
+            if answer is not None:
+                logger.info("settings of all brokers", config=config, answer=answer.error, why=answer.message)
+                return
+
+    async def _new_defaults(self, asked: Set[str], *, is_removal_known: bool) -> Config:
         held = await self._call(self._session.read, znodes.BROKER_DEFAULTS)
         found = znodes.config_of(znodes.BROKER_DEFAULTS, held[0]) if held is not None and held[0] else {}
         decided = self._view.configs.get(("cluster", None), {})
-        config: dict[str, str | int | float | bool | None] = {
+        return {
             name: found.get(name)
             for name in TOPIC_NAMES
-            if found.get(name) != decided.get(name) and (is_removal_known or name in found)
+            if name in asked or (found.get(name) != decided.get(name) and (is_removal_known or name in found))
         }
-        if not config:
-            return
-        event = AlterConfig(time_ms=now_ms(), entity="cluster", config=config)
-        with contextlib.suppress(NoAnswerError, QueueFullError):
-            [answer] = await self._engine.ask(event, lane=Lane.ADMIN)
-            logger.info("settings of all brokers", config=config, answer=answer.error, why=answer.message)

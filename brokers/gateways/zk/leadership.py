@@ -151,6 +151,7 @@ class Leadership:
 
     async def _write(self, topics: Iterable[str]) -> None:
         assert self._sender is not None
+        self._broker_writes.hold_back()
         writes = list(self._mirror.writes(self._view, topics, self._sender.controller_epoch))
         if writes:
             await self._call(self._session.write, writes)

@@ -4,7 +4,7 @@ A broker that needs an internal topic writes an assignment into ZooKeeper, and p
 it knows, the gateway among them. The engine then assigns instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from brokers.gateways.zk.znodes import TopicZnode
 from state.events import AlterConfig, CreateTopic
@@ -25,8 +25,14 @@ def creation(
     return CreateTopic(time_ms=time_ms, topic=name, assignment=assignment, config=dict(config))
 
 
-def alteration(topic: str, decided: Mapping[str, str], found: Mapping[str, str], time_ms: int) -> AlterConfig | None:
-    """Return the event that makes the engine's settings of a topic those found in ZooKeeper; None if they are."""
+def alteration(
+    topic: str, decided: Mapping[str, str], found: Mapping[str, str], time_ms: int, unanswered: Iterable[str] = ()
+) -> AlterConfig | None:
+    """Return the event that makes the engine's settings of a topic those found in ZooKeeper; None if they are.
+
+    ``unanswered`` names settings that the engine may yet change, because it was asked before and has not answered.
+    """
     changed: dict[str, str | None] = {name: value for name, value in found.items() if decided.get(name) != value}
     changed |= {name: None for name in decided if name not in found}
+    changed |= {name: found.get(name) for name in unanswered}
     return AlterConfig(time_ms=time_ms, entity="topic", name=topic, config=dict(changed)) if changed else None
