@@ -75,6 +75,14 @@ class Channel:
         self._is_asked_again = True
         self._wake.set()
 
+    def know(self, broker: BrokerDecision) -> None:
+        """Take in what was decided about this start of the broker. It may listen elsewhere by now."""
+        has_moved = broker.listeners != self.broker.listeners
+        self.broker = broker
+        if has_moved:
+            # A request that is under way fails, and is repeated there.
+            self._disconnect()
+
     async def run(self) -> None:
         """Send until cancelled, or until the broker says that it started again.
 
@@ -132,10 +140,7 @@ class Channel:
     async def _ask(self, request: Outgoing) -> Values:
         timeout_ms = self._settings.controller_socket_timeout_ms
         if self._connection is None:
-            listener = listener_named(self.broker.listeners, self._sender.inter_broker_listener)
-            self._connection = await FrameConnection.open(
-                listener.host, listener.port, timeout_ms, self._settings.response_max_bytes
-            )
+            self._connection = await self._connected(timeout_ms)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         version = BY_IBP[self._settings.inter_broker_protocol_version].of(request.api_key)
         frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
@@ -143,6 +148,15 @@ class Channel:
         if response.correlation_id != self._correlation_id:
             raise WireError("a response to another request")
         return response.values
+
+    async def _connected(self, timeout_ms: int) -> FrameConnection:
+        here = self.broker.listeners
+        listener = listener_named(here, self._sender.inter_broker_listener)
+        opened = await FrameConnection.open(listener.host, listener.port, timeout_ms, self._settings.response_max_bytes)
+        if here != self.broker.listeners:
+            opened.close()
+            raise ConnectionResetError("the broker listens elsewhere now")
+        return opened
 
     async def _report(self, reports: list[ReplicaReport]) -> None:
         for error in sorted({str(one.error) for one in reports if one.outcome == "error"}):

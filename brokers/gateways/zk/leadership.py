@@ -202,6 +202,8 @@ class Leadership:
             if known is None or known.incarnation != channel.broker.incarnation:
                 self._sending.pop(number).cancel()
                 del self._channels[number]
+            elif known != channel.broker:
+                channel.know(known)
         for number, held in live.items():
             if number not in self._channels:
                 channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)

@@ -167,3 +167,48 @@ def test_a_broker_that_started_again_is_told_no_more(tmp_path: Path) -> None:
             assert len(door.requests) == 1
 
     run(work())
+
+
+def test_a_broker_that_listens_elsewhere_is_told_there(tmp_path: Path) -> None:
+    async def work() -> None:
+        former, door = Door(), Door()
+        async with way_to(former, tmp_path) as way:
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            way.hear(led(), topic())
+            await until(lambda: len(former.requests) == 2)
+            server = await asyncio.start_server(door.serve, "127.0.0.1", 0)
+            port = server.sockets[0].getsockname()[1]
+            moved = replace(way.channel.broker, listeners=(Listener("PLAINTEXT", "127.0.0.1", port),))
+            way.channel.know(moved)
+            way.hear(moved, led(2, 1, 1))
+            await until(lambda: door.names == ["UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"])
+            assert len(former.requests) == 2
+            await cancelled([task])
+            server.close()
+
+    run(work())
+
+
+def test_a_request_to_the_former_address_is_repeated_at_the_new_one(tmp_path: Path) -> None:
+    async def work() -> None:
+        async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        asked, door = asyncio.Event(), Door()
+        async with way_to(door, tmp_path) as way:
+            reached = way.channel.broker
+            silent = await asyncio.start_server(never, "127.0.0.1", 0)
+            port = silent.sockets[0].getsockname()[1]
+            way.channel.know(replace(reached, listeners=(Listener("PLAINTEXT", "127.0.0.1", port),)))
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            way.hear(led(), topic())
+            await asked.wait()
+            way.channel.know(reached)
+            await until(lambda: "LeaderAndIsr" in door.names)
+            await cancelled([task])
+            silent.close()
+
+    run(work())
