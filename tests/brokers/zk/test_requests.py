@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.zk.messages import LEADER_AND_ISR
+from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from state.reason import Reason
 from tests.brokers.zk.decided import ID, OTHER_ID, T0, Told, broker, led, lines, stop, topic
 
@@ -200,6 +200,51 @@ def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_m
     told.hear(led(2, 2, 2, replicas=(1, 2, 3), isr=(2, 3), to=(1, 2, 3)))
     told.pending.tell_all(told.view, 1, orders)
     assert "StopReplica t-0:delete" not in lines(told.sent())
+
+
+def test_orders_to_remove_logs_outlive_that_everything_is_told() -> None:
+    told = standing()
+    told.hear(stop(1, leader_epoch=1), led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
+    told.pending.tell_all(told.view, 1)
+    assert lines(told.sent())[-1] == "StopReplica t-0:delete"
+    told.pending.tell_all(told.view, 1)
+    assert "StopReplica t-0:delete" not in lines(told.sent()), "it was sent"
+
+
+@pytest.mark.parametrize("is_on_its_way", [False, True])
+def test_orders_to_remove_logs_outlive_a_queue_that_is_too_long(is_on_its_way: bool) -> None:
+    told = Told(1, partitions_max=10)
+    told.hear(*BROKERS, led(is_new=True), topic())
+    told.sent()
+    told.hear(stop(1, leader_epoch=1), led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
+    batch = told.pending.take() if is_on_its_way else None
+    told.hear(*[led(partition=number) for number in range(1, 7)])
+    if batch is not None:
+        told.pending.put_back(batch)
+    assert told.pending.is_overfull
+    told.pending.tell_all(told.view, 1)
+    assert lines(told.sent())[-1] == "StopReplica t-0:delete"
+
+
+def test_a_log_of_a_deleted_topic_is_removed_before_everything_is_told() -> None:
+    told = standing()
+    told.hear(stop(1), led(-1, 1, 1, reason=Reason.TOPIC_DELETED), topic("deleting"))
+    told.hear(topic("deleted"))
+    told.hear(led(topic_id=OTHER_ID, is_new=True), topic(topic_id=OTHER_ID))
+    told.pending.tell_all(told.view, 1)
+    sent = [line for line in lines(told.sent()) if not line.startswith("UpdateMetadata")]
+    assert sent == ["StopReplica t-0:delete", "LeaderAndIsr t-0:1@0 new"]
+
+
+def test_a_broker_that_takes_no_orders_is_told_the_newest_ones() -> None:
+    told = Told(1, partitions_max=10)
+    told.hear(*BROKERS)
+    for number in range(100):
+        told.hear(stop(1, partition=number))
+    told.pending.tell_all(told.view, 1)
+    stopped = [request.told for request in told.sent() if request.api_key == STOP_REPLICA]
+    assert [place.partition for one in stopped for place in one][-1] == 99
+    assert sum(len(one) for one in stopped) <= 11
 
 
 def test_a_replica_that_is_needed_again_keeps_its_log() -> None:

@@ -7,7 +7,8 @@ such a partition begins another one.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
@@ -45,13 +46,15 @@ class Pending:
     """The batches that one broker has yet to be told, in order.
 
     Beyond ``partitions_max`` or ``bytes_max`` it forgets them all and says everything instead, which is never more
-    than the partitions that there are.
+    than the partitions that there are. Only orders to stop replicas are kept, because no later decision repeats them.
     """
 
     def __init__(self, partitions_max: int, bytes_max: int) -> None:
         self._count_max = min(partitions_max, bytes_max // BYTES_EACH)
         self._batches: deque[Batch] = deque()
         self._is_overfull = False
+        # The orders of batches that were forgotten.
+        self._stops: dict[Place, StopReplica] = {}
         # The live brokers, as it was last told, and which of them are online.
         self._live: list[tuple[int, Sequence[Listener], str | None]] = []
         self._online: frozenset[int] = frozenset()
@@ -71,19 +74,28 @@ class Pending:
 
     def put_back(self, batch: Batch) -> None:
         """Return a batch that was not sent. The live brokers may have changed since it was taken."""
+        if self._is_overfull:
+            # What was forgotten since is newer.
+            self._stops = batch.stops | self._stops
+            return
         batch.live = True
         self._batches.appendleft(batch)
 
-    def clear(self) -> None:
+    def _forget_batches(self) -> None:
+        for batch in self._batches:
+            self._stops |= batch.stops
         self._batches.clear()
-        self._is_overfull = False
+        for place in list(islice(self._stops, max(0, len(self._stops) - self._count_max))):
+            # The oldest logs stay on a broker that takes no orders for so long.
+            del self._stops[place]
 
     def tell_all(self, view: ClusterView, broker: int, orders: Iterable[StopReplica] = ()) -> None:
         """Say everything: who lives, all partitions, the replicas of this broker, and which logs it must remove.
 
-        ``orders`` are what the newest events told this broker to stop.
+        ``orders`` are what the newest events told this broker to stop. Those before them count until they are sent.
         """
-        self.clear()
+        self._forget_batches()
+        former, self._stops, self._is_overfull = self._stops, {}, False
         self._note_brokers(view)
         batch = self._last()
         batch.live = True
@@ -102,11 +114,23 @@ class Pending:
             batch.metadata[place] = None
             if broker in held.replicas:
                 batch.leader_and_isr[place] = held.is_new
-        for order in orders:
+        for order in [*former.values(), *orders]:
             place = Place(order.topic, order.partition)
             held = view.partition(place)
             if broker in order.to and (held is None or broker not in held.replicas):
                 batch.stops[place] = order
+        self._stop_others(former, view)
+
+    def _stop_others(self, former: Mapping[Place, StopReplica], view: ClusterView) -> None:
+        """Have the logs of deleted topics removed before a new topic of the same name is told."""
+        first = Batch()
+        for place, order in former.items():
+            topic = view.topics.get(place.topic)
+            if topic is not None and topic.topic_id != order.topic_id:
+                self._last().stops.pop(place, None)
+                first.stops[place] = order
+        if first:
+            self.put_back(first)
 
     def tell(self, broker: int, decisions: Sequence[AnyDecision], view: ClusterView) -> None:
         """Say what an event's decisions mean for this broker. ``view`` has taken them in already."""
@@ -128,7 +152,7 @@ class Pending:
                     if removed is not None and not removed.is_deleting:
                         self._deleted(removed)
         if self.count > self._count_max:
-            self.clear()
+            self._forget_batches()
             self._is_overfull = True
 
     def _last(self) -> Batch:
