@@ -11,14 +11,14 @@ import click
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from cli.errors import Unreachable
-from conf.environment import variable_of
+from conf.environment import CONF_VARIABLE, variable_of
 from conf.loader import bus_url, load
 from conf.settings import Settings
 
 conf_option = click.option(
     "--conf",
     type=click.Path(path_type=Path, dir_okay=False),
-    envvar="ISRFLOW_CONF",
+    envvar=CONF_VARIABLE,
     metavar="FILE",
     help="A TOML file with settings. conf/reference.toml lists all of them.",
 )

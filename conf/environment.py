@@ -5,9 +5,10 @@ import re
 from collections.abc import Collection, Mapping
 
 PREFIX = "ISRFLOW_"
+CONF_VARIABLE = "ISRFLOW_CONF"
 # Variables that are not settings: they name the settings file, the Java and the cache, hold a secret that no option may
 # give because processes show their options, or make tests record results.
-OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_METRICS_TOKEN", "ISRFLOW_REWRITE"})
+OTHERS = frozenset({CONF_VARIABLE, "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_METRICS_TOKEN", "ISRFLOW_REWRITE"})
 
 # Kubernetes sets such variables in each pod beside a Service whose name begins with isrflow.
 _OF_A_SERVICE = re.compile(

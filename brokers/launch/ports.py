@@ -9,8 +9,8 @@ from brokers.launch.kafka.properties import LOOPBACK
 # Systems give ports from 32768 or 49152 on to programs that ask for any, among them every client that connects.
 # Such a program could get the port of a process while that process restarts.
 PORTS = range(20_000, 32_768)
-# A process keeps the last ports that it has chosen until it ends, so many of them.
-RESERVED_MAX = 64
+# A process keeps the last ports that it has chosen until it ends, so many of them. The largest cluster has 74.
+RESERVED_MAX = 80
 _reserved: deque[socket.socket] = deque()
 
 

@@ -12,6 +12,8 @@ from typing import Literal
 import msgspec
 import psutil
 
+from conf.environment import CONF_VARIABLE
+
 KILL_TIMEOUT_S = 10.0
 _POLL_S = 0.02
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -77,16 +79,35 @@ class DetachedProcess:
         self._started: subprocess.Popen[bytes] | None = None
 
     def start(self, command: Sequence[str], folder: Path, output: Path) -> int:
-        """Start ``command`` in ``folder``, in a session of its own, and return its id. Raises OSError."""
+        """Start ``command`` in ``folder``, in a session of its own, and return its id. Raises OSError.
+
+        The command names the settings file that it is to read, if any. One that the environment names is for commands
+        that a user types.
+        """
+        environment = {key: value for key, value in os.environ.items() if key != CONF_VARIABLE}
         with output.open("ab") as sink:
             self._started = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
             )
-        pid = self._started.pid
+        try:
+            self._remember(self._started.pid)
+        except BaseException:
+            # Nobody could find the process again.
+            self._started.kill()
+            self._started.wait()
+            raise
+        return self._started.pid
+
+    def _remember(self, pid: int) -> None:
         aside = self._identity.with_suffix(".new")
         aside.write_bytes(msgspec.json.encode(_Identity(pid, start_of(psutil.Process(pid)))))
         os.replace(aside, self._identity)
-        return pid
 
     def _found(self) -> psutil.Process | None:
         if self._started is not None:

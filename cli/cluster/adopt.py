@@ -7,8 +7,8 @@ import click
 from brokers.launch.kafka.cluster import remove
 from brokers.launch.service import ServiceError
 from cli.cluster.bus_place import BusPlace
-from cli.cluster.folder import dir_option, open_cluster
-from cli.cluster.led_cluster import cluster_on
+from cli.cluster.folder import dir_option, held_cluster
+from cli.cluster.led_cluster import LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
 
 
@@ -26,12 +26,16 @@ def command(bus: str, folder: Path) -> None:
       isrflow cluster adopt --bus data/bus-2.db
       isrflow cluster adopt --bus kafka://localhost:9092/second --dir data/zookeeper-cluster
     """
-    _, led = open_cluster(folder)
+    with held_cluster(folder) as (_, led):
+        _adopted(folder, led, bus)
+
+
+def _adopted(folder: Path, led: LedCluster | None, bus: str) -> None:
     if led is None or not led.handed_back:
         raise WrongUse(f"{folder} has no brokers that were handed back")
     place = BusPlace.of(bus)
     is_there = place.exists()
-    if is_there and (known := sorted(cluster_on(place).brokers)):
+    if is_there and (known := sorted(place.cluster().brokers)):
         raise Refused(f"the bus {place} has brokers already: {', '.join(map(str, known))}; choose another with --bus")
     # The former engine's checkpoint is of the former bus.
     remove([led.engine.folder])

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from bus.image import read_image
 from bus.interface import Bus, NoBusError
 from bus.open_bus import KAFKA, open_bus
 from conf.private_dir import private_dir
 from conf.settings import SQLITE
+from state.cluster import Cluster
 
 
 class BusPlace(NamedTuple):
@@ -40,6 +42,14 @@ class BusPlace(NamedTuple):
         if create and not read_only and self.path is not None:
             private_dir(self.path.parent)
         return open_bus(self.url, create=create, read_only=read_only)
+
+    def cluster(self) -> Cluster:
+        """Read the last committed state of brokers and gateways. Raises ``BusError`` or ``CodecError``."""
+        bus = self.open(read_only=True)
+        try:
+            return read_image(bus.image()).cluster
+        finally:
+            bus.close()
 
     def remove(self) -> None:
         """Remove the bus's file. Topics belong to their Kafka cluster, so they stay."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from brokers.launch.kafka.java_properties import properties_text
 from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, LOOPBACK, NodeSpec
 
 FOLDER = "security"
@@ -43,7 +44,7 @@ class Certificates:
         if not self._token_file.stat().st_size:
             self._token_file.write_text(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
         client = {"security.protocol": "SSL"} | self._stores("ssl", CLIENT)
-        self.client_file.write_text("".join(f"{key}={value}\n" for key, value in client.items()))
+        self.client_file.write_text(properties_text(client))
 
     def engine_settings(self) -> tuple[str, ...]:
         """Return the settings with which an engine serves its page and metrics by HTTPS, to anyone with the token."""

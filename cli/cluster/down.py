@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from brokers.launch.service import ServiceError
-from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.folder import dir_option, held_cluster
 from cli.errors import Refused, Unreachable
 
 
@@ -22,14 +22,14 @@ def command(delete: bool, folder: Path) -> None:
       isrflow cluster down
       isrflow cluster down --delete
     """
-    kafka, led = open_cluster(folder)
-    try:
-        killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
-        if delete:
-            (led or kafka).delete()
-            if kafka.folder.exists():
-                click.echo(f"{kafka.folder} is kept, because it holds other files")
-    except ServiceError as error:
-        raise Unreachable(str(error)) from error
+    with held_cluster(folder) as (kafka, led):
+        try:
+            killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
+            if delete:
+                (led or kafka).delete()
+                if kafka.folder.exists():
+                    click.echo(f"{kafka.folder} is kept, because it holds other files")
+        except ServiceError as error:
+            raise Unreachable(str(error)) from error
     if killed:
         raise Refused(f"killed, because they did not stop in time: {', '.join(killed)}")

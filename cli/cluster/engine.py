@@ -77,20 +77,24 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
 
 
 def start_remaining_ms(bus: Bus) -> int:
-    """Return how much longer an engine that claimed the bus and has not decided yet may take to start."""
+    """Return how much longer an engine that claimed the bus and has not decided yet may take to start.
+
+    That is ``COLD_START_MAX_MS`` at most, even if the clock has been set back since the claim.
+    """
     decided, last = bus.decided_seq(), bus.last_seq()
     newest = bus.read(max(decided, last - _EVENTS_READ_MAX * bus.seq_step), last) if last > decided else []
     events = [decode(entry.raw) for entry in newest if b"controller_started" in entry.raw]
     claimed_ms = [event.time_ms for event in events if isinstance(event, ControllerStarted)]
-    return max(0, claimed_ms[-1] + COLD_START_MAX_MS - now_ms()) if claimed_ms else 0
+    return max(0, COLD_START_MAX_MS - max(0, now_ms() - claimed_ms[-1])) if claimed_ms else 0
 
 
 def free_metrics_port(host: str, port: int) -> int:
     """Return ``port`` if nothing listens there, otherwise 0, which means any free port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, max(port, 0)))
-        except OSError:
-            return 0
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, max(port, 0), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError:
+        return 0
     return port

@@ -1,5 +1,9 @@
 """The folder that holds a cluster's files."""
 
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -7,7 +11,8 @@ import click
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.node import KafkaError
 from cli.cluster.led_cluster import LedCluster
-from cli.errors import Unreachable
+from cli.errors import Refused, Unreachable
+from conf.private_dir import private_dir
 
 dir_option = click.option(
     "--dir",
@@ -26,3 +31,34 @@ def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
         return kafka, LedCluster.open(kafka)
     except KafkaError as error:
         raise Unreachable(str(error)) from error
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other commands away from a cluster while this one starts, stops or changes it. Raises ``Refused``.
+
+    A folder that is missing is made, and removed again if it stays empty.
+    """
+    is_new = not folder.exists()
+    private_dir(folder)
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Refused(f"another command starts, stops or changes the cluster in {folder}: wait for it") from error
+        yield
+    finally:
+        os.close(directory)
+        if is_new:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+@contextlib.contextmanager
+def held_cluster(folder: Path) -> Iterator[tuple[KafkaCluster, LedCluster | None]]:
+    """Open the cluster in a folder, and hold it. Raises ``Unreachable`` or ``Refused``."""
+    # First, because a folder without a cluster is not made.
+    open_cluster(folder)
+    with held(folder):
+        yield open_cluster(folder)

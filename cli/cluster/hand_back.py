@@ -7,7 +7,7 @@ import click
 from brokers.launch.service import ServiceError
 from bus.interface import BusError
 from cli.cluster.engine import decides
-from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.folder import dir_option, held_cluster
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
 
@@ -25,7 +25,11 @@ def command(folder: Path) -> None:
       isrflow cluster hand-back
       isrflow cluster hand-back --dir data/zookeeper-cluster
     """
-    _, led = open_cluster(folder)
+    with held_cluster(folder) as (_, led):
+        _checked_and_handed_back(folder, led)
+
+
+def _checked_and_handed_back(folder: Path, led: LedCluster | None) -> None:
     if led is None or led.zookeeper is None:
         raise WrongUse(f"{folder} has no brokers in ZooKeeper mode that an engine leads")
     if led.handed_back:

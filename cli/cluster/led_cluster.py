@@ -1,5 +1,6 @@
 """An engine, its gateways and the real brokers that they lead, described in one folder."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,7 +17,6 @@ from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
-from bus.image import read_image
 from bus.interface import BusError
 from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
 from cli.cluster.bus_place import BusPlace
@@ -27,7 +27,7 @@ from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTI
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
 from conf.loader import load
-from state.cluster import Cluster
+from state.codec import CodecError
 from state.ids import NO_LEADER
 
 ENGINE = "engine"
@@ -99,7 +99,7 @@ class LedCluster:
         Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` if the bus already has brokers.
         """
         place = BusPlace.of(bus)
-        if (is_there := place.exists()) and (existing := sorted(cluster_on(place).brokers)):
+        if (is_there := place.exists()) and (existing := sorted(place.cluster().brokers)):
             raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, existing))}")
         # One for ZooKeeper, and one for each gateway.
         zookeeper_port, *ports = free_ports(1 + gateways)
@@ -167,17 +167,17 @@ class LedCluster:
                 self._start_brokers(say)
                 undo.pop_all()
                 return
-            self.start_engine(say, undo)
+            is_ours = self.start_engine(say, undo)
             level = self._remembered.metadata_version
             if level is not None and not any(gateway.folder.exists() for gateway in self.gateways.values()):
-                if self.engine.state != "stopped":
+                if is_ours:
                     self.engine.wait_until_started()
                 choose_metadata_version(self.bus, level)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
             self._start_zookeeper(undo)
-            access = self._access()
+            access = self.access
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
                     # A gateway to brokers in ZooKeeper mode knows no principals.
@@ -188,13 +188,16 @@ class LedCluster:
             self.kafka.format()
             for gateway in self.gateways.values():
                 gateway.wait_until_started()
-            if self.engine.state != "stopped":
+            # An engine of ours that has ended by now says why.
+            if is_ours:
                 self.engine.wait_until_started()
             self._start_brokers(say)
             undo.pop_all()
 
-    def _access(self) -> dict[str, str]:
-        return access_of_gateways(load(self._conf, self._engine_settings))
+    @property
+    def access(self) -> dict[str, str]:
+        """Return the settings of gateways about who may do what."""
+        return access_of_gateways(load(self._conf, self._engine_settings, environment=os.environ))
 
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":
@@ -206,22 +209,25 @@ class LedCluster:
         if self.zookeeper is not None:
             self._end_former_sessions(self.zookeeper, say)
         names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
-        settings = broker_settings(cluster_on(self.bus), names)
-        settings |= access_of_brokers(self._access(), self.kafka.nodes.values()) if self.zookeeper is None else {}
+        settings = broker_settings(self.bus.cluster(), names)
+        settings |= access_of_brokers(self.access, self.kafka.nodes.values()) if self.zookeeper is None else {}
         for node in self.kafka.nodes.values():
             node.engine_settings = settings
         self.kafka.up()
 
     def _end_former_sessions(self, zookeeper: ZookeeperProcess, say: Say) -> None:
         stopped = {number for number, node in self.kafka.nodes.items() if node.state == "stopped"}
-        if waited_for := sorted(stopped & zookeeper.brokers_with_session()):
+        if waited_for := sorted(stopped & (zookeeper.brokers_with_session() or set())):
             say(f"waiting for ZooKeeper to end the sessions of brokers that were killed: {waited_for}")
             zookeeper.wait_until_sessions_end(waited_for)
 
-    def start_engine(self, say: Say, undo: ExitStack) -> None:
-        """Start an engine if none decides, without waiting for it. Raises ``KafkaError`` if the bus is gone."""
+    def start_engine(self, say: Say, undo: ExitStack) -> bool:
+        """Start an engine if none decides, without waiting for it. Return whether the engine that decides is ours.
+
+        Raises ``KafkaError`` if the bus is gone.
+        """
         if self.engine.state != "stopped":
-            return
+            return True
         if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
             raise KafkaError(f"the bus {self.bus} is gone, and the brokers cannot follow another bus")
         bus = self.bus.open()
@@ -231,10 +237,11 @@ class LedCluster:
             bus.close()
         if decided_elsewhere:
             say(f"an engine decides on {self.bus}")
-            return
+            return False
         self.engine.start()
         undo.callback(self.engine.kill)
         say(f"no engine decides on {self.bus}: started one, process {self.engine.pid}, log {self.engine.log_file}")
+        return True
 
     def down(self) -> list[str]:
         """Stop brokers, gateways, and the engine if it was started here. Return the names of those that were killed."""
@@ -249,8 +256,9 @@ class LedCluster:
     def _leader_last(self) -> list[GatewayService]:
         """List the gateways with the leader last, so that no gateway hands over to one that stops next."""
         leader = NO_LEADER
-        with suppress(BusError):
-            leader = cluster_on(self.bus).quorum.voter
+        # A bus that cannot be reached, or was written by a later isrflow, is no reason to leave gateways running.
+        with suppress(BusError, CodecError):
+            leader = self.bus.cluster().quorum.voter
         return sorted(self.gateways.values(), key=lambda gateway: gateway.voter.voter == leader)
 
     def kill(self) -> None:
@@ -283,12 +291,3 @@ def _made_settings(folder: Path, conf: Path | None, secure: bool, zookeeper: boo
     if secure:
         return (*(SECURE_SETTINGS if conf is None else ()), *Certificates(folder.resolve()).engine_settings())
     return ZOOKEEPER_ENGINE_SETTINGS if zookeeper and conf is None else ()
-
-
-def cluster_on(place: BusPlace) -> Cluster:
-    """Read the last committed state of brokers and gateways. Raises ``BusError``."""
-    bus = place.open(read_only=True)
-    try:
-        return read_image(bus.image()).cluster
-    finally:
-        bus.close()

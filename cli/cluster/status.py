@@ -11,7 +11,7 @@ from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.service import Service
 from cli.cluster.engine import decides
 from cli.cluster.folder import dir_option, open_cluster
-from cli.cluster.led_cluster import LedCluster, cluster_on
+from cli.cluster.led_cluster import LedCluster
 from cli.errors import Unreachable
 from state.cluster import Cluster
 
@@ -68,7 +68,7 @@ def _led_rows(led: LedCluster) -> Row:
         deciding = decides(bus)
     finally:
         bus.close()
-    cluster = cluster_on(led.bus)
+    cluster = led.bus.cluster()
     ours = led.engine.state != "stopped"
     return {
         "cluster_id": led.kafka.cluster_id,

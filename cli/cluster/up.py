@@ -13,7 +13,7 @@ from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
-from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.folder import dir_option, held, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
@@ -101,18 +101,8 @@ def command(
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
     try:
-        if (folder / FILE).exists():
-            kafka, led = _open_existing(folder, plain, described | {"version": version})
-            for set_name in sorted({node.spec.kafka.jars for node in kafka.nodes.values()}):
-                _fetch(set_name)
-        else:
-            _check_version(version, plain, described)
-            _fetch(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
-            kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
-        if led:
-            led.up(click.echo)
-        else:
-            kafka.up()
+        with held(folder):
+            kafka = _up(folder, plain, conf, bus, version, described)
     except BusTakenError as error:
         raise Refused(f"{error}; choose another bus with --bus") from error
     except ServiceError as error:
@@ -124,6 +114,24 @@ def command(
     secure = secure_bootstrap(kafka.nodes.values())
     if secure:
         click.echo(f"for clients with certificates ({Certificates(kafka.folder).client_file}): {secure}")
+
+
+def _up(
+    folder: Path, plain: bool, conf: Path | None, bus: str | None, version: str | None, described: dict[str, Any]
+) -> KafkaCluster:
+    if (folder / FILE).exists():
+        kafka, led = _open_existing(folder, plain, described | {"version": version})
+        for set_name in sorted({node.spec.kafka.jars for node in kafka.nodes.values()}):
+            _fetch(set_name)
+    else:
+        _check_version(version, plain, described)
+        _fetch(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
+        kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
+    if led:
+        led.up(click.echo)
+    else:
+        kafka.up()
+    return kafka
 
 
 def _check_version(version: str | None, plain: bool, described: dict[str, Any]) -> None:

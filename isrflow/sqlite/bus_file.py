@@ -64,7 +64,8 @@ class BusFile:
         self._lock_timeout_s = lock_timeout_s
         self._busy_timeout_ms = int(min(LOCK_TOLD_S, lock_timeout_s) * 1_000)
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        # Each with the thread that uses it.
+        self._connections: dict[sqlite3.Connection, threading.Thread] = {}
         self._lock = threading.Lock()
         self._seen = _Seen()
         self._identity = look(self.path, make=access is Access.MAKE)
@@ -84,7 +85,8 @@ class BusFile:
                 check_same_thread=False,
             )
             with self._lock:
-                self._connections.append(connection)
+                self._close_those_of_ended_threads()
+                self._connections[connection] = threading.current_thread()
             self._local.connection = connection
             check_same(self.path, self._identity)
             if self._access is not Access.READ:
@@ -92,13 +94,20 @@ class BusFile:
                 self._when_unlocked(connection, f"PRAGMA journal_size_limit = {JOURNAL_BYTES_KEPT}")
         return connection
 
+    def _close_those_of_ended_threads(self) -> None:
+        """Close connections that nobody uses any more. A program may have a thread for each of its requests."""
+        ended = [connection for connection, thread in self._connections.items() if not thread.is_alive()]
+        for connection in ended:
+            del self._connections[connection]
+            connection.close()
+
     def _reopen_if_written(self) -> None:
         """Open a new connection if a writer has come to a file that was read as immutable."""
         unwritten = getattr(self._local, "unwritten", None)
         if unwritten is None or unwritten == unwritten_state(self.path):
             return
         with self._lock:
-            self._connections.remove(self._local.connection)
+            del self._connections[self._local.connection]
         self._local.connection.close()
         self._local.__dict__.clear()
 

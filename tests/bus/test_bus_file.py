@@ -283,3 +283,16 @@ def test_its_files_are_for_the_owner_alone_whatever_the_umask(tmp_path: Path) ->
         bus.close()
     finally:
         os.umask(before)
+
+
+def test_a_program_may_have_a_thread_for_each_of_its_requests(bus: EmbeddedBus) -> None:
+    def read() -> None:
+        thread = threading.Thread(target=bus.last_seq)
+        thread.start()
+        thread.join()
+
+    read()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        read()
+    assert len(os.listdir("/proc/self/fd")) <= before + 3

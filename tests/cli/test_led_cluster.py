@@ -1,13 +1,20 @@
 """Which of the engine's settings brokers get in their files."""
 
 import json
+import socket
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import settings_of
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, secure_bootstrap
 from cli.cluster.certificates import FOLDER, Certificates
+from cli.cluster.engine import COLD_START_MAX_MS, free_metrics_port, start_remaining_ms
 from cli.cluster.file_settings import broker_settings
 from cli.cluster.led_cluster import LedCluster
 from conf.loader import load
@@ -79,3 +86,26 @@ def test_a_cluster_that_was_handed_back_has_neither_engine_nor_gateways_and_may_
     assert opened is not None
     opened.delete()
     assert not folder.exists()
+
+
+def test_gateways_get_what_the_environment_says_of_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    assert led.access["super.users"] == ""
+    monkeypatch.setenv("ISRFLOW_SUPER_USERS", "User:admin")
+    assert led.access["super.users"] == "User:admin"
+
+
+def test_an_engine_is_not_awaited_for_longer_than_a_start_takes_whatever_its_clock_said(tmp_path: Path) -> None:
+    with closing(EmbeddedBus(tmp_path / "bus.db")) as bus:
+        bus.claim("ahead", {}, now_ms() + 3_600_000)
+        assert 0 < start_remaining_ms(bus) <= COLD_START_MAX_MS
+
+
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_the_port_of_the_metrics_is_used_if_nobody_has_it(host: str, family: int) -> None:
+    with socket.socket(family) as other:
+        other.bind((host, 0))
+        port = other.getsockname()[1]
+        other.listen()
+        assert free_metrics_port(host, port) == 0
+    assert free_metrics_port(host, port) == port

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from brokers.launch.kafka.node import KafkaError, KafkaNode
-from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, checked
 from brokers.launch.ports import free_ports
 from brokers.launch.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from brokers.voters import Voter
@@ -83,7 +83,11 @@ class KafkaCluster:
             remembered = msgspec.json.decode(written, type=_Remembered)
         except msgspec.ValidationError as error:
             raise ValueError(f"an invalid node: {error}") from error
+        for spec in specs:
+            checked(spec.overrides)
         folder = folder.resolve()
+        if "," in str(folder):
+            raise ValueError(f"the path {folder} has a comma, at which Kafka divides its list of log directories")
         if (folder / FILE).exists():
             raise KafkaError(f"{folder} already has a cluster")
         made = cls(folder, remembered)
@@ -129,8 +133,8 @@ class KafkaCluster:
 
         If one does not start, the nodes that this call started are killed.
         """
-        stopped = [node for node in self.nodes.values() if node.state == "stopped"]
         self.format()
+        stopped = [node for node in self.nodes.values() if node.state == "stopped"]
         try:
             for node in stopped:
                 node.start()

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from brokers.launch.kafka.java_properties import file_url
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, log_dirs, log_properties, server_properties
 from brokers.launch.service import Service, ServiceError
 from conf.cache import cache_dir
@@ -89,7 +90,7 @@ class KafkaNode(Service):
         class_path = ":".join(map(str, jars(self.spec.kafka.jars)))
         yield from (str(home / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true")
         yield from (*JVM_FLAGS, *class_archive(self.spec.kafka.number, home).options) if flags is None else flags
-        yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
+        yield from (f"-Dlog4j.configuration={file_url(self._log_properties)}", "-cp", class_path)
 
     def is_ready(self) -> bool:
         """Say whether the node has logged, since this start, that all its parts run."""

@@ -80,4 +80,5 @@ def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
         cluster = KafkaCluster.create(folder / "kafka", specs)
         stack.callback(cluster.kill)
         cluster.up()
-        cluster.down(STOP_TIMEOUT_S)
+        if cluster.down(STOP_TIMEOUT_S):
+            raise RuntimeError(f"the node did not write its classes in {STOP_TIMEOUT_S:.0f} s")

@@ -1,7 +1,7 @@
 """The files that tell a Kafka node its place in the cluster."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from brokers.launch.kafka.java_properties import properties_text
 from brokers.voters import NodeId, Port, Voter, text_of
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
 
@@ -85,7 +86,7 @@ def server_properties(
     }
     if spec.rack is not None:
         settings["broker.rack"] = spec.rack
-    return "".join(_line(key, value) for key, value in (settings | dict(engine) | _checked(spec.overrides)).items())
+    return properties_text(settings | dict(engine) | checked(spec.overrides))
 
 
 def _place_in_kraft(spec: NodeSpec, replicas: int) -> dict[str, str]:
@@ -116,27 +117,25 @@ def _place_in_zookeeper(spec: NodeSpec) -> dict[str, str]:
     }
 
 
-def _checked(overrides: dict[str, str]) -> dict[str, str]:
+def checked(overrides: dict[str, str]) -> dict[str, str]:
+    """Return a node's own settings. Raises ``ValueError`` if one of them would be more than one line."""
     for key, value in overrides.items():
         if not _KEY.fullmatch(key) or re.search(r"[\r\n]", value):
             raise ValueError(f"{key!r} = {value!r} is not a setting of one line")
     return overrides
 
 
-def _line(key: str, value: str) -> str:
-    escaped = value.replace("\\", "\\\\")
-    return f"{key}={escaped}\n"
-
-
 def log_properties(log: Path) -> str:
     """Write the settings of the node's own log: one file and a few older ones, never more."""
-    lines: Iterable[str] = (
-        "log4j.rootLogger=INFO, file",
-        "log4j.appender.file=org.apache.log4j.RollingFileAppender",
-        f"log4j.appender.file.File={log}",
-        f"log4j.appender.file.MaxFileSize={LOG_FILE_BYTES_MAX}",
-        f"log4j.appender.file.MaxBackupIndex={LOG_FILES_KEPT}",
-        "log4j.appender.file.layout=org.apache.log4j.PatternLayout",
-        "log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n",
+    file = "log4j.appender.file"
+    return properties_text(
+        {
+            "log4j.rootLogger": "INFO, file",
+            file: "org.apache.log4j.RollingFileAppender",
+            f"{file}.File": str(log),
+            f"{file}.MaxFileSize": str(LOG_FILE_BYTES_MAX),
+            f"{file}.MaxBackupIndex": str(LOG_FILES_KEPT),
+            f"{file}.layout": "org.apache.log4j.PatternLayout",
+            f"{file}.layout.ConversionPattern": "[%d] %p %m (%c)%n",
+        }
     )
-    return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
+from brokers.launch.kafka.java_properties import file_url, properties_text
 from brokers.launch.kafka.node import JVM_FLAGS, class_archive
 from brokers.launch.kafka.properties import LOOPBACK, log_properties
 from brokers.launch.service import Service
@@ -21,6 +22,8 @@ _CHUNK_BYTES = 64 * 1024
 TICK_MS = 1_000
 # A session ends within a tick after its time. A server that has just started gives all sessions their whole time again.
 SESSIONS_END_TIMEOUT_S = 60.0
+# The title of what ``dump`` lists.
+_EPHEMERAL_NODES = b"ephemeral nodes dump"
 _BROKER = re.compile(rb"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
 
 
@@ -47,25 +50,26 @@ class ZookeeperProcess(Service):
             "admin.enableServer": "false",
             "tickTime": str(TICK_MS),
             "maxClientCnxns": "0",
-            "4lw.commands.whitelist": "ruok,dump",
+            "4lw.commands.whitelist": "dump",
             "autopurge.purgeInterval": "1",
         }
-        self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self._properties.write_text(properties_text(settings))
         self._log_properties.write_text(log_properties(self.log_file))
         class_path = ":".join(map(str, jars(KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION].jars)))
         home = java_home()
         flags = (*JVM_FLAGS, *class_archive(ZOOKEEPER_KAFKA_VERSION, home).options)
         java = [str(home / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *flags]
         program = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties))
-        return [*java, f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path, *program]
+        return [*java, f"-Dlog4j.configuration={file_url(self._log_properties)}", "-cp", class_path, *program]
 
     def is_ready(self) -> bool:
-        """Say whether the server answers."""
-        return self._answer(b"ruok") == b"imok"
+        """Say whether the server serves. Before it does, it answers ``ruok``, but knows of no sessions."""
+        return self.brokers_with_session() is not None
 
-    def brokers_with_session(self) -> set[int]:
-        """Return the brokers whose sessions have not ended, whether they run or not; none if the server is silent."""
-        return set(map(int, _BROKER.findall(self._answer(b"dump"))))
+    def brokers_with_session(self) -> set[int] | None:
+        """Return the brokers whose sessions have not ended, running or not; None if the server does not say."""
+        answer = self._answer(b"dump")
+        return set(map(int, _BROKER.findall(answer))) if _EPHEMERAL_NODES in answer else None
 
     def wait_until_sessions_end(self, brokers: Iterable[int]) -> None:
         """Wait until brokers that do not run have no session any more. Raises ``ServiceError``.
@@ -73,8 +77,13 @@ class ZookeeperProcess(Service):
         A broker that starts while its former session stands finds its znode taken, and ends.
         """
         gone = frozenset(brokers)
+
+        def have_ended() -> bool:
+            found = self.brokers_with_session()
+            return found is not None and not gone & found
+
         complaint = "did not end the sessions of brokers that were killed"
-        self.wait_until(lambda: not gone & self.brokers_with_session(), SESSIONS_END_TIMEOUT_S, complaint)
+        self.wait_until(have_ended, SESSIONS_END_TIMEOUT_S, complaint)
 
     def _answer(self, word: bytes) -> bytes:
         """Send one of ZooKeeper's words of four letters, and return the answer, or nothing if there is none."""

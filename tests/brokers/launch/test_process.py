@@ -109,3 +109,21 @@ def test_a_folder_without_an_identity_has_no_process(tmp_path: Path, content: by
     if content is not None:
         (tmp_path / "process.json").write_bytes(content)
     assert DetachedProcess(tmp_path / "process.json").state == "stopped"
+
+
+def test_a_process_reads_no_settings_file_that_only_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISRFLOW_CONF", "elsewhere.toml")
+    process = DetachedProcess(tmp_path / "process.json")
+    code = "import os; print([name for name in os.environ if name == 'ISRFLOW_CONF'])"
+    process.start([sys.executable, "-c", code], tmp_path, tmp_path / "out.log")
+    assert process.wait(TIMEOUT_S)
+    assert (tmp_path / "out.log").read_text() == "[]\n"
+
+
+def test_a_process_that_could_not_be_found_again_is_ended(tmp_path: Path) -> None:
+    process = DetachedProcess(tmp_path / "nowhere" / "process.json")
+    with pytest.raises(FileNotFoundError):
+        process.start([*SLEEPER, str(tmp_path)], tmp_path, tmp_path / "out.log")
+    assert not [one for one in psutil.Process().children() if str(tmp_path) in one.cmdline()]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs, random_cluster_id
+from brokers.launch.kafka.java_properties import properties_text
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import NodeSpec, server_properties
 from brokers.voters import Voter
@@ -99,3 +100,9 @@ def test_controllers_without_brokers_have_replication_factors_that_kafka_takes(t
     spec = NodeSpec(node_id=1, roles=("controller",), voters=(Voter(1, "127.0.0.1", 9093),), controller_port=9093)
     told = read(server_properties(spec, tmp_path, 0))
     assert {value for name, value in told.items() if name.endswith("replication.factor")} == {"1"}
+
+
+def test_a_properties_file_is_ascii_and_escaped_as_java_reads_it() -> None:
+    text = properties_text({"rack": "K\u00f6ln \U0001f600", "path": "a\\b", "first": " space"})
+    assert text == "rack=K\\u00f6ln \\ud83d\\ude00\npath=a\\\\b\nfirst=\\ space\n"
+    assert text.isascii()
