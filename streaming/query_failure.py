@@ -2,14 +2,19 @@
 
 import re
 
+from bus.interface import BusError, DamagedError, FencedError, NoBusError
+
 CAUSE_CHARS_MAX = 400
 _PLAN = "\n=== Streaming Query ==="
 _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
 # These wrap another error, which follows them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"
-# A new query starts after events that retention has removed, so their absence does not end the job.
-_OF_BUS = re.compile(r"bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
+# TrimmedError is not among them, because a new query starts after the events that retention has removed.
+_BUS_ERRORS = (BusError, NoBusError, DamagedError, FencedError)
+# Their names as a traceback shows them, taken from the classes, so that the pattern follows a class that moves.
+_BUS_ERROR_NAMES = "|".join(re.escape(f"{kind.__module__}.{kind.__qualname__}") for kind in _BUS_ERRORS)
+_OF_BUS = re.compile(rf"(?:{_BUS_ERROR_NAMES}): (?P<said>\S.*)")
 # A new checkpoint would fail the same way.
 _LACKING = {
     "No space left on device": "the disk is full, and there is no room for the checkpoint",

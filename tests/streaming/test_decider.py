@@ -187,7 +187,7 @@ def test_errors_of_the_bus_and_fencing_are_raised_unchanged(started: Started, ra
     ("text", "raised", "match"),
     [
         ("java.io.IOException: No space left on device", JobError, "there is no room for the checkpoint"),
-        ("bus.interface.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
+        ("isrflow.errors.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
     ],
 )
 def test_an_error_that_a_new_checkpoint_does_not_cure_ends_the_job(

@@ -1,7 +1,11 @@
 """A failed query is reported with its innermost cause, in one line."""
 
+import traceback
+
 import pytest
 
+from bus.interface import BusError, DamagedError, FencedError, NoBusError, TrimmedError
+from isrflow import errors
 from streaming.late_workers import has_late_worker
 from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
 
@@ -28,7 +32,7 @@ Caused by: java.io.IOException: Stream is corrupted
 WORKER = """Job aborted: Task 0 failed: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/x/isrflow/streaming/sources/embedded.py", line 86, in read
     entries = bus.read(after, through)
-bus.interface.BusError: bus data/bus.db: database disk image is malformed
+isrflow.errors.BusError: bus data/bus.db: database disk image is malformed
 
 \tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:581)
 """
@@ -53,12 +57,33 @@ def test_the_message_is_short() -> None:
     assert len(cause_in("x" * 100_000)) == CAUSE_CHARS_MAX + 1
 
 
-def test_a_bus_error_of_a_worker_is_reported_as_one() -> None:
+def reported(error: Exception) -> str:
+    """Return what Spark says of an error that its Python worker was stopped by."""
+    try:
+        raise error
+    except Exception:
+        return f"Task 0 failed: org.apache.spark.api.python.PythonException: {traceback.format_exc()}\n\tat org.x.Y"
+
+
+@pytest.mark.parametrize("kind", [BusError, NoBusError, DamagedError, FencedError])
+def test_a_bus_error_of_a_worker_is_reported_as_one(kind: type[BusError]) -> None:
+    assert bus_error_in(reported(kind("bus x: said"))) == "bus x: said"
+    assert cause_in(reported(kind("bus x: said"))) == f"{kind.__name__}: bus x: said"
+
+
+def test_an_error_that_the_bus_did_not_cause_is_not_reported_as_one() -> None:
     assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
-    assert bus_error_in("bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
     assert bus_error_in(BATCH) is None
+    assert bus_error_in(reported(ValueError("said"))) is None
     # Missing events do not stop a query that begins after them.
-    assert bus_error_in("bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
+    assert bus_error_in(reported(TrimmedError("bus x: events up to 7 were removed"))) is None
+
+
+def test_each_kind_of_bus_error_is_sorted_in() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, BusError)]
+    others = {kind.__name__ for kind in kinds if bus_error_in(reported(kind("bus x: said"))) is None}
+    # Reading raises none of the other two.
+    assert others == {"TrimmedError", "EngineOnlyError", "NoAnswerError"}
 
 
 def test_errors_that_no_new_checkpoint_cures_are_recognized() -> None:
