@@ -1,7 +1,8 @@
 """The live page: its files, its stream, and the questions that it asks."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +19,8 @@ from sinks.web.view import encode
 DECISIONS_MAX = 20
 NAME_MAX = 249
 QUESTION_TIMEOUT_S = 20.0
+# The one that is answered, and those that wait for it. Each keeps a thread, of which Starlette has 40.
+QUESTIONS_MAX = 8
 MEDIA_TYPES = {
     "page.html": "text/html",
     "page.css": "text/css",
@@ -64,12 +67,20 @@ def _events(push: Push) -> Callable[[Request], object]:
     return stream
 
 
+class _BusyError(PastError):
+    """Other questions about the past take the time, so this one is not answered now."""
+
+    def __init__(self) -> None:
+        super().__init__("other questions about the past are taking long: ask again later")
+
+
 class _Questions:
-    """The answers to the page's questions. Those about the past are given one at a time."""
+    """The answers to the page's questions. Those about the past are given one at a time, and only a few wait."""
 
     def __init__(self, live: Live, past: Past | None) -> None:
         self._live = live
         self._past = past
+        self._places = threading.BoundedSemaphore(QUESTIONS_MAX)
         self._turn = threading.Lock()
 
     def partition(self, request: Request) -> Response:
@@ -105,25 +116,39 @@ class _Questions:
             return _refused(404, "this engine does not read the past")
         try:
             return _json(msgspec.Raw(self._asked(lambda past: past.at(int(text)))))
+        except _BusyError as error:
+            return _refused(503, str(error), {"Retry-After": "10"})
         except PastError as error:
             return _refused(409, str(error))
 
     def _asked(self, question: Callable[[Past], bytes]) -> bytes:
-        if self._past is None or not self._turn.acquire(timeout=QUESTION_TIMEOUT_S):
-            raise PastError("other questions about the past are taking long: ask again later")
-        try:
+        assert self._past is not None, "only an engine that reads the past is asked about it"
+        with self._admitted():
             return question(self._past)
+
+    @contextlib.contextmanager
+    def _admitted(self) -> Iterator[None]:
+        """Wait for the turn. Raises ``_BusyError`` if that takes too long, or at once if enough others wait."""
+        if not self._places.acquire(blocking=False):
+            raise _BusyError
+        try:
+            if not self._turn.acquire(timeout=QUESTION_TIMEOUT_S):
+                raise _BusyError
+            try:
+                yield
+            finally:
+                self._turn.release()
         finally:
-            self._turn.release()
+            self._places.release()
 
 
 def _is_number(text: str, digits_max: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= digits_max
 
 
-def _json(answer: object, status: int = 200) -> Response:
-    return Response(encode(answer), status, headers=_HEADERS, media_type="application/json")
+def _json(answer: object, status: int = 200, headers: Mapping[str, str] = _HEADERS) -> Response:
+    return Response(encode(answer), status, headers=headers, media_type="application/json")
 
 
-def _refused(status: int, why: str) -> Response:
-    return _json({"error": why}, status)
+def _refused(status: int, why: str, more_headers: Mapping[str, str] | None = None) -> Response:
+    return _json({"error": why}, status, _HEADERS | dict(more_headers or {}))

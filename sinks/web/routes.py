@@ -1,6 +1,7 @@
 """The paths that are served. Any other path is answered with 404."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
@@ -31,17 +32,21 @@ def app_of(metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
     return app
 
 
-# The handlers take long, so they are plain functions: Starlette runs those in its threads.
-def _scraped(metrics: Metrics) -> Callable[[Request], Response]:
-    def scrape(request: Request) -> Response:
+# Starlette runs plain functions in threads that they share. Questions about the past may occupy these for long, and a
+# supervisor must get its answer meanwhile. So no handler here is a plain function.
+def _scraped(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
+    async def scrape(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(metrics.registry), headers=_NOT_STORED | {"Content-Type": content_type})
+        # In a thread, because it renders all series and measures processes and files. Nothing else uses these threads.
+        body = await asyncio.to_thread(encode, metrics.registry)
+        return Response(body, headers=_NOT_STORED | {"Content-Type": content_type})
 
     return scrape
 
 
-def _answered(metrics: Metrics, judge: Callable[[Snapshot, int], Health]) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
+def _answered(metrics: Metrics, judge: Callable[[Snapshot, int], Health]) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        # The snapshot is replaced as a whole, so reading it waits for nothing.
         health = judge(metrics.snapshot, steady_ms())
         status = 200 if health.ok else 503
         return Response(health.body, status, headers=_NOT_STORED, media_type="application/json")
