@@ -36,7 +36,7 @@ from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
 from streaming.rehearsal import rehearse
-from streaming.retention import Retention
+from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of, warm_up
 from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
@@ -223,12 +223,13 @@ class Job:
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
         """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
+        passes = Passes()
         while True:
             lock.decides_in(self._tenure.controller_epoch)
             with self._checkpoint_errors():
                 settle(self._checkpoint, self._bus, self._settings.shuffle_partitions)
             try:
-                self._decide(session, lock)
+                self._decide(session, lock, passes)
                 return
             except LateError as error:
                 logger.warning("a batch was too late; deciding it again after another claim", why=str(error))
@@ -247,7 +248,7 @@ class Job:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
 
-    def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
+    def _decide(self, session: SparkSession, lock: CheckpointLock, passes: Passes) -> None:
         decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
         skew = SkewLog()
         log = EngineLog(self._settings, self._checkpoint, self._tenure.controller_epoch)
@@ -274,24 +275,24 @@ class Job:
                 )
                 self._site.committed(written.through, clusters, written.pages, written.decisions)
 
-        retention = Retention(self._bus, self._settings, self._tenure.controller_epoch)
+        retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
         with Decider(session, self._bus, self._settings, write) as decider:
             self._metrics.took_over(self._tenure.controller_epoch)
             self._site.took_over()
             retention.start()
             try:
-                self._watch(decider, ticker, lock)
+                self._watch(decider, ticker, retention, lock)
             finally:
                 self._metrics.gave_up()
                 retention.stop()
                 self._tenure.stop_ticks()
                 retention.join(TICKER_STOP_TIMEOUT_S)
 
-    def _watch(self, decider: Decider, ticker: Ticker, lock: CheckpointLock) -> None:
+    def _watch(self, decider: Decider, ticker: Ticker, retention: Retention, lock: CheckpointLock) -> None:
         while not self._stopping.wait(WATCH_INTERVAL_S):
             check_claim(self._bus, self._tenure.claim)
             lock.take()
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.due_seq(self._metrics.decided_seq))
-            check_parts(self._bus, self._tenure.claim, ticker, decider)
+            check_parts(self._bus, self._tenure.claim, ticker, retention, decider)
         logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

@@ -27,28 +27,56 @@ NEWEST_EVENTS = 1_000
 logger = structlog.get_logger("isrflow.retention")
 
 
-class Retention(threading.Thread):
-    """The thread that takes snapshots, and removes old events slice by slice, every ``interval_s``.
+class Passes:
+    """When the next pass is due: ``interval_s`` after the last one, or after the job began to decide.
 
-    After a failure it logs the error, and tries again after the next interval. Other parts of the job notice a bus that
-    is not usable.
+    They outlive a claim, because a slow engine may claim more often than a pass is due.
     """
 
-    def __init__(self, bus: Bus, settings: Settings, controller_epoch: int, interval_s: float = INTERVAL_S) -> None:
+    def __init__(self, interval_s: float = INTERVAL_S) -> None:
+        self._interval_s = interval_s
+        self._due_s = time.monotonic() + interval_s
+
+    def due_in_s(self) -> float:
+        return max(0.0, self._due_s - time.monotonic())
+
+    def ended(self) -> None:
+        """Take note that a pass has ended now."""
+        self._due_s = time.monotonic() + self._interval_s
+
+
+class Retention(threading.Thread):
+    """The thread that takes snapshots, and removes old events slice by slice, whenever a pass is due.
+
+    After a bus's error it logs the error, and tries again when the next pass is due. Other parts of the job notice a
+    bus that is not usable. After any other error it ends; ``error`` is then the cause.
+    """
+
+    def __init__(self, bus: Bus, settings: Settings, controller_epoch: int, passes: Passes) -> None:
         super().__init__(name="isrflow-retention", daemon=True)
+        self.error: Exception | None = None
         self._bus = bus
         self._settings = settings
         self._controller_epoch = controller_epoch
-        self._interval_s = interval_s
+        self._passes = passes
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        while not self._stopping.wait(self._interval_s):
+        try:
+            self._pass_until_stopped()
+        except Exception as error:
+            self.error = error
+
+    def _pass_until_stopped(self) -> None:
+        while not self._stopping.wait(self._passes.due_in_s()):
             try:
                 self._take_snapshot()
                 self._remove()
             except BusError as error:
                 logger.warning("cannot remove old events from the bus now; trying again later", why=str(error))
+            # A pass that was cut short goes on right after the next claim.
+            if not self._stopping.is_set():
+                self._passes.ended()
 
     def _take_snapshot(self) -> None:
         snapshots = self._bus.snapshots()

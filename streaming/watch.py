@@ -4,6 +4,7 @@ from typing import Protocol
 
 from bus.interface import Bus, Claim
 from streaming.job_errors import JobError, SupersededError
+from streaming.retention import Retention
 from streaming.ticker import Ticker
 
 
@@ -24,14 +25,18 @@ def check_claim(bus: Bus, claim: Claim) -> None:
         )
 
 
-def check_parts(bus: Bus, claim: Claim, ticker: Ticker, query: Query) -> None:
-    """Start an ended query again. Raise ``SupersededError`` if another job claimed, ``JobError`` if the ticker ended.
+def check_parts(bus: Bus, claim: Claim, ticker: Ticker, retention: Retention, query: Query) -> None:
+    """Start an ended query again. Raise ``SupersededError`` if another job claimed, ``JobError`` if a thread ended.
 
     The ticker, and often the query too, end by themselves if another job has claimed. So the claim is checked first.
     """
     if not ticker.is_alive():
         check_claim(bus, claim)
         raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
+    if not retention.is_alive():
+        # Without it the bus would grow until the disk is full, and nobody would notice before that.
+        check_claim(bus, claim)
+        raise JobError(f"old events cannot be removed from the bus: {retention.error!r}")
     if not query.is_active():
         check_claim(bus, claim)
         query.go_on()

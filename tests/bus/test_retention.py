@@ -14,7 +14,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, TrimmedError
 from bus.retention import wal_bytes
 from conf.settings import Settings
-from streaming.retention import Retention
+from streaming.retention import Passes, Retention
 from tests.support.bus_rows import execute, set_mark
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -111,7 +111,7 @@ def test_a_log_that_grew_under_a_reader_is_truncated_later(bus: EmbeddedBus, mon
 
 def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
     fill(bus, events=100, decisions=30)
-    thread = Retention(bus, Settings(history_events=5, retention_events=7, history_ms=-1), 0, interval_s=0.001)
+    thread = Retention(bus, Settings(history_events=5, retention_events=7, history_ms=-1), 0, Passes(0.001))
     thread.start()
     wait_until(lambda: count(bus, "events") == 5 + 7, "retention to be done")
     thread.stop()
@@ -120,7 +120,7 @@ def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
 
 def retained(bus: EmbeddedBus, until: Callable[[], bool], **settings: int) -> None:
     """Run the thread until something is so."""
-    thread = Retention(bus, msgspec.structs.replace(Settings(), **settings), 0, interval_s=0.001)
+    thread = Retention(bus, msgspec.structs.replace(Settings(), **settings), 0, Passes(0.001))
     thread.start()
     wait_until(until, "retention to be done")
     thread.stop()
@@ -171,10 +171,52 @@ def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pyte
         raise BusError("locked")
 
     monkeypatch.setattr(bus, "thin", fail)
-    thread = Retention(bus, Settings(), 0, interval_s=0.001)
+    thread = Retention(bus, Settings(), 0, Passes(0.001))
     thread.start()
     assert again.wait(TIMEOUT_S)
     assert thread.is_alive()
     thread.stop()
     thread.join(TIMEOUT_S)
     assert not thread.is_alive()
+
+
+def test_passes_come_in_time_although_every_claim_is_shorter(bus: EmbeddedBus) -> None:
+    fill(bus, events=10, decisions=1)
+    passes = Passes(interval_s=0.2)
+
+    def short_claim() -> bool:
+        thread = Retention(bus, Settings(), 0, passes)
+        thread.start()
+        thread.join(0.02)
+        thread.stop()
+        thread.join(TIMEOUT_S)
+        return len(bus.snapshots()) == 1
+
+    assert not short_claim()
+    wait_until(short_claim, "a snapshot")
+    assert passes.due_in_s() > 0
+
+
+def test_a_pass_that_a_claim_cut_short_is_due_at_once(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = Passes(interval_s=0.1)
+    thread = Retention(bus, Settings(), 0, passes)
+
+    def stopped(through: int) -> int:
+        thread.stop()
+        return 1
+
+    monkeypatch.setattr(bus, "thin", stopped)
+    thread.start()
+    thread.join(TIMEOUT_S)
+    assert passes.due_in_s() == 0
+
+
+def test_a_defect_ends_the_thread_and_is_kept_as_the_cause(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(through: int) -> int:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(bus, "thin", fail)
+    thread = Retention(bus, Settings(), 0, Passes(0.001))
+    thread.start()
+    thread.join(TIMEOUT_S)
+    assert (thread.is_alive(), repr(thread.error)) == (False, "OverflowError('too large')")

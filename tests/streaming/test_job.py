@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,9 +19,11 @@ from state.codec import encode_cluster, encode_topics
 from state.partition import Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
 from streaming.checkpoint_lock import Holder, checkpoint_lock
+from streaming.deadlines import LateError
 from streaming.engine_clock import EngineClock
 from streaming.job import Job, run
 from streaming.job_errors import JobError, SupersededError
+from streaming.retention import Passes, Retention
 from streaming.tenure import Tenure
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
@@ -43,7 +46,7 @@ def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> No
 
 
 def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
-    """Run a job that ends before it needs Java."""
+    """Run a job that needs no Java, because it ends before, or because the test takes Spark's place."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), Metrics()).run()
@@ -135,22 +138,94 @@ def ticker(bus: EmbeddedBus, claim: Claim) -> Iterator[Ticker]:
     ticker.join(TIMEOUT_S)
 
 
+@pytest.fixture
+def retention(bus: EmbeddedBus) -> Iterator[Retention]:
+    retention = Retention(bus, Settings(), 1, Passes(0.01))
+    retention.start()
+    yield retention
+    retention.stop()
+    retention.join(TIMEOUT_S)
+
+
 def test_a_dead_ticker_stops_the_job(
-    bus: EmbeddedBus, claim: Claim, ticker: Ticker, monkeypatch: pytest.MonkeyPatch
+    bus: EmbeddedBus, claim: Claim, ticker: Ticker, retention: Retention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timed_out() -> int:
         raise TimeoutError("no answer")
 
-    check_parts(bus, claim, ticker, Running())
+    check_parts(bus, claim, ticker, retention, Running())
     with monkeypatch.context() as patched:
         patched.setattr(bus, "claimed_epoch", timed_out)
         ticker.join(TIMEOUT_S)
     with pytest.raises(JobError, match="ticks cannot be published: no answer"):
-        check_parts(bus, claim, ticker, Running())
+        check_parts(bus, claim, ticker, retention, Running())
 
 
-def test_a_ticker_that_ended_for_another_job_does_not_hide_that(bus: EmbeddedBus, claim: Claim, ticker: Ticker) -> None:
+def test_a_ticker_that_ended_for_another_job_does_not_hide_that(
+    bus: EmbeddedBus, claim: Claim, ticker: Ticker, retention: Retention
+) -> None:
     bus.claim("other", {}, 2)
     ticker.join(TIMEOUT_S)
     with pytest.raises(SupersededError, match="epoch 2"):
-        check_parts(bus, claim, ticker, Running())
+        check_parts(bus, claim, ticker, retention, Running())
+
+
+def test_a_job_whose_retention_ended_stops_too(
+    bus: EmbeddedBus, claim: Claim, ticker: Ticker, retention: Retention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(through: int) -> int:
+        raise OverflowError("too large")
+
+    check_parts(bus, claim, ticker, retention, Running())
+    monkeypatch.setattr(bus, "thin", fail)
+    retention.join(TIMEOUT_S)
+    with pytest.raises(JobError, match=r"old events cannot be removed from the bus: OverflowError\('too large'\)"):
+        check_parts(bus, claim, ticker, retention, Running())
+    bus.claim("other", {}, 2)
+    with pytest.raises(SupersededError, match="epoch 2"):
+        check_parts(bus, claim, ticker, retention, Running())
+
+
+class Late:
+    """A decider whose query ends in each of the first two claims because a batch was too late."""
+
+    claims = 0
+
+    def __init__(self, *given: Any) -> None:
+        Late.claims += 1
+
+    def __enter__(self) -> "Late":
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        pass
+
+    def is_active(self) -> bool:
+        return False
+
+    def go_on(self) -> None:
+        if Late.claims <= 2:
+            raise LateError("a request expired")
+        raise JobError("enough")
+
+
+def test_the_time_of_the_last_pass_is_kept_over_claims(
+    bus: EmbeddedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[tuple[int, Passes]] = []
+
+    class Noted(Retention):
+        def __init__(self, bus: Any, settings: Settings, controller_epoch: int, passes: Passes) -> None:
+            super().__init__(bus, settings, controller_epoch, passes)
+            kept.append((controller_epoch, passes))
+
+    monkeypatch.setattr(Late, "claims", 0)
+    for name in ("choose_java", "check_fits", "build_session", "warm_up", "BatchListener"):
+        monkeypatch.setattr(f"streaming.job.{name}", Mock())
+    monkeypatch.setattr("streaming.job.launch", Mock(return_value="local[1]"))
+    monkeypatch.setattr("streaming.job.Retention", Noted)
+    monkeypatch.setattr("streaming.job.Decider", Late)
+    with pytest.raises(JobError, match="enough"):
+        started(bus, tmp_path / "checkpoint", metrics_port=-1)
+    assert [epoch for epoch, _ in kept] == [1, 2, 3]
+    assert len({id(passes) for _, passes in kept}) == 1
