@@ -82,28 +82,30 @@ class Connection:
             "queue.buffering.max.messages": 1_000_000,
             "message.timeout.ms": int(REQUEST_TIMEOUT_S * 1000),
         }
-        return Producer(self._common() | conf | settings, logger=_silent)
+        with self.errors():
+            return Producer(self._common() | conf | settings, logger=_silent)
 
     def consumer(self, **settings: Any) -> Consumer:
         """Make a consumer of committed records that belongs to no group."""
-        return Consumer(
-            self._common()
-            | {
-                # The client requires a group, but nothing is committed to it: partitions are assigned by hand.
-                "group.id": f"{self.address.prefix}.reader",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "error",
-                "enable.partition.eof": True,
-                # A seek waits for the fetch that is under way, so fetches are short.
-                "fetch.wait.max.ms": 50,
-                "fetch.queue.backoff.ms": 10,
-                "fetch.message.max.bytes": MESSAGE_BYTES_MAX,
-                "queued.max.messages.kbytes": 65_536,
-            }
-            | settings,
-            logger=_silent,
-        )
+        with self.errors():
+            return Consumer(
+                self._common()
+                | {
+                    # The client requires a group, but nothing is committed to it: partitions are assigned by hand.
+                    "group.id": f"{self.address.prefix}.reader",
+                    "enable.auto.commit": False,
+                    "isolation.level": "read_committed",
+                    "auto.offset.reset": "error",
+                    "enable.partition.eof": True,
+                    # A seek waits for the fetch that is under way, so fetches are short.
+                    "fetch.wait.max.ms": 50,
+                    "fetch.queue.backoff.ms": 10,
+                    "fetch.message.max.bytes": MESSAGE_BYTES_MAX,
+                    "queued.max.messages.kbytes": 65_536,
+                }
+                | settings,
+                logger=_silent,
+            )
 
     def start_offset(self, topic: str, partition: int = 0) -> int:
         """Return the first offset that retention has not removed."""

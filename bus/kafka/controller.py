@@ -55,20 +55,32 @@ class Controller:
         self._mark = Mark()
         self._producer: Producer | None = None
         self._held_epoch = -1
+        # Held for a whole transaction.
         self._lock = threading.RLock()
+        # Held for a moment, so that threads which only ask who has claimed the bus do not wait for a transaction.
+        self._marks_lock = threading.Lock()
 
     def mark(self) -> Mark:
         """Return the newest committed mark: this process's own at once, another's as soon as it can be read."""
-        with self._lock:
+        with self._marks_lock:
             end = self._connection.end_offset(self._topic)
             if self._marks is None:
-                self._marks = LogReader(self._connection, self._topic)
-                newest = self._marks.last(self._connection.start_offset(self._topic), end)
+                with contextlib.ExitStack() as stack:
+                    reader = LogReader(self._connection, self._topic)
+                    stack.callback(reader.close)
+                    newest = reader.last(self._connection.start_offset(self._topic), end)
+                    stack.pop_all()
+                self._marks = reader
             else:
                 newest = next(reversed(self._marks.take(end, end)), None)
             if newest is not None:
                 self._mark = newer(self._mark, decode_mark(newest.value))
             return self._mark
+
+    def _note(self, mark: Mark) -> None:
+        """Remember a mark that this process has committed."""
+        with self._marks_lock:
+            self._mark = newer(self._mark, mark)
 
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
@@ -117,7 +129,8 @@ class Controller:
         mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
         transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
         transaction.end()
-        self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
+        self._producer, self._held_epoch = producer, mark.controller_epoch
+        self._note(mark)
         return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
 
     def resign(self, controller_epoch: int) -> None:
@@ -136,7 +149,7 @@ class Controller:
                 # Kafka fences this job a moment before the newer job's mark can be read.
                 self._producer = None
                 return
-            self._mark = mark
+            self._note(mark)
 
     def commit(
         self,
@@ -203,15 +216,21 @@ class Controller:
         for topic in (self._connection.address.state, self._topic):
             transaction.write(topic, MARK_KEY, msgspec.json.encode(mark))
         transaction.end()
-        self._mark = mark
+        self._note(mark)
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
-        """Say which job fenced this one. Its claim becomes readable a moment after it fences."""
+        """Say which job fenced this one. Its claim becomes readable a moment after it fences.
+
+        If nobody has claimed the bus, Kafka ended a transaction that took too long, and this job may start again.
+        """
         self._producer = None
         deadline = time.monotonic() + SUCCESSOR_TIMEOUT_S
         while (mark := self.mark()).controller_epoch == controller_epoch:
             if time.monotonic() > deadline:
-                return error
+                return BusError(
+                    f"bus {self._connection.address}: Kafka ended this job's transaction, which may take "
+                    f"{TRANSACTION_TIMEOUT_MS} ms, or another job began to claim the bus and failed: {error}"
+                )
             time.sleep(0.05)
         return self._superseded(controller_epoch, mark)
 
@@ -222,7 +241,7 @@ class Controller:
         )
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock, self._marks_lock:
             if self._marks is not None:
                 self._marks.close()
                 self._marks = None

@@ -49,18 +49,23 @@ class LogReader:
         self._fetched_offset = offset
 
     def take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[Record]:
-        """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``.
+        """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``, and then stays where it was.
 
         Their values have at most ``bytes_max`` bytes together, but there is at least one record, if there is any.
         """
-        records: list[Record] = []
+        begin, records = self.next_offset, list[Record]()
         left = bytes_max
-        while len(records) < limit and (record := self.peek(end)) is not None:
-            left -= len(record.value)
-            if records and left < 0:
-                break
-            self.skip()
-            records.append(record)
+        try:
+            while len(records) < limit and (record := self.peek(end)) is not None:
+                left -= len(record.value)
+                if records and left < 0:
+                    break
+                self.skip()
+                records.append(record)
+        except BaseException:
+            self._waiting.extendleft(reversed(records))
+            self.next_offset = begin
+            raise
         return records
 
     def peek(self, end: int) -> Record | None:
@@ -98,11 +103,14 @@ class LogReader:
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
 
     def _fetch(self, timeout_s: float) -> bool:
-        """Collect what the client has fetched, and say whether the client's position has moved."""
+        """Collect what the client has fetched, and say whether the client's position has moved.
+
+        Raises ``BusError``, once all that came with an error has been collected.
+        """
         first = self._consumer.poll(timeout_s)
         if first is None:
             return False
-        before = self._fetched_offset
+        before, failed = self._fetched_offset, None
         for message in [first, *self._consumer.consume(_FETCH_AT_ONCE, 0)]:
             error = message.error()
             if error is None:
@@ -111,8 +119,10 @@ class LogReader:
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._fetched_offset = max(self._fetched_offset, message.offset() or 0)
             elif not is_passing(error) and not self._is_of_a_former_position(error):
-                with self._connection.errors():
-                    raise KafkaException(error)
+                failed = error
+        if failed is not None:
+            with self._connection.errors():
+                raise KafkaException(failed)
         return self._fetched_offset > before
 
     def _is_of_a_former_position(self, error: KafkaError) -> bool:

@@ -1,8 +1,10 @@
 """Hand records to Kafka's client, and wait until they are written: both with a bound."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from bus.interface import BusError
 from bus.kafka.connection import REQUEST_TIMEOUT_S
@@ -34,13 +36,36 @@ def send(
         except BufferError as error:
             if time.monotonic() > deadline_s:
                 raise BusError(f"bus {address}: the client's queue stays full, so {topic} cannot be written") from error
-            producer.poll(_ROOM_POLL_S)
+            with _fatal_errors(producer, address):
+                producer.poll(_ROOM_POLL_S)
 
 
 def flush(producer: Producer, address: Address) -> None:
     """Wait until all records are written. Raises ``BusError`` once none is written for ``REQUEST_TIMEOUT_S``."""
     left = len(producer)
-    while producer.flush(REQUEST_TIMEOUT_S):
-        if len(producer) >= left:
-            raise BusError(f"bus {address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-        left = len(producer)
+    with _fatal_errors(producer, address):
+        while producer.flush(REQUEST_TIMEOUT_S):
+            if len(producer) >= left:
+                raise BusError(f"bus {address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+            left = len(producer)
+
+
+@contextlib.contextmanager
+def _fatal_errors(producer: Producer, address: Address) -> Iterator[None]:
+    """Raise the client's fatal error as the ``KafkaException`` that it is.
+
+    The client prepares that exception, for example when another job has fenced this one, and then still calls back
+    about deliveries. Python reports this as a ``SystemError``, which may have lost its cause.
+    """
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        try:
+            # After a fatal error every call of transactions raises it again.
+            producer.begin_transaction()
+        except KafkaException as fatal:
+            if fatal.args[0].fatal():
+                raise
+        raise BusError(f"bus {address}: Kafka's client failed: {error}") from error

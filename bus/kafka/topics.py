@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
@@ -9,6 +10,8 @@ from bus.interface import BusError, NoBusError
 from bus.kafka import snapshots
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from isrflow.kafka.address import Address
+
+logger = structlog.get_logger()
 
 OFFSETS_PARTITIONS = 4
 # Compaction keeps every record for this long, so that a reader of the whole state misses no page.
@@ -21,7 +24,11 @@ _SMALL_SEGMENTS = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 _RETAINED = {"cleanup.policy": "delete"}
-# The engine removes reports together with the history that needs them.
+# When an event entered the bus is judged by, so Kafka notes that time and not the author of the event.
+_TIME_TYPE = "message.timestamp.type"
+_ENTERED = {_TIME_TYPE: "LogAppendTime"}
+# The engine removes these together with the history that needs them. Kafka alone would also remove events that are not
+# decided yet, because the engine was away.
 _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
 # The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
@@ -73,8 +80,8 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
     size = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
     in_sync = {"min.insync.replicas": str(max(1, replication_factor - 1))}
     settings = {
-        address.events: _RETAINED | size,
-        address.offsets: _OFFSETS | size,
+        address.events: _KEPT | _ENTERED | size,
+        address.offsets: _OFFSETS | _ENTERED | size,
         address.decisions: _RETAINED | size,
         address.state: _LATEST | size,
         address.controller: _LATEST,
@@ -99,6 +106,9 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
     for topic in topics:
         for setting, needed in (topic.config or {}).items():
             value = str(found[topic.topic][setting].value)
+            if setting == _TIME_TYPE and value != needed:
+                # Such as of an older version. The engine works with it, but cannot tell an author's wrong clock.
+                logger.warning("topic lacks a setting", topic=topic.topic, setting=setting, is_now=value, wanted=needed)
             expected = _unlike(setting, value, needed)
             if expected:
                 raise BusError(

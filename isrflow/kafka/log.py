@@ -108,6 +108,7 @@ class KafkaLog:
         """Return the place of the newest decision that can be read, or a place before all decisions."""
         with self._lock, self._errors():
             start, end = self._ends()
+            self._after = None
             back = _FIRST_STEP_BACK
             while True:
                 # The marks of transactions take offsets too.
@@ -123,8 +124,10 @@ class KafkaLog:
         """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``."""
         with self._lock, self._errors():
             start, end = self._ends()
-            if self._after != after:
-                self._after = None
+            is_there = self._after == after
+            # After an error the consumer may stand behind decisions that were not returned.
+            self._after = None
+            if not is_there:
                 self._seek_after(after, start, end)
             found = self._take(end, limit)
             self._after = found[-1].place if found else after

@@ -21,7 +21,6 @@ from bus.interface import Bus, BusError, Entry, NoBusError
 from cli.cluster import bus_place
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.engine import EngineProcess, decides, free_metrics_port, start_remaining_ms
-from cli.cluster.folder import held
 from cli.cluster.led_cluster import LedCluster
 from tests.support.cluster_command import on_cluster
 from tests.support.engine import encoded
@@ -230,35 +229,6 @@ def test_a_cluster_whose_bus_was_removed_gets_no_new_one(tmp_path: Path) -> None
     assert code == 3
     assert f"the bus {tmp_path / 'bus.db'} is gone" in said
     assert not (tmp_path / "bus.db").exists()
-
-
-def test_a_path_that_kafka_would_divide_is_refused(tmp_path: Path) -> None:
-    prepare()
-    code, said = on_cluster(tmp_path / "a,b", "up", "--plain", "--brokers", "1")
-    assert (code, "has a comma" in said) == (2, True)
-    assert not (tmp_path / "a,b").exists()
-
-
-@pytest.mark.cluster
-def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
-    conf = tmp_path / "isrflow.toml"
-    conf.write_text('metrics.host = "0.0.0.0"\n')
-    code, said = on_cluster(
-        tmp_path / "kafka", "up", "--bus", str(tmp_path / "bus.db"), "--conf", str(conf), "--brokers", "1"
-    )
-    assert code == 3
-    assert "engine ended by itself" in said
-    assert "metrics.token" in said
-
-
-def test_two_commands_do_not_change_one_cluster_at_once(tmp_path: Path) -> None:
-    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
-    with held(led.folder):
-        for command in (["up"], ["down", "--delete"]):
-            code, said = on_cluster(led.folder, *command)
-            assert (code, "another command starts, stops or changes the cluster" in said) == (1, True)
-    assert on_cluster(led.folder, "down", "--delete") == (0, "")
-    assert not led.folder.exists()
 
 
 def test_only_the_clusters_own_files_are_deleted(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""Reads and commits of a bus on Kafka that are cut short: nothing is lost, and nobody else has to wait."""
+
+import contextlib
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from bus.interface import BusError, Decided, FencedError
+from bus.kafka import controller, log_reader
+from bus.kafka.batches import Batches, Bounds
+from bus.kafka.bus import KafkaBus
+from bus.kafka.connection import Connection
+from bus.kafka.controller import Controller
+from bus.kafka.log_reader import LogReader
+from bus.kafka.mark import Mark
+from isrflow.kafka.seqs import offset_after
+from tests.support.waiting import TIMEOUT_S
+
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
+ALL = 2**62
+
+
+class StallingConsumer:
+    """A consumer whose records come in portions; an empty portion is a fetch that gives nothing."""
+
+    def __init__(self, *portions: list[int]) -> None:
+        self._portions = [*portions]
+        self._rest: list[Any] = []
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        pass
+
+    def poll(self, timeout_s: float) -> Any:
+        offsets = self._portions.pop(0) if self._portions else []
+        messages = [_message(offset) for offset in offsets]
+        self._rest = messages[1:]
+        return messages[0] if messages else None
+
+    def consume(self, limit: int, timeout_s: float) -> list[Any]:
+        return self._rest
+
+
+def _message(offset: int) -> Any:
+    body = b"%d" % offset
+    return SimpleNamespace(
+        error=lambda: None,
+        offset=lambda: offset,
+        key=lambda: b"",
+        value=lambda: body,
+        headers=list,
+        timestamp=lambda: (1, 0),
+    )
+
+
+def test_a_read_that_stalls_loses_no_record_that_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "REQUEST_TIMEOUT_S", 0.0)
+    consumer = StallingConsumer([0, 1], [], [], [2])
+    connection: Any = SimpleNamespace(
+        consumer=lambda **settings: consumer, address="kafka://stalled/t", errors=contextlib.nullcontext
+    )
+    reader = LogReader(connection, "topic")
+    reader.seek(0)
+    for _ in range(2):
+        with pytest.raises(BusError, match="gave nothing after offset 2"):
+            reader.take(3, ALL)
+        assert reader.next_offset == 0
+    assert [record.offset for record in reader.take(3, ALL)] == [0, 1, 2]
+
+
+@pytest.mark.cluster
+def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus) -> None:
+    topics = (bus.address.events, bus.address.offsets)
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    found = Connection(bus.address).admin.describe_configs(resources)
+    events, offsets = (found[one].result(TIMEOUT_S) for one in resources)
+    assert events["message.timestamp.type"].value == offsets["message.timestamp.type"].value == "LogAppendTime"
+    assert (events["retention.ms"].value, events["retention.bytes"].value) == ("-1", "-1")
+    bus.publish([EVENT])
+    [entry] = bus.read(0, bus.last_seq())
+    assert entry.entered_ms is not None
+    assert abs(entry.entered_ms - time.time() * 1000) < 60_000
+
+
+@pytest.mark.cluster
+def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_decided(bus: KafkaBus) -> None:
+    seqs = [bus.publish([EVENT]) for _ in range(3)]
+    Connection(bus.address).delete_records(TopicPartition(bus.address.events, 0, offset_after(seqs[1] or 0)))
+    batches = Batches(str(bus.address), bus.offsets_partitions)
+    first = batches.first(0)
+    end = batches.plan(first, Bounds(1_000, 1_000_000))
+    assert [entry.seq for entry in batches.read(first, end)] == [seqs[2]]
+    batches.close()
+
+
+@pytest.mark.cluster
+def test_a_job_that_nobody_replaced_is_not_superseded(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "SUCCESSOR_TIMEOUT_S", 0.2)
+    claim = bus.claim("job", {}, 1)
+    # As when a transaction takes too long, Kafka refuses the producer, and nobody has written a claim.
+    same_id = f"{bus.address.prefix}.controller"
+    other = Producer({"bootstrap.servers": bus.address.servers, "transactional.id": same_id, "log_level": 0})
+    other.init_transactions(TIMEOUT_S)
+    with pytest.raises(BusError, match="Kafka ended this job's transaction") as failed:
+        bus.commit(claim.controller_epoch, claim.seq, [Decided(claim.seq, 0, b"{}")], [])
+    assert not isinstance(failed.value, FencedError)
+
+
+@pytest.mark.cluster
+def test_who_asks_for_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> None:
+    job = Controller(Connection(bus.address))
+    claim = job.claim("job", {}, 1)
+    commits, may_end = threading.Event(), threading.Event()
+
+    def check(before: Mark) -> None:
+        commits.set()
+        assert may_end.wait(TIMEOUT_S)
+
+    committing = threading.Thread(target=job.commit, args=(claim.controller_epoch, claim.seq, [], [], check))
+    committing.start()
+    assert commits.wait(TIMEOUT_S)
+    found: list[int] = []
+    asking = threading.Thread(target=lambda: found.append(job.mark().controller_epoch))
+    asking.start()
+    asking.join(TIMEOUT_S)
+    may_end.set()
+    committing.join(TIMEOUT_S)
+    assert found == [claim.controller_epoch]
+    assert job.mark().through == claim.seq
+    job.close()
