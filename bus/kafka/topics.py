@@ -48,9 +48,9 @@ class Opened(NamedTuple):
 def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> Opened:
     """Find the topics of a bus. Raises ``BusError`` if one is missing or unusable.
 
-    With ``create``, make missing topics with the cluster's own retention, and check the settings of existing ones. If
-    ``replication_factor`` is 0, new topics get three replicas, or one per broker if there are fewer. All replicas but
-    one must have a record before it is acknowledged.
+    With ``create``, make missing topics, and check the settings of existing ones. If ``replication_factor`` is 0, new
+    topics get three replicas, or one per broker if there are fewer. All replicas but one must have a record before it
+    is acknowledged.
     """
     with connection.errors():
         listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
