@@ -206,8 +206,8 @@ class _Adoption:
         events = []
         for topic in stored_topics(self._session):
             self._beat()
-            # A topic without states was just written. The gateway requests it once it leads.
-            if topic.states and not self._is_known(event := adopted(topic, now_ms())):
+            # The gateway requests a new topic once it leads.
+            if not topic.is_new and not self._is_known(event := adopted(topic, now_ms())):
                 events.append(event)
         self._carry_out(events)
         return len(events)

@@ -81,7 +81,9 @@ class BrokerWrites:
         try:
             held = await self._call(self._session.read, path)
             config = await self._call(topic_config, self._session, name)
-            if held is None or name in self._view.topics:
+            is_led = await self._call(self._session.read, f"{path}/partitions") is not None
+            # Brokers do not make ``partitions/``, so a topic that has it is one that is being removed.
+            if held is None or is_led or name in self._view.topics:
                 return
             topic = znodes.topic_of(path, held[0])
             self._mirror.found(name, held[0], config, {})

@@ -15,7 +15,7 @@ def former_partitions(topic: StoredTopic, view: ClusterView) -> dict[Place, Lead
     """Return the partitions that brokers must forget: those of a topic that is gone, or is another one by now."""
     read = znodes.topic_of(znodes.topic_path(topic.name), topic.text)
     known = view.topics.get(topic.name)
-    if not topic.states or read.topic_id is None or (known is not None and known.topic_id == read.topic_id):
+    if topic.is_new or read.topic_id is None or (known is not None and known.topic_id == read.topic_id):
         return {}
     return {
         Place(topic.name, number): _partition(topic, read.topic_id, number, replicas)

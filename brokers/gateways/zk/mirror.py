@@ -2,9 +2,16 @@
 
 The version of a partition's znode is the partition epoch that brokers use. Each write raises it by one, so a partition
 whose decisions were skipped is written once for each of them.
+
+A term may end after any transaction, so the next one goes on from whatever the writes before it have led to:
+
+    created   settings | topic and its partitions/ | a directory | its state | the next directory | ...
+    removed   settings | a state | its directory | ... | partitions/ and the topic
+
+A topic that a gateway wrote always has ``partitions/`` below it. Brokers make topics too, but never that.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from brokers.gateways.zk import znodes
@@ -12,11 +19,15 @@ from brokers.gateways.zk.cluster_view import ClusterView, Place
 
 
 class Create(NamedTuple):
-    """A new znode; with ``sequence`` ZooKeeper adds a number to its name."""
+    """A new znode; with ``sequence`` ZooKeeper adds a number to its name.
+
+    A write that is ``joined`` is in the same transaction as the one before it.
+    """
 
     path: str
     data: bytes
     sequence: bool = False
+    joined: bool = False
 
 
 class Set(NamedTuple):
@@ -25,12 +36,14 @@ class Set(NamedTuple):
     path: str
     data: bytes
     version: int = -1
+    joined: bool = False
 
 
 class Delete(NamedTuple):
     """A znode that goes, without children by then."""
 
     path: str
+    joined: bool = False
 
 
 Write = Create | Set | Delete
@@ -44,17 +57,40 @@ class Mirror:
     """What ZooKeeper holds by now. ``writes`` plans and notes; the caller makes the writes in this order."""
 
     def __init__(self) -> None:
-        # The version of each partition's state, the text of each topic, and its settings.
+        # The version of each partition's state, the text of each topic, and its settings: None if they are not known.
         self._versions: dict[str, dict[int, int]] = {}
         self._topics: dict[str, bytes] = {}
-        self._configs: dict[str, dict[str, str]] = {}
+        self._configs: dict[str, dict[str, str] | None] = {}
+        # The partitions that have a directory, with or without a state in it, of each topic that has ``partitions/``.
+        self._directories: dict[str, set[int]] = {}
 
-    def found(self, topic: str, text: bytes, config: dict[str, str] | None, versions: dict[int, int]) -> None:
-        """Note what ZooKeeper holds of a topic: its text, its settings, and the versions of its partitions' states."""
+    def found(
+        self,
+        topic: str,
+        text: bytes,
+        config: dict[str, str] | None,
+        versions: dict[int, int],
+        directories: Collection[int] | None = None,
+    ) -> None:
+        """Note what ZooKeeper holds of a topic: its text, its settings, and the versions of its partitions' states.
+
+        ``directories`` are the partitions that have one, None if the topic has no ``partitions/``.
+        """
         self._topics[topic] = text
+        self._configs.pop(topic, None)
         if config is not None:
             self._configs[topic] = config
         self._versions[topic] = dict(versions)
+        self._directories.pop(topic, None)
+        if directories is not None or versions:
+            self._directories[topic] = {*(directories or ()), *versions}
+
+    def found_settings(self, topic: str) -> None:
+        """Note that ZooKeeper holds settings of a topic that it does not hold, whatever they are.
+
+        They are never removed, because a broker writes them before it writes the topic.
+        """
+        self._configs[topic] = None
 
     def text(self, topic: str) -> bytes:
         """Return the text that ZooKeeper holds of a topic."""
@@ -74,8 +110,8 @@ class Mirror:
         self._configs.pop(topic, None)
 
     def strangers(self, view: ClusterView) -> list[str]:
-        """Name the topics that ZooKeeper has, that the engine does not know, and that nobody ever led: new ones."""
-        return sorted(name for name in self._topics if name not in view.topics and not self._versions.get(name))
+        """Name the topics that ZooKeeper has, that the engine does not know, and that brokers wrote: new ones."""
+        return sorted(name for name in self._topics if name not in view.topics and name not in self._directories)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -96,7 +132,7 @@ class Mirror:
     def _is_another(self, view: ClusterView, name: str) -> bool:
         """Say whether ZooKeeper holds a former topic of this name."""
         held = self._topics.get(name)
-        if held is None or not self._versions.get(name):
+        if held is None or name not in self._directories:
             return False
         return znodes.topic_of(znodes.topic_path(name), held).topic_id != view.topics[name].topic_id
 
@@ -104,16 +140,21 @@ class Mirror:
         held = self._topics.pop(name, None)
         if held is None:
             return
-        path = znodes.topic_path(name)
-        partitions = self._versions.pop(name, {})
-        for partition in sorted(partitions):
-            state = znodes.state_path(Place(name, partition))
-            yield from (Delete(state), Delete(state.rpartition("/")[0]))
-        if partitions:
-            yield Delete(f"{path}/partitions")
-        yield Delete(path)
-        if self._configs.pop(name, None) is not None:
+        # They go first. What is left of a topic is found by the topic, but nobody could tell whose settings are left.
+        if name in self._configs:
+            del self._configs[name]
             yield Delete(f"{znodes.TOPIC_CONFIGS}/{name}")
+        path = znodes.topic_path(name)
+        versions, directories = self._versions.pop(name, {}), self._directories.pop(name, None)
+        for partition in sorted(directories or ()):
+            state = znodes.state_path(Place(name, partition))
+            if partition in versions:
+                yield Delete(state)
+            yield Delete(state.rpartition("/")[0])
+        if directories is not None:
+            yield Delete(f"{path}/partitions")
+        # Without ``partitions/`` it would be taken for a new topic that a broker wrote.
+        yield Delete(path, joined=directories is not None)
 
     def _topic(self, view: ClusterView, name: str) -> Iterator[Write]:
         # A broker reads the settings of a topic when it makes a log, so they come first.
@@ -125,12 +166,16 @@ class Mirror:
             yield Set(path, config) if is_known else Create(path, config)
             self._configs[name] = topic.config
             if is_known:
-                yield Create(znodes.CONFIG_CHANGE, znodes.config_change_text(name), sequence=True)
-        text = znodes.topic_text(topic)
-        if self._topics.get(name) != text:
-            path = znodes.topic_path(name)
+                # Brokers read settings again only if a note says so.
+                yield Create(znodes.CONFIG_CHANGE, znodes.config_change_text(name), sequence=True, joined=True)
+        path, text = znodes.topic_path(name), znodes.topic_text(topic)
+        is_written = self._topics.get(name) != text
+        if is_written:
             yield Set(path, text) if name in self._topics else Create(path, text)
             self._topics[name] = text
+        if name not in self._directories:
+            yield Create(f"{path}/partitions", b"", joined=is_written)
+            self._directories[name] = set()
 
     def _partition(self, view: ClusterView, place: Place, controller_epoch: int) -> Iterator[Write]:
         decision = view.partition(place)
@@ -156,6 +201,35 @@ class Mirror:
     def _first(self, place: Place, text: bytes) -> Iterator[Write]:
         """Yield the writes that make a partition's znode, which is at version 0 then."""
         path = znodes.state_path(place)
-        if not self._versions.get(place.topic):
-            yield Create(f"{znodes.topic_path(place.topic)}/partitions", b"")
-        yield from (Create(path.rpartition("/")[0], b""), Create(path, text))
+        directories = self._directories[place.topic]
+        if place.partition not in directories:
+            yield Create(path.rpartition("/")[0], b"")
+            directories.add(place.partition)
+        yield Create(path, text)
+
+
+def transactions(writes: Iterable[Write], writes_max: int, bytes_max: int) -> Iterator[list[Write]]:
+    """Divide writes into transactions, each within the limits if a single write and those joined to it are."""
+    part: list[Write] = []
+    size = 0
+    for step in _steps(writes):
+        step_size = sum(len(one.path) + (0 if isinstance(one, Delete) else len(one.data)) for one in step)
+        if part and (len(part) + len(step) > writes_max or size + step_size > bytes_max):
+            yield part
+            part, size = [], 0
+        part += step
+        size += step_size
+    if part:
+        yield part
+
+
+def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
+    """Gather writes that are joined."""
+    step: list[Write] = []
+    for one in writes:
+        if step and not one.joined:
+            yield step
+            step = []
+        step.append(one)
+    if step:
+        yield step

@@ -11,7 +11,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.mirror import Create, Delete, Write
+from brokers.gateways.zk.mirror import Create, Delete, Write, transactions
 
 # The client logs each attempt to reconnect. The gateway says once what failed.
 _QUIET = logging.getLogger("kazoo")
@@ -121,15 +121,7 @@ class Session:
 
         Raises ``ControllerMovedError`` if it is not, and ``ZookeeperError``.
         """
-        part: list[Write] = []
-        size = 0
-        for one in writes:
-            part.append(one)
-            size += len(one.path) + (0 if isinstance(one, Delete) else len(one.data))
-            if len(part) >= WRITES_AT_ONCE or size >= BYTES_AT_ONCE:
-                self._write(part)
-                part, size = [], 0
-        if part:
+        for part in transactions(writes, WRITES_AT_ONCE, BYTES_AT_ONCE):
             self._write(part)
 
     def _write(self, part: Sequence[Write]) -> None:

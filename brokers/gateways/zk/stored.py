@@ -22,12 +22,21 @@ class StoredState(NamedTuple):
 
 
 class StoredTopic(NamedTuple):
-    """A topic; ``config`` is None if ZooKeeper has no settings of it. Only partitions that were led have a state."""
+    """A topic; ``config`` is None if ZooKeeper has no settings of it. Only partitions that were led have a state.
+
+    ``directories`` are the partitions that have one below ``partitions/``, None if the topic has none of these.
+    """
 
     name: str
     text: bytes
     config: dict[str, str] | None
     states: dict[int, StoredState]
+    directories: frozenset[int] | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Say whether a broker wrote it for a controller to find. No broker makes ``partitions/``."""
+        return self.directories is None and not self.states
 
 
 def stored_topics(session: Session) -> Iterator[StoredTopic]:
@@ -38,13 +47,18 @@ def stored_topics(session: Session) -> Iterator[StoredTopic]:
         if held is None:
             continue
         config = topic_config(session, name)
+        directories = _directories(session, f"{path}/partitions")
         states: dict[int, StoredState] = {}
-        for child in session.children(f"{path}/partitions"):
-            number = znodes.number_in(f"{path}/partitions/{child}")
+        for number in sorted(directories or ()):
             found = stored_state(session, Place(name, number))
             if found is not None:
                 states[number] = found
-        yield StoredTopic(name, held[0], config, states)
+        yield StoredTopic(name, held[0], config, states, directories)
+
+
+def _directories(session: Session, path: str) -> frozenset[int] | None:
+    found = frozenset(znodes.number_in(f"{path}/{child}") for child in session.children(path))
+    return found if found or session.read(path) is not None else None
 
 
 def stored_state(session: Session, place: Place) -> StoredState | None:
@@ -61,8 +75,11 @@ def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
     """
     for topic in stored_topics(session):
         versions = {number: one.version for number, one in topic.states.items()}
-        mirror.found(topic.name, topic.text, topic.config, versions)
+        mirror.found(topic.name, topic.text, topic.config, versions, topic.directories)
         yield topic
+    for name in session.children(znodes.TOPIC_CONFIGS):
+        if name not in mirror.topics:
+            mirror.found_settings(name)
 
 
 def topic_config(session: Session, topic: str) -> dict[str, str] | None:

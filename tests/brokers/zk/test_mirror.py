@@ -1,28 +1,28 @@
 """What ZooKeeper gets to hold: in which order, in which version, and what is left alone."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Create, Delete, Mirror, MirrorError, Set, Write
+from brokers.gateways.zk.mirror import Mirror, MirrorError, Set, Write
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, StoredTopic
 from state.decisions import AnyDecision
 from state.reason import Reason
 from tests.brokers.zk.decided import ID, OTHER_ID, T0, led, topic
+from tests.brokers.zk.tree import Tree
 
 
-class Held:
-    """The znodes that writes lead to, with the version of each."""
+class Held(Tree):
+    """The znodes that writes about ``t`` lead to."""
 
     def __init__(self, mirror: Mirror | None = None) -> None:
+        super().__init__()
         self.view = ClusterView()
         self.mirror = mirror or Mirror()
-        self.znodes: dict[str, tuple[bytes, int]] = {}
 
     def hear(self, *decisions: AnyDecision) -> list[Write]:
         for decision in decisions:
@@ -30,24 +30,6 @@ class Held:
         writes = list(self.mirror.writes(self.view, ["t"], 7))
         self.make(writes)
         return writes
-
-    def make(self, writes: Sequence[Write]) -> None:
-        """Do what ZooKeeper does, and refuse what it refuses."""
-        for one in writes:
-            parent = one.path.rpartition("/")[0]
-            match one:
-                case Create(sequence=True):
-                    pass
-                case Create():
-                    assert one.path not in self.znodes
-                    assert parent in self.znodes or parent in (znodes.TOPICS, znodes.TOPIC_CONFIGS)
-                    self.znodes[one.path] = (one.data, 0)
-                case Set():
-                    assert one.version in (-1, self.znodes[one.path][1])
-                    self.znodes[one.path] = (one.data, self.znodes[one.path][1] + 1)
-                case Delete():
-                    assert not [path for path in self.znodes if path.startswith(f"{one.path}/")]
-                    del self.znodes[one.path]
 
     @property
     def version(self) -> int:
