@@ -27,7 +27,7 @@ OLD = structs.replace(PATIENT, inter_broker_protocol_version="2.6")
 
 @pytest.fixture
 def cluster(zookeeper: ZookeeperProcess, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ZnodeCluster]:
-    cluster = ZnodeCluster(zookeeper, request.node.name, tmp_path / "bus.db")
+    cluster = ZnodeCluster(zookeeper.address, request.node.name, tmp_path / "bus.db")
     engine = RulesEngine()
     engine.start(tmp_path / "bus.db", broker_session_timeout_ms=600_000, auto_leader_rebalance_enable=False)
     yield cluster
@@ -163,6 +163,7 @@ def test_of_two_gateways_the_later_one_is_obeyed(cluster: ZnodeCluster) -> None:
 def test_brokers_forget_a_topic_that_was_deleted_while_no_gateway_led(cluster: ZnodeCluster) -> None:
     cluster.client.delete("/controller")
     cluster.put_topic("t", {0: [1, 2]})
+    cluster.put(znodes.BUS, {"version": 1, "bus": cluster.bus.bus_id()})
 
     door = Door()
 

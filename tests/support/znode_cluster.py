@@ -12,7 +12,6 @@ from brokers.gateways.zk.adoption import adopt
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity, Settings
-from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
@@ -28,8 +27,8 @@ IDS = {name: f"{name * 21}Q" for name in "tuvw"}
 class ZnodeCluster:
     """A cluster in ZooKeeper under a root of its own, whose brokers 1 and 2 are there, with 1 as the controller."""
 
-    def __init__(self, server: ZookeeperProcess, root: str, bus_path: Path) -> None:
-        self.root = f"{server.address}/{root}"
+    def __init__(self, address: str, root: str, bus_path: Path) -> None:
+        self.root = f"{address}/{root}"
         self.bus = EmbeddedBus(bus_path)
         self.identity = Identity(
             gateway=100,
@@ -38,7 +37,7 @@ class ZnodeCluster:
             cluster_id=CLUSTER_ID,
             listen_port=None,
         )
-        outer = KazooClient(hosts=server.address)
+        outer = KazooClient(hosts=address)
         outer.start(timeout=TIMEOUT_S)
         outer.ensure_path(f"/{root}")
         outer.stop()

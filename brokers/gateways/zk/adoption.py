@@ -20,6 +20,7 @@ from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_in
+from brokers.gateways.zk.bus_note import noted_anew
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
 from brokers.gateways.zk.mirror import Delete, Set
@@ -136,6 +137,9 @@ class _Engine:
         self.view = ClusterView()
         self.view.begin_with(image)
 
+    def bus_id(self) -> int:
+        return self._bus.bus_id()
+
     def tell(self, events: Sequence[Event]) -> None:
         """Publish events that nobody waits for."""
         if events:
@@ -190,7 +194,7 @@ class _Adoption:
         brokers = self._brokers()
         topics = self._topics()
         requests = self._requests()
-        self._session.write([Delete(znodes.ADOPTION)])
+        self._session.write([*noted_anew(self._session, self._engine.bus_id()), Delete(znodes.ADOPTION)])
         logger.info("took over", brokers=brokers, topics=topics, requests=requests)
 
     def _brokers(self) -> int:

@@ -63,7 +63,10 @@ class BrokerWrites:
         self._told: set[Hashable] = set()
 
     async def begin(self) -> None:
-        """Note what is there at the begin of a term, because the engine's settings count from then on."""
+        """Note what is there when a term begins, because the engine's settings count from then on.
+
+        The settings are read after that. Otherwise one that a broker writes in between would be in neither.
+        """
         self._notes = set(await self._call(self._session.children, znodes.CONFIG_CHANGES))
 
     async def new_topics(self) -> list[str]:

@@ -227,7 +227,8 @@ class Gateway:
         self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
 
     async def _lead(self) -> None:
-        term = self._beginning = Leadership(self._identity, self._settings, self._engine, self._view)
+        bus_id = await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.bus_id)
+        term = self._beginning = Leadership(self._identity, self._settings, self._engine, self._view, bus_id)
         try:
             await term.begin()
         except (ZookeeperError, MirrorError, ZnodeError) as error:

@@ -5,11 +5,13 @@ deletion is under way. Then the controller's place is given up. A broker takes i
 goes on. Nothing may be decided meanwhile, so the engine and the gateways are stopped before.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Set, Write
 from brokers.gateways.zk.session import Session
@@ -43,14 +45,22 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> 
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(cluster_id)
-        return _handed_back(session, view, held, leaders_write_isrs=settings.leaders_write_isrs)
+        notes = partial(noted, session, bus.bus_id(), view)
+        return _handed_back(session, view, held, notes, leaders_write_isrs=settings.leaders_write_isrs)
     except (ZnodeError, MirrorError) as error:
         raise HandBackError(str(error)) from error
     finally:
         session.close()
 
 
-def _handed_back(session: Session, view: ClusterView, held: Held, *, leaders_write_isrs: bool) -> bool:
+def _handed_back(
+    session: Session,
+    view: ClusterView,
+    held: Held,
+    notes: Callable[[], Sequence[Write]],
+    *,
+    leaders_write_isrs: bool,
+) -> bool:
     quorum = held.cluster.quorum
     gateways = frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
     former = session.former_controller()
@@ -60,11 +70,15 @@ def _handed_back(session: Session, view: ClusterView, held: Held, *, leaders_wri
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
     mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
-    led = mirror.topics - set(mirror.strangers(view))
-    if is_adopted and led and view.topics and not led & view.topics.keys():
-        raise HandBackError("the bus and ZooKeeper have no topic in common: they belong to different clusters")
     # If no gateway runs, the place may be free. It is taken only to write.
-    epoch = session.take(quorum.voter, gateways, view.controller_epoch, now_ms(), adopting=not is_adopted)
+    epoch = session.take(
+        quorum.voter,
+        gateways,
+        view.controller_epoch,
+        now_ms(),
+        adopting=not is_adopted,
+        notes=notes if is_adopted else list,
+    )
     if is_adopted:
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))

@@ -21,6 +21,7 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
+from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.first_beats import beat
@@ -48,11 +49,14 @@ T = TypeVar("T")
 class Leadership:
     """The state of a term."""
 
-    def __init__(self, identity: Identity, settings: Settings, engine: EngineClient, view: ClusterView) -> None:
+    def __init__(
+        self, identity: Identity, settings: Settings, engine: EngineClient, view: ClusterView, bus_id: int
+    ) -> None:
         self._identity = identity
         self._settings = settings
         self._engine = engine
         self._view = view
+        self._bus_id = bus_id
         self._loop = asyncio.get_running_loop()
         # ZooKeeper's client blocks, so one thread makes all calls, in order.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="zookeeper")
@@ -100,6 +104,7 @@ class Leadership:
             self._identity.gateways,
             self._view.controller_epoch,
             now_ms(),
+            notes=partial(noted, self._session, self._bus_id, self._view),
         )
         here = self._identity.here
         listener = Listener(self._settings.inter_broker_listener_name, here.host, here.port)
@@ -107,8 +112,8 @@ class Leadership:
         tell_beats = partial(self._tell, lane=Lane.BROKER)
         interval_ms = self._settings.broker_heartbeat_interval_ms
         beating = self._begin(beat(self._session, self._view, tell_beats, interval_ms))
-        written = await self._call(self._load)
         await self._broker_writes.begin()
+        written = await self._call(self._load)
         self._report(written)
         kept = self._mirror.topics - set(self._mirror.strangers(self._view))
         await self._write(sorted(kept | self._view.topics.keys()))

@@ -82,13 +82,21 @@ class Session:
         return None if held is None else znodes.controller_of(held[0]).brokerid
 
     def take(
-        self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int, *, adopting: bool = False
+        self,
+        controller: int,
+        gateways: frozenset[int],
+        epoch_min: int,
+        time_ms: int,
+        *,
+        adopting: bool = False,
+        notes: Callable[[], Sequence[Write]] = list,
     ) -> int:
         """Become the controller, and return its epoch, which no controller had before.
 
         The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
         be the one that decides. Only with ``adopting`` is it taken from a broker. Then a note says so until it is
-        removed, because what ZooKeeper holds is not what the engine knows yet. Raises ``ZookeeperError``.
+        removed, because what ZooKeeper holds is not what the engine knows yet. ``notes`` may refuse, by an error, or
+        name writes that are made in the same transaction. Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
@@ -101,6 +109,8 @@ class Session:
         if not adopting and is_noted:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
+        # Whoever else becomes the controller raises the epoch, so what they say still holds in the transaction.
+        noted = notes()
         transaction = self._client.transaction()
         if former is not None:
             transaction.delete(znodes.CONTROLLER)
@@ -108,6 +118,7 @@ class Session:
             transaction.create(znodes.ADOPTION, b"")
         transaction.create(znodes.CONTROLLER, znodes.controller_text(controller, time_ms))
         transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
+        _add(transaction, noted)
         self._committed(transaction)
         self._epoch_version = stat.version + 1
         return epoch
@@ -127,14 +138,7 @@ class Session:
     def _write(self, part: Sequence[Write]) -> None:
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
-        for one in part:
-            match one:
-                case Create():
-                    transaction.create(one.path, one.data, sequence=one.sequence)
-                case Delete():
-                    transaction.delete(one.path)
-                case _:
-                    transaction.set_data(one.path, one.data, version=one.version)
+        _add(transaction, part)
         self._committed(transaction)
 
     def _committed(self, transaction: Any) -> None:
@@ -154,8 +158,8 @@ class Session:
 
     def give_up(self) -> None:
         """Leave the controller's place to the brokers, which elect one of themselves. Raises ``ZookeeperError``."""
-        is_noted = self.read(znodes.ADOPTION) is not None
-        self._write([*([Delete(znodes.ADOPTION)] if is_noted else []), Delete(znodes.CONTROLLER)])
+        notes = [path for path in (znodes.ADOPTION, znodes.BUS) if self.read(path) is not None]
+        self._write([Delete(path) for path in (*notes, znodes.CONTROLLER)])
 
     def read(self, path: str, watch: bool = False) -> tuple[bytes, Any] | None:
         """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
@@ -195,3 +199,14 @@ class Session:
             raise
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
+
+
+def _add(transaction: Any, writes: Sequence[Write]) -> None:
+    for one in writes:
+        match one:
+            case Create():
+                transaction.create(one.path, one.data, sequence=one.sequence)
+            case Delete():
+                transaction.delete(one.path)
+            case _:
+                transaction.set_data(one.path, one.data, version=one.version)

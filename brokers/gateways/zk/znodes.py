@@ -26,6 +26,8 @@ PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_IDS = "/latest_producer_id_block"
 # isrflow's own: it is there while a running cluster is being taken over.
 ADOPTION = "/isrflow_adoption"
+# isrflow's own too: the bus from which the cluster is led.
+BUS = "/isrflow_bus"
 # Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
 # kills brokers that read it.
 PERSISTENT = (

@@ -1,0 +1,89 @@
+"""The note in ZooKeeper that says from which bus a cluster is led.
+
+A gateway makes ZooKeeper hold what its bus says, and removes each topic that was led and that the bus does not know.
+With the wrong bus, or a new and empty one, that would be every topic. So the first term notes the bus, in the
+transaction that takes ``/controller``, and each later term begins only from the same bus.
+
+    noted      the same bus             leads
+               another bus              is refused
+    not noted  no topic was led         notes the bus, and leads
+               the bus knows one        the same, because an isrflow that wrote no note led it
+               the bus knows none       is refused
+
+Handing the cluster back removes the note, and taking it over notes the new bus.
+"""
+
+import msgspec
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Create, Delete, Set, Write
+from brokers.gateways.zk.session import Session, ZookeeperError
+from brokers.gateways.zk.znodes import ZnodeError
+
+
+class OtherBusError(ZookeeperError):
+    """The cluster is led from another bus; the message says what to do."""
+
+
+class _Note(msgspec.Struct):
+    bus: int
+
+
+def noted(session: Session, bus_id: int, view: ClusterView) -> list[Write]:
+    """Return the writes that note a bus, none if it is noted. ``view`` is what the bus says.
+
+    Raises ``OtherBusError`` if the cluster is led from another bus, and ``ZookeeperError`` or ``ZnodeError``.
+    """
+    held = session.read(znodes.BUS)
+    if held is None:
+        _check_known(session, bus_id, view)
+        return [Create(znodes.BUS, text_of(bus_id))]
+    if (found := bus_of(held[0])) != bus_id:
+        raise OtherBusError(
+            f"this cluster is led from bus {found}, and not from {bus_id} ({znodes.BUS}): use that bus, or hand the"
+            " cluster back from it and take it over onto this one with --adopt"
+        )
+    return []
+
+
+def _check_known(session: Session, bus_id: int, view: ClusterView) -> None:
+    led = 0
+    for name in session.children(znodes.TOPICS):
+        path = znodes.topic_path(name)
+        held = session.read(path)
+        if held is None:
+            continue
+        if name in view.topics and view.topics[name].topic_id == znodes.topic_of(path, held[0]).topic_id:
+            return
+        # Brokers write new topics, but only a controller makes ``partitions/``.
+        led += session.read(f"{path}/partitions") is not None
+    if led:
+        raise OtherBusError(
+            f"bus {bus_id} knows none of the {led} topics that were led in this cluster: use the bus from which they"
+            f" were led. If it is this one, create {znodes.BUS} with the text {text_of(bus_id).decode()}"
+        )
+
+
+def noted_anew(session: Session, bus_id: int) -> list[Write]:
+    """Return the writes that note the bus onto which a cluster is taken over. Raises ``ZookeeperError``.
+
+    The number is 0 if there was nothing to decide, and no engine claimed the bus yet. Then the first term notes it.
+    """
+    is_there = session.read(znodes.BUS) is not None
+    if not bus_id:
+        return [Delete(znodes.BUS)] if is_there else []
+    return [Set(znodes.BUS, text_of(bus_id)) if is_there else Create(znodes.BUS, text_of(bus_id))]
+
+
+def bus_of(data: bytes) -> int:
+    """Read the number of the noted bus. Raises ``ZnodeError``."""
+    try:
+        return msgspec.json.decode(data, type=_Note).bus
+    except msgspec.MsgspecError as error:
+        raise ZnodeError(f"{znodes.BUS}: {error}") from error
+
+
+def text_of(bus_id: int) -> bytes:
+    """Write the note."""
+    return msgspec.json.encode({"version": 1, "bus": bus_id})

@@ -1,0 +1,30 @@
+"""What happens in ZooKeeper while a term begins."""
+
+from bus.image import view_of_image
+from tests.brokers.zk.zookeeper import Zookeeper
+from tests.support.znode_cluster import ZnodeCluster
+
+
+def test_settings_that_a_broker_writes_while_a_term_begins_are_not_lost(
+    cluster: ZnodeCluster, zookeeper: Zookeeper
+) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    paths: list[str] = []
+
+    def write_settings(path: str) -> None:
+        # The settings of the topic were just read, because its states come next.
+        if path == "/brokers/topics/t/partitions/0/state" and not paths:
+            paths.append(path)
+            zookeeper.set("/config/topics/t", b'{"version":1,"config":{"retention.ms":"5"}}')
+            note = b'{"version":2,"entity_path":"topics/t"}'
+            zookeeper.create("/config/changes/config_change_", note, sequence=True)
+
+    async def begin() -> None:
+        zookeeper.before_read = write_settings
+
+    def are_decided() -> bool:
+        [topic] = view_of_image(cluster.bus.image())["topics"]
+        return topic["config"] == {"retention.ms": "5"}
+
+    cluster.lead(are_decided, begin)

@@ -1,0 +1,140 @@
+"""A ZooKeeper in memory, and the client of it that a session gets: what is read, written, refused and undone.
+
+Watches never fire, so a gateway finds changes when it looks.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import (
+    BadVersionError,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+)
+
+
+class Znode(NamedTuple):
+    """A znode. ``czxid`` is the transaction that made it."""
+
+    data: bytes
+    version: int
+    czxid: int
+
+
+class Operation(NamedTuple):
+    """A part of a transaction, which has the ``path`` that kazoo's has."""
+
+    path: str
+    make: Callable[[], object]
+
+
+class Zookeeper:
+    """The znodes by path. It stands for ``KazooClient``: each session that is opened gets this same one."""
+
+    def __init__(self) -> None:
+        self.znodes: dict[str, Znode] = {}
+        # Called with each path before it is read.
+        self.before_read: Callable[[str], None] = lambda path: None
+        self._count = 0
+
+    def __call__(self, **options: Any) -> "Zookeeper":
+        return self
+
+    def start(self, timeout: float) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def add_listener(self, listener: object) -> None:
+        """Do nothing, because a session never ends."""
+
+    def ensure_path(self, path: str) -> None:
+        parts = path.split("/")
+        for count in range(2, len(parts) + 1):
+            if (above := "/".join(parts[:count])) not in self.znodes:
+                self.create(above, b"")
+
+    def create(self, path: str, data: bytes = b"", sequence: bool = False, makepath: bool = False) -> str:
+        if makepath:
+            self.ensure_path(path.rpartition("/")[0])
+        self._count += 1
+        name = f"{path}{self._count:010}" if sequence else path
+        parent = name.rpartition("/")[0]
+        if parent and parent not in self.znodes:
+            raise NoNodeError
+        if name in self.znodes:
+            raise NodeExistsError
+        self.znodes[name] = Znode(data, 0, self._count)
+        return name
+
+    def set(self, path: str, data: bytes, version: int = -1) -> Znode:
+        self.check(path, version)
+        held = self.znodes[path]
+        self.znodes[path] = held._replace(data=data, version=held.version + 1)
+        return self.znodes[path]
+
+    def check(self, path: str, version: int) -> None:
+        if path not in self.znodes:
+            raise NoNodeError
+        if version not in (-1, self.znodes[path].version):
+            raise BadVersionError
+
+    def delete(self, path: str) -> None:
+        self.check(path, -1)
+        if self.get_children(path):
+            raise NotEmptyError
+        del self.znodes[path]
+
+    def get(self, path: str) -> tuple[bytes, Znode]:
+        self.before_read(path)
+        self.check(path, -1)
+        return self.znodes[path].data, self.znodes[path]
+
+    def exists(self, path: str, watch: object = None) -> Znode | None:
+        return self.znodes.get(path)
+
+    def get_children(self, path: str, watch: object = None) -> list[str]:
+        self.check(path, -1)
+        below = [one.removeprefix(f"{path}/") for one in self.znodes if one.startswith(f"{path}/")]
+        return [name for name in below if "/" not in name]
+
+    def transaction(self) -> "Transaction":
+        return Transaction(self)
+
+
+class Transaction:
+    """Operations that are all made, or none of them."""
+
+    def __init__(self, zookeeper: Zookeeper) -> None:
+        self._zookeeper = zookeeper
+        self.operations: list[Operation] = []
+
+    def create(self, path: str, data: bytes, sequence: bool = False) -> None:
+        self.operations.append(Operation(path, lambda: self._zookeeper.create(path, data, sequence)))
+
+    def set_data(self, path: str, data: bytes, version: int = -1) -> None:
+        self.operations.append(Operation(path, lambda: self._zookeeper.set(path, data, version)))
+
+    def delete(self, path: str) -> None:
+        self.operations.append(Operation(path, lambda: self._zookeeper.delete(path)))
+
+    def check(self, path: str, version: int) -> None:
+        self.operations.append(Operation(path, lambda: self._zookeeper.check(path, version)))
+
+    def commit(self) -> list[object]:
+        before = dict(self._zookeeper.znodes)
+        results: list[object] = []
+        for one in self.operations:
+            try:
+                results.append(one.make())
+            except KazooException as error:
+                self._zookeeper.znodes = before
+                return [error if other is one else RolledBackError() for other in self.operations]
+        return results
