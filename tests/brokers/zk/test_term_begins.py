@@ -1,8 +1,8 @@
-"""What happens in ZooKeeper while a term begins."""
+"""What is in ZooKeeper when a term begins, and what happens there meanwhile."""
 
 from bus.image import view_of_image
 from tests.brokers.zk.zookeeper import Zookeeper
-from tests.support.znode_cluster import ZnodeCluster
+from tests.support.znode_cluster import IDS, ZnodeCluster
 
 
 def test_settings_that_a_broker_writes_while_a_term_begins_are_not_lost(
@@ -28,3 +28,19 @@ def test_settings_that_a_broker_writes_while_a_term_begins_are_not_lost(
         return topic["config"] == {"retention.ms": "5"}
 
     cluster.lead(are_decided, begin)
+
+
+def test_a_topic_whose_controller_made_no_state_is_taken_over(cluster: ZnodeCluster) -> None:
+    """The controller was cut off after it had made ``partitions/``, below which one partition has a directory."""
+    cluster.put("/brokers/topics/t", {"version": 3, "topic_id": IDS["t"], "partitions": {"0": [1, 2], "1": [2, 1]}})
+    cluster.put("/brokers/topics/t/partitions/0", {})
+    cluster.adopt()
+    [topic] = view_of_image(cluster.bus.image())["topics"]
+    assert topic["topic_id"] == IDS["t"]
+
+    async def begin() -> None:
+        pass
+
+    states = [f"/brokers/topics/t/partitions/{number}/state" for number in (0, 1)]
+    cluster.lead(lambda: all(map(cluster.is_there, states)), begin)
+    assert [cluster.get(path)["leader"] for path in states] == [1, 2]
