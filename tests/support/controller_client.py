@@ -77,18 +77,16 @@ class ControllerClient(FrameConnection):
         return response.values
 
     def fetch(self, offset: int, epoch: int, last_epoch: int = 0, **given: Any) -> Values:
-        """Fetch the metadata log as a broker does, and return the response's one partition."""
-        size = given.pop("max_bytes", 1 << 20)
+        """Fetch the metadata log as a broker does, without PartitionMaxBytes, and return the response's one partition."""
         partition = {
             "Partition": 0,
             "CurrentLeaderEpoch": epoch,
             "FetchOffset": offset,
             "LastFetchedEpoch": last_epoch,
-            "PartitionMaxBytes": size,
             "HighWatermark": given.pop("high_watermark", -1),
         }
         replica = {"ReplicaId": given.pop("replica", -1), "ReplicaEpoch": -1}
-        asked = {"ClusterId": None, "MaxWaitMs": 0, "MaxBytes": size, "ReplicaState": replica} | given
+        asked = {"ClusterId": None, "MaxWaitMs": 0, "MaxBytes": 1 << 20, "ReplicaState": replica} | given
         topics = [{"TopicId": _METADATA_TOPIC_ID, "Partitions": [partition]}]
         response = self.ask("Fetch", Topics=topics, **asked)
         if not response["Responses"]:

@@ -171,7 +171,7 @@ def test_random_bodies_close_at_most_their_own_connections(quorum: InProcessQuor
 
 
 def test_a_client_that_never_reads_blocks_nobody(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    wanted = {"PartitionMaxBytes": 1 << 20, "CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
+    wanted = {"CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
     topics = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [wanted]}]
     fetch = framed(encode_request(1, 18, 1, "c", {"MaxBytes": 1 << 20, "Topics": topics}))
     slow = socket.create_connection(("127.0.0.1", quorum.voters[0].port), timeout=2)

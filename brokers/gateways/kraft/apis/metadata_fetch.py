@@ -121,7 +121,8 @@ def _wait_ms(context: Context, body: Values) -> int:
 
 def _read(context: Context, body: Values, wanted_partition: Values) -> Values:
     log = context.storage
-    size = min(body["MaxBytes"], wanted_partition["PartitionMaxBytes"], context.settings.fetch_max_bytes)
+    # PartitionMaxBytes does not count, because brokers leave it at 0 in fetches of the metadata log.
+    size = min(body["MaxBytes"], context.settings.fetch_max_bytes)
     records = log.read(wanted_partition["FetchOffset"], size)
     return {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": records}
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,9 +56,28 @@ def test_the_whole_log_is_read_in_pieces(client: ControllerClient, epoch: int) -
     assert {record.name for record in records_in(data)} >= {"RegisterBrokerRecord", "FeatureLevelRecord"}
 
 
+def test_a_fetch_has_as_many_batches_as_fit(client: ControllerClient, epoch: int) -> None:
+    for name in ("fits-1", "fits-2", "fits-3"):
+        create(client, name)
+    [first, second, *others] = decode_batches(client.fetch(0, epoch)["Records"])
+    assert len(others) > 1
+    enough = first.size + second.size
+    for size, count in [(enough - 1, 1), (enough, 2), (enough + 1, 2)]:
+        assert len([*decode_batches(client.fetch(0, epoch, MaxBytes=size)["Records"])]) == count, size
+
+
+def test_a_fetch_has_no_more_than_the_gateways_limit(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, fetch_max_bytes=1)
+    client = quorum.client()
+    assert end(client, quorum.state.quorum_epoch) > 1
+    [_] = decode_batches(client.fetch(0, quorum.state.quorum_epoch)["Records"])
+    client.close()
+    quorum.stop()
+
+
 @pytest.mark.parametrize("version", range(12, 19))
 def test_the_log_is_read_in_every_version(client: ControllerClient, epoch: int, version: int) -> None:
-    partition = {"Partition": 0, "CurrentLeaderEpoch": epoch, "LastFetchedEpoch": 0, "PartitionMaxBytes": 1 << 20}
+    partition = {"Partition": 0, "CurrentLeaderEpoch": epoch, "LastFetchedEpoch": 0}
     topic: dict[str, Any] = {"Partitions": [partition]}
     topic |= {"Topic": METADATA} if version < 13 else {"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ"}
     response = client.ask("Fetch", version, MaxWaitMs=0, MaxBytes=1 << 20, Topics=[topic])
@@ -133,7 +153,6 @@ def test_a_fetch_at_the_end_is_answered_when_the_log_grows(
         "CurrentLeaderEpoch": epoch,
         "FetchOffset": last,
         "LastFetchedEpoch": epoch,
-        "PartitionMaxBytes": 1 << 20,
         "HighWatermark": last,
     }
     fetching.send(
@@ -169,7 +188,7 @@ def test_nothing_is_served_to_another_cluster(client: ControllerClient, epoch: i
 
 
 def test_only_the_metadata_log_is_served(client: ControllerClient) -> None:
-    partition = {"Partition": 0, "PartitionMaxBytes": 1}
+    partition = {"Partition": 0}
     other = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAew", "Partitions": [partition]}]
     assert client.ask("Fetch", Topics=other)["ErrorCode"] == ErrorCode.INVALID_REQUEST
     assert client.ask("Fetch", Topics=[])["ErrorCode"] == ErrorCode.INVALID_REQUEST
