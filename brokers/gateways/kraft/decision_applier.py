@@ -44,7 +44,10 @@ class DecisionApplier:
         end = self._end_offset()
         kinds = (QuorumDecision, BrokerDecision)
         news = [decision for event in events for decision in event.decisions if isinstance(decision, kinds)]
+        former_epoch = self._quorum_view.quorum_epoch
         self._quorum_view.apply(news, end)
+        if self._quorum_view.leads and self._quorum_view.quorum_epoch != former_epoch:
+            self._deletions.begin_to_lead()
         yield
         left = ITEMS_PER_SLICE
         for event in events:

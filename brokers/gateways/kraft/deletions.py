@@ -1,11 +1,16 @@
 """Report the logs that brokers delete because the metadata log tells them to.
 
 The engine waits for a report of each deletion, and a broker of Kafka 4 sends none. But it fetches the metadata log in
-order, so a fetch from beyond a record shows that the broker has read it. Brokers fetch from the leading gateway only.
-The other gateways drop their entries when the decisions show that the leading one has reported.
+order, so a fetch from beyond a record shows that the broker has read it.
+
+Brokers fetch from the leading gateway only. The others hear of all deletions too, but no decision says that the engine
+has taken the report of a replica that was moved away. So a gateway that begins to lead compares what it heard of with
+the committed state, and drops what is over. Otherwise it would report every replica that was moved since it started,
+and the engine would reject each report.
 """
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import structlog
@@ -34,6 +39,12 @@ class Doomed(NamedTuple):
     log_end: int
 
 
+class _Log(NamedTuple):
+    broker: int
+    topic: str
+    partition: int
+
+
 # By broker, topic and partition.
 _Logs = dict[int, dict[str, dict[int, Doomed]]]
 
@@ -47,33 +58,54 @@ class Deletions:
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
         self._awaited: _Logs = {}
+        # Those from before this gateway led, which may be over. ``unsettled`` is set when ``settle`` is due.
+        self._former: _Logs = {}
+        self.unsettled = asyncio.Event()
         # The newest report of each log that was published, and those that were refused.
         self._reported: _Logs = {}
         self._refused: _Logs = {}
 
     def begin_from(self, held: Held, log_end: int) -> None:
         """Begin with the deletions under way. A broker that fetches from ``log_end`` has read their records."""
-        for topic in held.topics:
-            for partition in topic.partitions:
-                epoch = EPOCH_DURING_DELETE if topic.shown_state.name == "deleting" else partition.leader_epoch
-                states = zip(partition.replicas, partition.replica_states, strict=True)
-                replicas = [replica for replica, state in states if state == _STARTED]
-                removed = [one.broker for one in partition.removed if one.state == _STARTED]
-                doomed = Doomed(topic.topic_id, epoch, log_end)
-                self._await([*replicas, *removed], topic.topic, partition.partition, doomed)
+        for log, topic_id, epoch in _under_way(held):
+            _put(self._awaited, *log, Doomed(topic_id, epoch, log_end))
+
+    def begin_to_lead(self) -> None:
+        """Set aside the deletions that this gateway has heard of, until ``settle`` says which are under way."""
+        self.retry_refused()
+        for broker, topics in self._awaited.items():
+            for topic, awaited in topics.items():
+                self._former.setdefault(broker, {}).setdefault(topic, {}).update(awaited)
+        self._awaited = {}
+        if self._former:
+            self.unsettled.set()
+
+    def settle(self, held: Held) -> None:
+        """Await those of the former deletions that are under way in a state of after ``begin_to_lead``."""
+        former, self._former = self._former, {}
+        dropped = sum(len(logs) for topics in former.values() for logs in topics.values())
+        for log, topic_id, _ in _under_way(held):
+            doomed = former.get(log.broker, {}).get(log.topic, {}).get(log.partition)
+            if doomed is not None and doomed.topic_id == topic_id:
+                dropped -= 1
+                # If a deletion was decided meanwhile, it is the newer one, and wins.
+                self._awaited.setdefault(log.broker, {}).setdefault(log.topic, {}).setdefault(log.partition, doomed)
+        if dropped:
+            logger.info("deletions that the engine knows of", count=dropped)
 
     def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Apply decisions whose records are in the metadata log before ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:
                 doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
-                self._await(decision.to, decision.topic, decision.partition, doomed)
+                for broker in decision.to:
+                    _put(self._awaited, broker, decision.topic, decision.partition, doomed)
             elif isinstance(decision, TopicDecision) and decision.state == "deleted":
-                for logs in (self._awaited, self._reported, self._refused):
+                for logs in self._all:
                     for topics in logs.values():
                         topics.pop(decision.topic, None)
             elif isinstance(decision, BrokerDecision) and decision.state == "unregistered":
-                for logs in (self._awaited, self._reported, self._refused):
+                for logs in self._all:
                     logs.pop(decision.broker, None)
             elif isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
                 self._keep_refused(decision)
@@ -96,9 +128,9 @@ class Deletions:
                 awaited[topic] = refused | awaited.get(topic, {})
         self._refused.clear()
 
-    def _await(self, brokers: Iterable[int], topic: str, partition: int, doomed: Doomed) -> None:
-        for broker in brokers:
-            _put(self._awaited, broker, topic, partition, doomed)
+    @property
+    def _all(self) -> tuple[_Logs, ...]:
+        return self._awaited, self._former, self._reported, self._refused
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
         """Report the deletions that a broker read before it fetched from ``offset``. Keep what the queue refuses."""
@@ -129,6 +161,19 @@ class Deletions:
             del topics[topic][partition]
             if not topics[topic]:
                 del topics[topic]
+
+
+def _under_way(held: Held) -> Iterator[tuple[_Log, str, int]]:
+    """Yield each log that a broker has been told to delete, with its topic's id and the leader epoch of the report."""
+    for topic in held.topics:
+        is_deleting = topic.shown_state.name == "deleting"
+        for partition in topic.partitions:
+            epoch = EPOCH_DURING_DELETE if is_deleting else partition.leader_epoch
+            states = zip(partition.replicas, partition.replica_states, strict=True)
+            replicas = [replica for replica, state in states if state == _STARTED]
+            removed = [one.broker for one in partition.removed if one.state == _STARTED]
+            for broker in (*replicas, *removed):
+                yield _Log(broker, topic.topic, partition.partition), topic.topic_id, epoch
 
 
 def _put(logs: _Logs, broker: int, topic: str, partition: int, doomed: Doomed) -> None:

@@ -36,8 +36,8 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
-from brokers.engine.retry import retry
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
+from brokers.gateways.kraft.committed_state import CommittedState
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.decision_applier import DecisionApplier
 from brokers.gateways.kraft.decision_applier import SupersededError as SupersededError
@@ -58,8 +58,7 @@ from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
-from bus.image import read_image
-from bus.interface import Bus, Image
+from bus.interface import Bus
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
 from state.metadata_format import NEWEST_FORMAT
 
@@ -158,9 +157,6 @@ class Gateway:
         logger.info("stopped")
 
     async def _serve(self) -> None:
-        async def image() -> Image:
-            return self._bus.image()
-
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
         storage = self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
         locks = ResourceLocks(self._settings.answer_timeout_ms)
@@ -177,7 +173,8 @@ class Gateway:
             self._access,
             self._security,
         )
-        held = read_image(await retry(image, unreachable_max_ms))
+        committed_state = CommittedState(self._bus, self._executor, unreachable_max_ms)
+        held = await committed_state.read()
         self._quorum_view.begin_from(held.cluster, storage.end_offset)
         self._deletions.begin_from(held, storage.end_offset)
         applier = DecisionApplier(
@@ -189,6 +186,7 @@ class Gateway:
         async with asyncio.TaskGroup() as group:
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
+            group.create_task(committed_state.keep_settled(self._deletions))
             await feed.caught_up.wait()
             await announce_here(context)
             await server.start(here.host, port)

@@ -240,6 +240,62 @@ def test_deletions_under_way_are_continued_after_a_start(state: TopicState, epoc
     assert [(report.broker, report.leader_epoch) for report in reported] == [(1, epoch), (3, epoch)]
 
 
+def moved(topic_id: str = "id", state: ReplicaState = ReplicaState.ReplicaDeletionStarted) -> Held:
+    """Return a state in which broker 1 has yet to remove its replica of t-0."""
+    removed = (RemovedReplica(1, 3, state),)
+    online = ReplicaState.OnlineReplica
+    partition = Partition(0, PartitionState.OnlinePartition, (2,), (online,), (2,), 2, leader_epoch=4, removed=removed)
+    return Held(Cluster(), [Topic("t", topic_id, TopicState.created, {}, (partition,))])
+
+
+def test_a_gateway_that_begins_to_lead_reports_only_deletions_that_are_under_way() -> None:
+    deletions, reported = reports()
+    # The former leader has reported that brokers 2 and 3 removed theirs. No decision shows it.
+    deletions.apply([stop(1, 2, 3, leader_epoch=4)], 10)
+    deletions.begin_to_lead()
+    assert deletions.unsettled.is_set()
+    for settled in (False, True):
+        if settled:
+            deletions.settle(moved())
+        for number in (1, 2, 3):
+            deletions.has_fetched(number, 7, 20)
+        assert [(report.broker, report.leader_epoch) for report in reported] == ([(1, 4)] if settled else [])
+
+
+@pytest.mark.parametrize("held", [moved("other"), moved(state=ReplicaState.ReplicaDeletionIneligible)])
+def test_a_deletion_of_another_topic_or_one_that_waits_is_not_under_way(held: Held) -> None:
+    deletions, reported = reports()
+    deletions.apply([stop(1, leader_epoch=4)], 10)
+    deletions.begin_to_lead()
+    deletions.settle(held)
+    deletions.has_fetched(1, 7, 20)
+    assert reported == []
+
+
+def test_deletions_that_are_decided_while_a_gateway_leads_need_not_be_settled() -> None:
+    deletions, reported = reports()
+    deletions.begin_to_lead()
+    assert not deletions.unsettled.is_set(), "there is nothing to settle"
+    deletions.apply([stop(1, leader_epoch=3)], 10)
+    deletions.begin_to_lead()
+    deletions.apply([stop(1, leader_epoch=4)], 20)
+    deletions.settle(moved())
+    deletions.has_fetched(1, 7, 10)
+    assert reported == []
+    deletions.has_fetched(1, 7, 20)
+    assert [report.leader_epoch for report in reported] == [4]
+
+
+def test_a_former_deletion_is_forgotten_with_its_topic() -> None:
+    deletions, reported = reports()
+    deletions.apply([stop(1, leader_epoch=4)], 10)
+    deletions.begin_to_lead()
+    deletions.apply([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
+    deletions.settle(moved())
+    deletions.has_fetched(1, 7, 20)
+    assert reported == []
+
+
 def test_a_broker_has_caught_up_when_it_fetches_from_the_former_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10, 20, 30, 40])
     monkeypatch.setattr(module, "now_ms", lambda: next(clock))
