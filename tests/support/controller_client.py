@@ -77,7 +77,10 @@ class ControllerClient(FrameConnection):
         return response.values
 
     def fetch(self, offset: int, epoch: int, last_epoch: int = 0, **given: Any) -> Values:
-        """Fetch the metadata log as a broker does, without PartitionMaxBytes, and return the response's one partition."""
+        """Fetch the metadata log as a broker does, and return the response's one partition.
+
+        Like a broker, it leaves PartitionMaxBytes at 0.
+        """
         partition = {
             "Partition": 0,
             "CurrentLeaderEpoch": epoch,

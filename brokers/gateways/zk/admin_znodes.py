@@ -11,6 +11,7 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.topic_size import complaints_about_moves
 from brokers.gateways.zk.znodes import ZnodeError
 from state.event import AdminEvent
 from state.events import AlterReassignment, DeleteTopic, ElectLeaders, TopicPartition
@@ -49,7 +50,13 @@ def _moves(data: bytes, view: ClusterView, time_ms: int) -> Asked:
     """Ask for the moves that have not begun. To tools, the moves have ended once the znode is gone."""
     events: list[AdminEvent] = []
     stays = False
-    for place, replicas in znodes.reassignments_of(data).items():
+    moves = znodes.reassignments_of(data)
+    refused = complaints_about_moves(view, moves)
+    for message in refused.values():
+        logger.warning("moves are refused", why=message)
+    for place, replicas in moves.items():
+        if place.topic in refused:
+            continue
         held = view.partition(place)
         if held is None or tuple(one for one in held.replicas if one not in held.removing_replicas) != replicas:
             events.append(

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
-from brokers.gateways.kraft.apis import elections, topic_deletion, topics
+from brokers.gateways.kraft.apis import elections, topic_deletion
 from brokers.gateways.kraft.asking import answered
 from brokers.gateways.kraft.refusals import refusal_of
-from brokers.gateways.zk.apis import brokers
+from brokers.gateways.zk.apis import brokers, topics
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.messages import (
     ALLOCATE_PRODUCER_IDS,
@@ -34,7 +34,7 @@ APIS: dict[int, Handler] = {
     DELETE_TOPICS: topic_deletion.delete_topics,
     CREATE_PARTITIONS: topics.create_partitions,
     ELECT_LEADERS: elections.elect_leaders,
-    ALTER_REASSIGNMENTS: elections.alter_partition_reassignments,
+    ALTER_REASSIGNMENTS: topics.alter_partition_reassignments,
     LIST_REASSIGNMENTS: elections.list_partition_reassignments,
     ALTER_PARTITION: brokers.alter_partition,
     ALLOCATE_PRODUCER_IDS: brokers.allocate_producer_ids,
