@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.topic_settings import NAMES, complaint_about
+from brokers.gateways.kraft.topic_settings import complaint_about, names_in
 from conf.jars import fetch
 from conf.java import java_home
+from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
+from state.features import METADATA_VERSIONS
 
 pytestmark = pytest.mark.cluster
 SOURCE = Path(__file__).with_name("TopicSettings.java")
@@ -39,18 +41,37 @@ VALUES = [
     *("0.5", "1.0", "1.5", "-0.1", ".5", "1e-1", "0.5f", "true", "TRUE", " false ", "yes", "null"),
     *("compact", "delete,compact", " compact , delete ", "compact,", "compact,other", "COMPACT", "compact,compact"),
     *("uncompressed", "gzip", "zstd", " zstd", "none", "producer", "CreateTime", "createtime", "LogAppendTime"),
+    *("13", "14", "0.8", "0.8.0", "0.10.0", "0.10.0.1", "0.10.0-IV1", "0.10.0-IV2", "0.11.0", "1.0-IV0", "1.1-IV1"),
+    *(
+        "2.8",
+        "2.8-IV1",
+        "2.8-IV2",
+        " 3.0 ",
+        "3.0.",
+        "3..0",
+        "3.7-IV4",
+        "3.7-IV5",
+        "3.9.1",
+        "3.9-IV0.1",
+        "4.0",
+        "4.0-IV1",
+    ),
     *("*", " * ", "*,*", "0:1", "0:1,1:2", "0:1, 1:2", "0:1,", "0:x", ":", "0", "a:b"),
 ]
 
 
-def test_the_gateway_accepts_the_same_topic_settings_as_kafka() -> None:
-    pairs = [(name, value) for name in (*NAMES, "no.such.setting") for value in VALUES]
-    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
+@pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
+def test_the_gateway_accepts_the_same_topic_settings_as_kafka(kafka: KafkaVersion) -> None:
+    level = METADATA_VERSIONS[kafka.release]
+    known = names_in(level)
+    every = dict.fromkeys(name for each in METADATA_VERSIONS.values() for name in names_in(each))
+    pairs = [(name, value) for name in (*every, "no.such.setting") for value in VALUES]
+    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch(kafka.jars))), str(SOURCE)]
     lines = "".join(f"{name}={value}\n" for name, value in pairs)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
     names, *verdicts = done.stdout.splitlines()
-    assert set(names.split()) == set(NAMES)
-    ours = ["taken" if complaint_about(name, value) is None else "refused" for name, value in pairs]
+    assert set(names.split()) == set(known)
+    ours = ["taken" if complaint_about(name, value, level) is None else "refused" for name, value in pairs]
     assert len(verdicts) == len(pairs)
-    differ = [(pair, kafka) for pair, kafka, here in zip(pairs, verdicts, ours, strict=True) if kafka != here]
+    differ = [(pair, there) for pair, there, here in zip(pairs, verdicts, ours, strict=True) if there != here]
     assert differ == []

@@ -58,6 +58,10 @@ class Asking(Protocol):
     @property
     def engine(self) -> EngineClient: ...
 
+    @property
+    def brokers_metadata_version(self) -> int:
+        """The metadata version of the newest broker. It stands for the release, which says what topics may have."""
+
     def topics(self) -> Collection[NamedTopic]:
         """Return all topics."""
 

@@ -26,6 +26,7 @@ from brokers.voters import Voter
 from state.decisions import Answer
 from state.entity import VOTERS_ID
 from state.event import AdminEvent
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION
 from state.voter_endpoints import endpoints_of
 
 # Work on this many items or more runs in another thread. A message counts as one item per ``BYTES_PER_ITEM`` bytes.
@@ -74,6 +75,17 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def image(self) -> MetadataImage:
         return self.storage.image
+
+    @property
+    def brokers_metadata_version(self) -> int:
+        """The newest metadata version that a broker supports; without brokers, that of the log.
+
+        A level is raised after brokers are upgraded, and brokers that are newer than the level must be able to read
+        the metadata too.
+        """
+        registered = (feature for broker in self.image.brokers.values() for feature in broker.features)
+        supported = [high for name, _, high in registered if name == METADATA_VERSION]
+        return max([self.image.features.get(METADATA_VERSION, USUAL_METADATA_VERSION), *supported])
 
     @property
     def logged_voters(self) -> Mapping[str, str]:

@@ -1,13 +1,15 @@
-"""The settings that a topic may have, and their values (``LogConfig`` of Kafka 4.1).
+"""The settings that a topic may have, and their values (``LogConfig`` of Kafka 3.9, 4.0 and 4.1).
 
-Brokers trust the metadata log, because Kafka's controller refuses values that they could not read. The rules check only
-the settings that they act on, so the gateway checks all others before it asks the engine. ``test_topic_settings.py``
-compares this table with Kafka's own.
+They depend on the release of the brokers, which a metadata version stands for. Brokers trust the metadata log, because
+Kafka's controller refuses values that they could not read. The rules check only the settings that they act on, so the
+gateway checks all others before it asks the engine. ``test_topic_settings.py`` compares these tables with Kafka's own.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+
+from state.features import METADATA_VERSIONS
 
 Complaint = Callable[[str], str | None]
 
@@ -19,6 +21,12 @@ _DIGITS_MAX = 20
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _TRIMMED = "".join(map(chr, range(0x21)))
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
+# The versions that Kafka 3.9 knows: a release, or a release with -IV0, -IV1 and so on.
+_FORMAT = re.compile(
+    r"0\.8\.[012]|0\.9\.0|0\.10\.0(-IV[01])?|0\.10\.1(-IV[0-2])?|0\.10\.2(-IV0)?|0\.11\.0(-IV[0-2])?"
+    r"|(1\.[01]|2\.[56]|3\.[12489])(-IV0)?|(2\.[02348]|3\.0)(-IV[01])?|(2\.[17]|3\.[56])(-IV[0-2])?"
+    r"|3\.3(-IV[0-3])?|3\.7(-IV[0-4])?|4\.0-IV[01]"
+)
 
 
 def _trimmed(value: str) -> str:
@@ -76,8 +84,18 @@ def _long(low: int = -(2**63)) -> Complaint:
     return partial(_number, low=low, high=_LONG_MAX)
 
 
+def _format(value: str) -> str | None:
+    """Check a version of the format of records as Kafka does, which reads no further than the release."""
+    trimmed = _trimmed(value)
+    parts = trimmed.rstrip(".").split(".")
+    length = 3 if trimmed.startswith("0.") else 2
+    read = trimmed if len(parts) <= length else ".".join(parts[:length])
+    return None if _FORMAT.fullmatch(read) else "is not a version of Kafka"
+
+
 _POLICIES = _some_of("compact", "delete")
-_SETTINGS: dict[str, Complaint] = {
+_INTERNAL = "internal.segment.bytes"
+_OF_4_1: dict[str, Complaint] = {
     "cleanup.policy": _POLICIES,
     "compression.gzip.level": _int(1, 9, also=-1),
     "compression.lz4.level": _int(1, 17),
@@ -89,7 +107,7 @@ _SETTINGS: dict[str, Complaint] = {
     "flush.ms": _long(0),
     "follower.replication.throttled.replicas": _replicas,
     "index.interval.bytes": _int(0),
-    "internal.segment.bytes": _int(),
+    _INTERNAL: _int(),
     "leader.replication.throttled.replicas": _replicas,
     "local.retention.bytes": _long(-2),
     "local.retention.ms": _long(-2),
@@ -113,22 +131,39 @@ _SETTINGS: dict[str, Complaint] = {
     "segment.ms": _long(1),
     "unclean.leader.election.enable": _boolean,
 }
+_OF_4_0 = {name: complaint for name, complaint in _OF_4_1.items() if name != _INTERNAL} | {"segment.bytes": _int(14)}
+_OF_3_9 = _OF_4_0 | {
+    "message.downconversion.enable": _boolean,
+    "message.format.version": _format,
+    "message.timestamp.difference.max.ms": _long(0),
+}
 _LISTS = (_POLICIES, _replicas)
-NAMES = tuple(_SETTINGS)
+
+
+def _known_in(metadata_version: int) -> Mapping[str, Complaint]:
+    if metadata_version > METADATA_VERSIONS["4.0"]:
+        return _OF_4_1
+    return _OF_4_0 if metadata_version > METADATA_VERSIONS["3.9"] else _OF_3_9
+
+
+def names_in(metadata_version: int) -> Collection[str]:
+    """Name the settings that a topic may have."""
+    return _known_in(metadata_version).keys()
 
 
 def is_list(name: str) -> bool:
     """Say whether a topic's setting is a list, to which items may be added and from which they may be removed."""
-    return _SETTINGS.get(name) in _LISTS
+    return _OF_4_1.get(name) in _LISTS
 
 
-def complaint_about(name: str, value: str | None) -> str | None:
-    """Return what is wrong with a topic's setting; None if nothing is."""
-    if name not in _SETTINGS:
+def complaint_about(name: str, value: str | None, metadata_version: int) -> str | None:
+    """Return what is wrong with a topic's setting for brokers of a metadata version; None if nothing is."""
+    known = _known_in(metadata_version)
+    if name not in known:
         return f"{name} is not a topic setting"
     if value is None:
         return f"{name} has no value"
     if len(value.encode()) > VALUE_BYTES_MAX:
         return f"{name} is longer than {VALUE_BYTES_MAX} bytes"
-    complaint = _SETTINGS[name](value)
+    complaint = known[name](value)
     return None if complaint is None else f"{name}: {value!r} {complaint}"

@@ -9,7 +9,10 @@ from brokers.gateways.kraft.topic_defaults import (
     Origin,
     effective,
 )
-from brokers.gateways.kraft.topic_settings import NAMES
+from brokers.gateways.kraft.topic_settings import names_in
+from state.features import USUAL_METADATA_VERSION
+
+NAMES = names_in(USUAL_METADATA_VERSION)
 
 
 def settings(topic: dict[str, str], all_brokers: dict[str, str]) -> dict[str, Effective]:

@@ -1,8 +1,15 @@
 """Which numbers and lists a topic's settings may have; ``tests/real_kafka`` compares the table with Kafka's own."""
 
-import pytest
+from types import SimpleNamespace
+from typing import Any, cast
 
-from brokers.gateways.kraft.topic_settings import complaint_about
+import pytest
+from immutables import Map
+
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
+from brokers.gateways.kraft.topic_settings import complaint_about, names_in
+from state.features import METADATA_VERSIONS
 
 
 @pytest.mark.parametrize(
@@ -37,4 +44,59 @@ from brokers.gateways.kraft.topic_settings import complaint_about
     ],
 )
 def test_a_value_is_accepted_as_kafka_does_whatever_its_length(name: str, value: str, is_right: bool) -> None:
-    assert (complaint_about(name, value) is None) == is_right
+    assert (complaint_about(name, value, METADATA_VERSIONS["4.1"]) is None) == is_right
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "releases"),
+    [
+        ("segment.bytes", "14", ["3.9", "4.0"]),
+        ("segment.bytes", "13", []),
+        ("segment.bytes", "1048576", ["3.9", "4.0", "4.1", "4.2"]),
+        ("internal.segment.bytes", "100", ["4.1", "4.2"]),
+        ("message.downconversion.enable", "false", ["3.9"]),
+        ("message.timestamp.difference.max.ms", "5", ["3.9"]),
+        ("message.timestamp.difference.max.ms", "-1", []),
+        ("message.format.version", "2.8-IV1", ["3.9"]),
+        ("message.format.version", "2.8-IV2", []),
+        ("message.format.version", "2.8-IV01", []),
+        ("message.format.version", "3.9.1", ["3.9"]),
+        ("message.format.version", "3.9.", []),
+        ("message.format.version", "0.10.0.1", ["3.9"]),
+        ("message.format.version", "0.10", []),
+        ("message.format.version", "0.9.0-IV0", []),
+        ("message.format.version", "4.0", []),
+    ],
+)
+def test_what_a_topic_may_have_depends_on_the_release_of_the_brokers(
+    name: str, value: str, releases: list[str]
+) -> None:
+    taken = [key for key, level in METADATA_VERSIONS.items() if complaint_about(name, value, level) is None]
+    assert taken == releases
+
+
+def test_a_level_between_two_releases_has_the_settings_of_the_later_one() -> None:
+    first_of = {"4.0": 22, "4.1": 26}
+    for release, level in first_of.items():
+        assert names_in(level) == names_in(METADATA_VERSIONS[release])
+        assert names_in(level) != names_in(level - 1)
+
+
+def brokers_version(finalized: int | None, *supported: int) -> int:
+    """Return the metadata version that counts at a level of the log, with brokers that support these."""
+    features: Map[str, int] = Map() if finalized is None else Map({"metadata.version": finalized})
+    brokers = {
+        number: Registration(number, 1, "i", (), (("metadata.version", 7, high),), None, (), False, False)
+        for number, high in enumerate(supported)
+    }
+    storage = SimpleNamespace(image=MetadataImage(features=features, brokers=Map(brokers)))
+    others: dict[str, Any] = dict.fromkeys(Context.__struct_fields__)
+    return Context(**(others | {"storage": cast(Any, storage)})).brokers_metadata_version
+
+
+def test_the_newest_broker_says_which_settings_topics_may_have() -> None:
+    assert brokers_version(None) == 27
+    assert brokers_version(21) == 21
+    assert brokers_version(21, 21, 21) == 21
+    # Brokers are upgraded before the level is raised. A small segment.bytes would stop the newer one.
+    assert brokers_version(21, 21, 27) == 27

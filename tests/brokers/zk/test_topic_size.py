@@ -1,48 +1,26 @@
 """Topics whose znode would be larger than ZooKeeper takes are refused before the engine is asked."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_in
 from brokers.gateways.zk.apis import topics
-from brokers.gateways.zk.apis.context import Context
-from brokers.gateways.zk.apis.proxy import Proxy
-from brokers.gateways.zk.apis.serving import APIS
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import ALTER_REASSIGNMENTS, CREATE_PARTITIONS, CREATE_TOPICS
 from brokers.gateways.zk.session import BYTES_AT_ONCE, WRITES_AT_ONCE, Session
-from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.topic_size import ZNODE_BYTES_MAX, bytes_after_moves, topic_bytes
-from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
-from brokers.wire.server import Peer
-from state.decisions import Answer
-from state.event import AdminEvent
 from state.ids import NO_LEADER
-from tests.brokers.zk.decided import broker, common, led, topic
+from tests.brokers.zk.asked import answer, new
+from tests.brokers.zk.decided import broker, led, topic
 
 JUTE_MAXBUFFER = 1_048_575
 # What an operation takes in a transaction beside its path and its data: lengths, a version, an ACL.
 OPERATION_BYTES_MAX = 100
-Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
-
-
-class Engine:
-    """An engine that does whatever it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    async def ask(self, *events: AdminEvent, lane: Lane, timeout_ms: int) -> list[Answer]:
-        self.asked += events
-        return [Answer(**common(), request_id=1, request="x", error="NONE", message="") for _ in events]
 
 
 def view_of(partitions: int = 0, replicas: tuple[int, ...] = (1, 2, 3), brokers: int = 4) -> ClusterView:
@@ -55,22 +33,6 @@ def view_of(partitions: int = 0, replicas: tuple[int, ...] = (1, 2, 3), brokers:
     for number in range(partitions):
         view.apply(led(partition=number, replicas=replicas))
     return view
-
-
-def answer(view: ClusterView, api: int, handler: Handler, **values: Any) -> tuple[Values, list[Any]]:
-    """Return the response to a request, and what the engine was asked for."""
-    engine = Engine()
-    context = Context(
-        cast(Identity, None), Settings(), cast(EngineClient, engine), view, cast(Proxy, None), lambda: True, lambda: 0
-    )
-    name = {CREATE_TOPICS: "CreateTopics", CREATE_PARTITIONS: "CreatePartitions"}.get(api, "AlterReassignments")
-    assert APIS[api] is handler
-    return asyncio.run(cast(Any, handler)(context, Request(api, 0, 1, None, name, values), Peer())), engine.asked
-
-
-def new(name: str, partitions: int, factor: int, assignments: Sequence[Values] = ()) -> Values:
-    sizes = {"NumPartitions": partitions, "ReplicationFactor": factor}
-    return {"Name": name, "Assignments": list(assignments), "Configs": []} | sizes
 
 
 def errors(listed: list[Values]) -> dict[str, ErrorCode]:

@@ -74,13 +74,14 @@ async def _alter(context: Context, request: Request, changes: Any) -> Values:
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], _Event | RefusedError] = {}
+    metadata_version = context.brokers_metadata_version
     async with context.locks.hold(named):
         async for place, resource in in_slices(zip(named, body["Resources"], strict=True)):
             try:
                 if times[place] > 1:
                     raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
                 _check_resource(context, *place)
-                outcomes[place] = _event(resource, changes(resource), body["ValidateOnly"])
+                outcomes[place] = _event(resource, changes(resource), metadata_version, body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
         return {"Responses": await responses_to(context, request, outcomes, _response)}
@@ -102,12 +103,12 @@ def _response(place: tuple[int, str], error: Values) -> Values:
     return {"ResourceType": place[0], "ResourceName": place[1]} | error
 
 
-def _event(resource: Values, config: dict[str, str | None], validate_only: bool) -> _Event:
+def _event(resource: Values, config: dict[str, str | None], metadata_version: int, validate_only: bool) -> _Event:
     kind, name = resource["ResourceType"], resource["ResourceName"]
     if kind == TOPIC_RESOURCE:
         for key, value in config.items():
             # Any setting may be removed, even one with an invalid name.
-            if value is not None and (complaint := complaint_about(key, value)):
+            if value is not None and (complaint := complaint_about(key, value, metadata_version)):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, complaint)
     values: dict[str, Any] = {**config}
     fields: dict[str, Any] = {"time_ms": now_ms(), "validate_only": validate_only}

@@ -29,8 +29,9 @@ async def create_topics(context: Asking, request: Request, peer: Peer) -> Values
     # A topic that is named twice is answered once.
     outcomes: dict[str, Values] = {}
     requested: list[CreateTopic] = []
+    metadata_version = context.brokers_metadata_version
     async for topic in in_slices(body["Topics"]):
-        refusal = _refusal(topic, times[topic["Name"]])
+        refusal = _refusal(topic, times[topic["Name"]], metadata_version)
         outcomes[topic["Name"]] = refusal or {}
         if refusal is None:
             requested.append(_creation(topic, body["validateOnly"]))
@@ -44,16 +45,17 @@ async def create_topics(context: Asking, request: Request, peer: Peer) -> Values
     return {"Topics": list(outcomes.values())}
 
 
-def _refusal(topic: Values, times: int) -> Values | None:
+def _refusal(topic: Values, times: int, metadata_version: int) -> Values | None:
     """Refuse a topic without asking the engine, as Kafka's controller does; None if the engine must decide."""
     name = topic["Name"]
     error = ErrorCode.INVALID_REQUEST
+    settings = ((one["Name"], one["Value"]) for one in topic["Configs"])
     if times > 1:
         message = f"{name} is named {times} times"
     elif name == METADATA_TOPIC:
         # Brokers keep the metadata log under this name.
         message = f"{name} is reserved for the metadata log"
-    elif complaints := [wrong for one in topic["Configs"] if (wrong := complaint_about(one["Name"], one["Value"]))]:
+    elif complaints := [wrong for one in settings if (wrong := complaint_about(*one, metadata_version))]:
         error, message = ErrorCode.INVALID_CONFIG, complaints[0]
     elif len({one["PartitionIndex"] for one in topic["Assignments"]}) < len(topic["Assignments"]):
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: a partition is assigned twice"

@@ -14,6 +14,7 @@ from brokers.gateways.zk.settings import Identity, Settings
 from brokers.wire.catalogue import Request
 from state.decisions import Answer
 from state.event import AdminEvent
+from state.features import METADATA_VERSIONS
 
 T = TypeVar("T")
 
@@ -28,6 +29,11 @@ class Context(msgspec.Struct, frozen=True):
     proxy: Proxy
     leads: Callable[[], bool]
     first_producer_id: Callable[[], int]
+
+    @property
+    def brokers_metadata_version(self) -> int:
+        # Only brokers of this release are led in ZooKeeper mode.
+        return METADATA_VERSIONS["3.9"]
 
     def topics(self) -> Collection[TopicView]:
         return self.view.topics.values()
