@@ -1,13 +1,16 @@
 """What a gateway reads of the committed state: at its start, and for its deletions when it begins to lead."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import partial
+from typing import TypeVar
 
 from brokers.engine.retry import retry
-from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.deletions import Deletions, UnderWay, under_way
 from bus.image import Held, read_image
 from bus.interface import Bus
+
+T = TypeVar("T")
 
 
 class CommittedState:
@@ -20,22 +23,27 @@ class CommittedState:
 
     async def read(self) -> Held:
         """Return the newest state. Raises ``BusError`` if the bus stays out of reach."""
-
-        async def held() -> Held:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, partial(_held, self._bus))
-
-        return await retry(held, self._unreachable_max_ms)
+        return await self._read(lambda held: held)
 
     async def keep_settled(self, deletions: Deletions) -> None:
         """Say which deletions are under way whenever this gateway begins to lead. Raises as ``read`` does."""
         while True:
             await deletions.unsettled.wait()
             deletions.unsettled.clear()
-            held = await self.read()
+            left = await self._read(_left)
             # If the gateway has begun to lead once more, this state may lack deletions that it heard of meanwhile.
             if not deletions.unsettled.is_set():
-                deletions.settle(held)
+                deletions.settle(left)
+
+    async def _read(self, take: Callable[[Held], T]) -> T:
+        """Return what ``take`` makes of the newest state, in the thread that reads it."""
+
+        async def taken() -> T:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._executor, lambda: take(read_image(self._bus.image())))
+
+        return await retry(taken, self._unreachable_max_ms)
 
 
-def _held(bus: Bus) -> Held:
-    return read_image(bus.image())
+def _left(held: Held) -> list[UnderWay]:
+    return list(under_way(held))

@@ -39,10 +39,14 @@ class Doomed(NamedTuple):
     log_end: int
 
 
-class _Log(NamedTuple):
+class UnderWay(NamedTuple):
+    """A log that a broker has been told to delete, and the leader epoch that its report must have."""
+
     broker: int
     topic: str
     partition: int
+    topic_id: str
+    leader_epoch: int
 
 
 # By broker, topic and partition.
@@ -67,8 +71,8 @@ class Deletions:
 
     def begin_from(self, held: Held, log_end: int) -> None:
         """Begin with the deletions under way. A broker that fetches from ``log_end`` has read their records."""
-        for log, topic_id, epoch in _under_way(held):
-            _put(self._awaited, *log, Doomed(topic_id, epoch, log_end))
+        for one in under_way(held):
+            _put(self._awaited, one.broker, one.topic, one.partition, Doomed(one.topic_id, one.leader_epoch, log_end))
 
     def begin_to_lead(self) -> None:
         """Set aside the deletions that this gateway has heard of, until ``settle`` says which are under way."""
@@ -80,16 +84,16 @@ class Deletions:
         if self._former:
             self.unsettled.set()
 
-    def settle(self, held: Held) -> None:
-        """Await those of the former deletions that are under way in a state of after ``begin_to_lead``."""
+    def settle(self, left: Iterable[UnderWay]) -> None:
+        """Await those of the former deletions that are left in a state of after ``begin_to_lead``."""
         former, self._former = self._former, {}
         dropped = sum(len(logs) for topics in former.values() for logs in topics.values())
-        for log, topic_id, _ in _under_way(held):
-            doomed = former.get(log.broker, {}).get(log.topic, {}).get(log.partition)
-            if doomed is not None and doomed.topic_id == topic_id:
+        for one in left:
+            doomed = former.get(one.broker, {}).get(one.topic, {}).get(one.partition)
+            if doomed is not None and doomed.topic_id == one.topic_id:
                 dropped -= 1
                 # If a deletion was decided meanwhile, it is the newer one, and wins.
-                self._awaited.setdefault(log.broker, {}).setdefault(log.topic, {}).setdefault(log.partition, doomed)
+                self._awaited.setdefault(one.broker, {}).setdefault(one.topic, {}).setdefault(one.partition, doomed)
         if dropped:
             logger.info("deletions that the engine knows of", count=dropped)
 
@@ -163,8 +167,8 @@ class Deletions:
                 del topics[topic]
 
 
-def _under_way(held: Held) -> Iterator[tuple[_Log, str, int]]:
-    """Yield each log that a broker has been told to delete, with its topic's id and the leader epoch of the report."""
+def under_way(held: Held) -> Iterator[UnderWay]:
+    """Yield the deletions that brokers have been told of, and that the engine waits for."""
     for topic in held.topics:
         is_deleting = topic.shown_state.name == "deleting"
         for partition in topic.partitions:
@@ -173,7 +177,7 @@ def _under_way(held: Held) -> Iterator[tuple[_Log, str, int]]:
             replicas = [replica for replica, state in states if state == _STARTED]
             removed = [one.broker for one in partition.removed if one.state == _STARTED]
             for broker in (*replicas, *removed):
-                yield _Log(broker, topic.topic, partition.partition), topic.topic_id, epoch
+                yield UnderWay(broker, topic.topic, partition.partition, topic.topic_id, epoch)
 
 
 def _put(logs: _Logs, broker: int, topic: str, partition: int, doomed: Doomed) -> None:

@@ -62,3 +62,13 @@ def test_a_gateway_stops_if_another_run_of_it_led_in_between(parts: Parts) -> No
     list(parts.applier.apply([Event(9, [quorum()])]))
     with pytest.raises(SupersededError, match="another start of gateway 100 leads"):
         list(parts.applier.apply([Event(10, [superseding(2, "h")]), Event(11, [superseding(3, "i")])]))
+
+
+def test_the_deletions_from_before_a_gateway_led_are_set_aside_when_it_leads(parts: Parts) -> None:
+    for _ in parts.applier.apply([Event(9, [stop(0), *BROKERS])]):
+        pass
+    assert not parts.deletions.unsettled.is_set()
+    next(parts.applier.apply([Event(10, [quorum(10)])]))
+    assert parts.deletions.unsettled.is_set()
+    parts.deletions.has_fetched(1, 1, 7)
+    assert parts.reports == []
