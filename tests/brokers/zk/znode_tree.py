@@ -77,9 +77,17 @@ class TreeSession:
         self._check()
 
     def take(
-        self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int, *, adopting: bool = False
+        self,
+        controller: int,
+        gateways: frozenset[int],
+        epoch_min: int,
+        time_ms: int,
+        *,
+        adopting: bool = False,
+        notes: Callable[[], Sequence[Write]] = list,
     ) -> int:
         self._check()
+        self.write(notes())
         epoch = max(self._tree.epochs[-1][1] + 1 if self._tree.epochs else 1, epoch_min)
         self._tree.epochs.append((controller, epoch))
         self._tree.taken_s.append(time.monotonic())
