@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
 
-# Less than half a megabyte, because a transaction may already have ``session.BYTES_AT_ONCE`` when this znode joins it.
-ZNODE_BYTES_MAX = 500_000
+# ZooKeeper takes 1,048,575 bytes. A znode of more than ``session.BYTES_AT_ONCE`` has a transaction to itself.
+ZNODE_BYTES_MAX = 1_000_000
 # The names of the fields, and the topic's id.
 _FRAME_BYTES = 200
 # Quotes, a colon, brackets and a comma around a number and a list.
