@@ -52,7 +52,7 @@ class MetadataReader(threading.Thread):
             self._last_epoch,
             replica=self._broker,
             high_watermark=self._high_watermark,
-            max_bytes=FETCH_BYTES,
+            MaxBytes=FETCH_BYTES,
             MaxWaitMs=FETCH_WAIT_MS,
             ClusterId=self._cluster_id,
         )
