@@ -23,9 +23,9 @@ Apply = Callable[[Sequence[Event]], Iterable[None]]
 class DecisionFeed:
     """A gateway's place in the decision log, which its own metadata log remembers.
 
-    ``apply`` gets the events in order. Its first portion runs in the same step of the event
-    loop as ``Storage.add``, which makes their records readable.
-    ``caught_up`` is set when the end is reached for the first time. ``read_watch`` times each call to the bus.
+    ``apply`` gets the events in order. Its first portion runs in the same step of the event loop as
+    ``Storage.add``, which makes their records readable. ``caught_up`` is set when the end is reached for the first
+    time. ``read_watch`` times each call to the bus.
     """
 
     def __init__(self, bus: Bus, storage: Storage, apply: Apply, settings: Settings, read_watch: ReadWatch) -> None:

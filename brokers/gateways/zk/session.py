@@ -109,7 +109,7 @@ class Session:
         if not adopting and is_noted:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
-        # Whoever else becomes the controller raises the epoch, so what they say still holds in the transaction.
+        # Another controller would raise the epoch, and the transaction would fail. So the notes still hold in it.
         noted = notes()
         transaction = self._client.transaction()
         if former is not None:

@@ -1,6 +1,6 @@
 """How large the znode of a topic may be.
 
-A topic's assignment is one znode, and ZooKeeper ends the connection of whoever sends it more than a megabyte
+A topic's assignment is one znode, and ZooKeeper ends the connection of a client that sends it more than a megabyte
 (``jute.maxbuffer``). The gateway could then write nothing any more, and no partition would get a leader. So it refuses
 what would make a znode too large, before it asks the engine.
 """
@@ -43,7 +43,7 @@ def assigned_bytes(assignments: Mapping[int, Collection[int]]) -> int:
 
 
 def placed_bytes(view: ClusterView, partitions: int, total: int, factor: int) -> int:
-    """Return how many bytes new partitions of a topic of ``total`` take at most, whoever gets their replicas."""
+    """Return how many bytes new partitions of a topic of ``total`` take at most, wherever their replicas are."""
     longest = max(map(len, map(str, view.brokers)), default=1)
     # The engine refuses more replicas than there are brokers.
     return partitions * (len(str(total)) + _ENTRY_BYTES + min(factor, len(view.brokers)) * (longest + 1))

@@ -49,9 +49,9 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
     """Say whether a broker has read more of its epoch than this log has. Then this log lacks records that were served.
 
-    The log may come from a backup, and may have continued in a later epoch. If the broker were told where the
-    logs differ, it would stop and set its partitions aside. So it is told to ask again, until a gateway leads whose log
-    has those records. This holds for an unknown broker too, because it may have registered after the backup.
+    The log may come from a backup, and may have continued in a later epoch. If the broker were told where the logs
+    differ, it would stop and set its partitions aside. So it is told to ask again, until a gateway leads whose log has
+    those records. This holds for an unknown broker too, because it may have registered after the backup.
     """
     offset, epoch = wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     ends = context.storage.end_of_epoch(epoch)
