@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.zk import leadership
+from brokers.gateways.zk import session
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.launch.ports import free_ports
@@ -40,10 +40,7 @@ class Gateways:
         self._settings = Settings(**settings)
         self._voters = tuple(Voter(100 + number, "127.0.0.1", port) for number, port in enumerate(free_ports(count)))
         self._running: dict[int, tuple[Gateway, asyncio.AbstractEventLoop, threading.Thread]] = {}
-        patch.setattr(leadership, "Session", lambda *given: self.tree.session(self._gateway_here())(*given))
-
-    def _gateway_here(self) -> int:
-        return int(threading.current_thread().name.rpartition("-")[2])
+        patch.setattr(session, "KazooClient", lambda **options: self.tree.client(_gateway_here())(**options))
 
     def identity(self, number: int) -> Identity:
         return Identity(
@@ -99,6 +96,12 @@ class Gateways:
         """Read all events of some kinds."""
         decoded = (decode(entry.raw) for entry in self.bus.read(0, self.bus.last_seq()))
         return [one for one in decoded if isinstance(one, kinds)]
+
+
+def _gateway_here() -> int:
+    """Return the gateway whose thread this is; 0 for any other thread."""
+    number = threading.current_thread().name.removeprefix("gateway-")
+    return int(number) if number.isdecimal() else 0
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane
-from brokers.gateways.zk import broker_writes, znodes
+from brokers.gateways.zk import broker_writes, session, znodes
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Mirror
@@ -49,7 +49,9 @@ class World:
         self.tree, self.view, self.mirror = ZnodeTree(), ClusterView(), Mirror()
         self.view.apply(led())
         self.decide(a="1")
-        self._session = cast(Session, self.tree.session(100)("", 0, lambda path: None, lambda: None))
+        monkeypatch.setattr(session, "KazooClient", self.tree)
+        self._session = Session("", 0, lambda path: None, lambda: None)
+        self._session.take(100, frozenset({100}), 7, 0)
         self._session.write(list(self.mirror.writes(self.view, ["t"], 7)))
 
     def decide(self, **config: str) -> None:
@@ -60,7 +62,7 @@ class World:
 
     @property
     def held(self) -> dict[str, str]:
-        return znodes.config_of(CONFIG, self.tree.znodes[CONFIG][0])
+        return znodes.config_of(CONFIG, self.tree.znodes[CONFIG].data)
 
     def run(self, engine: SlowEngine, work: Callable[[BrokerWrites], Awaitable[None]]) -> None:
         async def call(call: Callable[..., Any], *given: Any, **named: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.zk import adoption, znodes
+from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import adopt
 from brokers.gateways.zk.settings import Settings
 from state.events import BrokerHeartbeat
@@ -65,6 +65,5 @@ def test_brokers_are_heard_while_they_are_taken_over(tmp_path: Path, monkeypatch
         for number in range(10):
             led.tree.put_topic(f"t{number}", [1])
         led.tree.before_read = lambda path: "/topics/" in path and time.sleep(READ_S)
-        monkeypatch.setattr(adoption, "Session", led.tree.session(100))
         adopt(led.identity(100), Settings(broker_heartbeat_interval_ms=50), led.bus)
         assert beats(led, 1) > 10

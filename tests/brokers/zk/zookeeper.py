@@ -3,6 +3,7 @@
 Watches never fire, so a gateway finds changes when it looks.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ class Zookeeper:
         self.znodes: dict[str, Znode] = {}
         # Called with each path before it is read.
         self.before_read: Callable[[str], None] = lambda path: None
+        # Held for a whole transaction, so that undoing one undoes nothing else.
+        self.lock = threading.RLock()
         self._count = 0
 
     def __call__(self, **options: Any) -> "Zookeeper":
@@ -102,11 +105,14 @@ class Zookeeper:
 
     def get_children(self, path: str, watch: object = None) -> list[str]:
         self.check(path, -1)
-        below = [one.removeprefix(f"{path}/") for one in self.znodes if one.startswith(f"{path}/")]
+        below = [one.removeprefix(f"{path}/") for one in list(self.znodes) if one.startswith(f"{path}/")]
         return [name for name in below if "/" not in name]
 
     def transaction(self) -> "Transaction":
         return Transaction(self)
+
+    def committed(self) -> None:
+        """Called after each transaction that was made."""
 
 
 class Transaction:
@@ -129,6 +135,10 @@ class Transaction:
         self.operations.append(Operation(path, lambda: self._zookeeper.check(path, version)))
 
     def commit(self) -> list[object]:
+        with self._zookeeper.lock:
+            return self._made()
+
+    def _made(self) -> list[object]:
         before = dict(self._zookeeper.znodes)
         results: list[object] = []
         for one in self.operations:
@@ -137,4 +147,5 @@ class Transaction:
             except KazooException as error:
                 self._zookeeper.znodes = before
                 return [error if other is one else RolledBackError() for other in self.operations]
+        self._zookeeper.committed()
         return results
