@@ -51,7 +51,7 @@ class PatientProtocol(H11Protocol):
 class BoundedListener(socket.socket):
     """A listening socket that keeps at most ``SOCKETS_MAX`` connections, those in a handshake included.
 
-    Uvicorn counts a connection only when TLS is done, and then answers 503 if there are too many.
+    Requests are counted elsewhere (``request_limit.py``), and only when TLS is done.
     """
 
     __slots__ = ("_accepted",)

@@ -11,10 +11,9 @@ from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
 from sinks.web.guard import Guard
 from sinks.web.patience import BoundedListener, HandshakeLoop, PatientProtocol
+from sinks.web.request_limit import RequestLimit
 from sinks.web.server_log import log_to_engine
 
-# While this many connections are open, a further request is answered 503.
-CONNECTIONS_MAX = 64
 REQUEST_HEAD_BYTES_MAX = 16 * 1024
 KEEP_ALIVE_S = 5
 # How long open requests may still run after the server is closed.
@@ -30,7 +29,7 @@ class WebServer:
         self.scheme = protection.scheme
         is_https = protection.tls is not None
         self._config = uvicorn.Config(
-            Guard(app, protection.token, is_https=is_https) if protection.token else app,
+            RequestLimit(Guard(app, protection.token, is_https=is_https) if protection.token else app),
             loop="asyncio",
             http=PatientProtocol,
             ws="none",
@@ -40,7 +39,6 @@ class WebServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=CONNECTIONS_MAX,
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sinks.web import page_routes
+from sinks.web import page_routes, request_limit
 from tests.sinks.web.test_page import Served, Told
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-# More than the threads that Starlette has (40), and fewer than the connections that the server takes (64).
+# More than the threads that Starlette has (40), and fewer than the requests that the server answers (64).
 QUESTIONS = 60
 # Much shorter than a question waits for its turn.
 ANSWER_S_MAX = 5.0
@@ -108,3 +108,18 @@ def test_only_a_few_questions_wait_and_the_others_are_refused_at_once(served: Se
         [200] * page_routes.QUESTIONS_MAX
     )
     assert answer(served, "/page/past?time_ms=5000")[0] == 200
+
+
+def test_a_supervisor_is_answered_while_too_many_requests_are_open(
+    served: Served, past: Blocked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_limit, "REQUESTS_MAX", page_routes.QUESTIONS_MAX)
+    crowd = Crowd(served.port or 0)
+    crowd.ask()
+    wait_until(lambda: answer(served, "/metrics") == (503, b"too many requests are open\n"), "all places to be taken")
+    assert answer(served, "/healthz")[0] == 200
+    assert answer(served, "/readyz")[0] == 503
+    assert json.loads(answer(served, "/readyz")[1]), "it says what it measured, and is not refused"
+    past.may_answer.set()
+    assert {question.result(TIMEOUT_S) for question in crowd.answers} <= {200, 503}
+    assert answer(served, "/metrics")[0] == 200

@@ -1,0 +1,32 @@
+"""A limit on the requests that are answered at a time. Supervisors are always answered."""
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+REQUESTS_MAX = 64
+# They are cheap, and a supervisor that gets no answer would restart an engine that works.
+ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
+
+
+class RequestLimit:
+    """An application that answers ``REQUESTS_MAX`` requests of ``app`` at a time, and refuses others with 503.
+
+    Uvicorn has such a limit too, which refuses supervisors as well.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
+            await self._app(scope, receive, send)
+        elif self._open >= REQUESTS_MAX:
+            refusal = PlainTextResponse("too many requests are open\n", 503, headers={"Retry-After": "5"})
+            await refusal(scope, receive, send)
+        else:
+            self._open += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._open -= 1
