@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from bus.interface import BusError
+from bus.interface import Bus, BusError
 from bus.open_bus import files_name
 from cli.committed import OLD_AFTER_S, read_committed
 from cli.errors import Unreachable
@@ -75,8 +75,8 @@ def bus(settings: Settings) -> Iterator[Finding]:
     except click.ClickException as error:
         yield Finding("bus", False, False, error.message)
     else:
-        yield Finding("bus", True, False, masked(settings.bus))
         try:
+            yield Finding("bus", True, False, f"{masked(settings.bus)}{_number(opened)}")
             found = read_committed(opened, settings.bus_name)
         except Unreachable as error:
             yield Finding("engine", False, False, error.message)
@@ -87,6 +87,12 @@ def bus(settings: Settings) -> Iterator[Finding]:
         finally:
             opened.close()
     yield from _writable(settings)
+
+
+def _number(opened: Bus) -> str:
+    """Return the number by which ZooKeeper knows the bus. A bus on Kafka has none until an engine claims it."""
+    number = opened.bus_id()
+    return f", number {number}" if number else ""
 
 
 def _engine(age_s: float, skew_ms: int) -> Iterator[Finding]:

@@ -61,11 +61,13 @@ def test_a_skewed_clock_is_wrong(tmp_path: Path, skew_ms: int, code: int) -> Non
     bus = EmbeddedBus(tmp_path / "bus.db")
     epoch = bus.claim("test", {}, 1).controller_epoch
     bus.commit(epoch, bus.last_seq(), [], [Page(0, -1, encode_cluster(cluster))])
+    number = bus.bus_id()
     bus.close()
     found, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
     assert found == code, said
     assert f"{skew_ms} ms ahead of the bus's" in said
     assert re.search(r"ok +engine +the last commit is \d", said)
+    assert re.search(rf"ok +bus +sqlite:.*bus.db, number {number}\n", said)
 
 
 def test_findings_are_json_too(tmp_path: Path) -> None:
