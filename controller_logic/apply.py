@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaLag
-from state.placed_partition import NO_DIRECTORY, directories_of, placed
+from state.placed_partition import NO_DIRECTORY, directories_of, known_directories, placed
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
@@ -115,5 +115,5 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
         received_epochs=ordered(before.received_epochs, NO_EPOCH),
         lags=ordered(before.lags, _NO_LAG),
     )
-    directories = directories_of(before)
+    directories = known_directories(before)
     return placed(after, ordered(directories, NO_DIRECTORY)) if directories else after

@@ -13,9 +13,9 @@ from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT, VOTERS_FORMAT
-from state.rules import ENTITY_RULES, LEVEL_RULES, TOKEN_RULES, VOTERS_RULES
+from state.rules import ENTITY_RULES, EXPIRY_RULES, LEVEL_RULES, TOKEN_RULES, VOTERS_RULES
 
-# They are stored as a whole with each batch.
+# They are stored as a whole with each batch. Tokens and all others have these limits each.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
@@ -38,7 +38,7 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
         if event.entity_type == VOTERS and not before:
             check_brokers(batch.state.brokers.values(), {}, {KRAFT_VERSION: "1"})
         if after != before:
-            _check_size({**held, entity_id: entity})
+            _check_size(_counted_with(batch, entity, {**held, entity_id: entity}))
     except ComplaintError as complaint:
         batch.recorder.answer(complaint.error, str(complaint))
         return
@@ -65,6 +65,17 @@ def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
     if event.entity_type in _LATER:
         return fencing.cannot_be_kept(batch, event, *_LATER[event.entity_type], event.entity_type)
     return fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT)
+
+
+def _counted_with(batch: Batch, entity: Entity, after: Mapping[str, Entity]) -> Mapping[str, Entity]:
+    """Return the entities that share a limit with ``entity``.
+
+    Every client may make tokens, so they must take no room from what admins need.
+    """
+    if batch.state.rules_version < EXPIRY_RULES:
+        return after
+    is_token = entity.entity_type == TOKEN
+    return {held_id: one for held_id, one in after.items() if (one.entity_type == TOKEN) == is_token}
 
 
 def _check_size(after: Mapping[str, Entity]) -> None:

@@ -18,10 +18,14 @@ from state.entity import FEATURES, VOTERS, EntityType
 from state.entity_complaint import ComplaintError
 from state.features import supported_by
 from state.group_settings import complaint_about_group
+from state.rules import FEW_GROUPS_RULES
 
 Names = Mapping[str, str | None]
+_CLIENT_METRICS: EntityType = "client_metrics"
 _INTERVAL_MS_MIN, _INTERVAL_MS_MAX = 100, 3_600_000
 _PATTERN_CHARS_MAX = 1_000
+# Python compiles nested groups recursively. With more of them, the answer would depend on how deep the caller is.
+_GROUPS_MAX = 50
 _MATCHED = (
     "client_id",
     "client_instance_id",
@@ -59,7 +63,7 @@ def checked(
 
     A value may be removed whatever it is called.
     """
-    of = _features(rules_version) if entity_type == FEATURES else _TYPES[entity_type]
+    of = _type(entity_type, rules_version)
     of.names(names)
     after = dict(before)
     for key, value in changes.items():
@@ -107,7 +111,7 @@ def _anything(before: Mapping[str, str], after: Mapping[str, str]) -> None:
     return None
 
 
-def _subscribed(key: str, value: str, names: Names) -> str:
+def _subscribed(key: str, value: str, names: Names, *, groups_max: int) -> str:
     """Check one setting of a subscription to clients' metrics (``ClientMetricsConfigs``)."""
     if key == "interval.ms":
         if _INT.fullmatch(value.strip()) is None:
@@ -117,15 +121,17 @@ def _subscribed(key: str, value: str, names: Names) -> str:
             raise ComplaintError("INVALID_REQUEST", f"interval.ms: {value} is not {limits}")
     elif key == "match":
         for pattern in (one.strip() for one in value.split(",") if value.strip()):
-            _check_pattern(pattern)
+            _check_pattern(pattern, groups_max)
     elif key != "metrics":
         raise ComplaintError("INVALID_REQUEST", f"clients' metrics have no setting {key!r}")
     return value
 
 
-def _check_pattern(pattern: str) -> None:
+def _check_pattern(pattern: str, groups_max: int) -> None:
     name, _, expression = pattern.partition("=")
     is_readable = len(pattern) <= _PATTERN_CHARS_MAX and "=" not in expression and expression
+    if expression.count("(") > groups_max:
+        raise ComplaintError("INVALID_CONFIG", f"match: {pattern!r} has more than {groups_max} opening brackets")
     if name.strip() not in _MATCHED or not is_readable or _NOT_JAVA.search(expression) or not _compiles(expression):
         raise ComplaintError("INVALID_CONFIG", f"match: {pattern!r} is not a pattern of the form name=expression")
 
@@ -138,17 +144,24 @@ def _compiles(expression: str) -> bool:
     return True
 
 
-def _features(rules_version: int) -> _Type:
-    """Return the checks of features' levels, of which older rules know fewer."""
-    return _Type(
-        partial(_check_unnamed, FEATURES), partial(checked_level, supported=supported_by(rules_version)), _anything
-    )
+def _type(entity_type: EntityType, rules_version: int) -> _Type:
+    """Return the checks of a type. Older rules know fewer levels of features, and set no limit to groups."""
+    if entity_type == FEATURES:
+        supported = supported_by(rules_version)
+        return _Type(partial(_check_unnamed, FEATURES), partial(checked_level, supported=supported), _anything)
+    if entity_type == _CLIENT_METRICS and rules_version < FEW_GROUPS_RULES:
+        return _subscription(groups_max=_PATTERN_CHARS_MAX)
+    return _TYPES[entity_type]
+
+
+def _subscription(groups_max: int) -> _Type:
+    return _Type(_check_subscription_name, partial(_subscribed, groups_max=groups_max), _anything)
 
 
 _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
     "group": _Type(_check_group_name, _as_given, _check_group_settings),
-    "client_metrics": _Type(_check_subscription_name, _subscribed, _anything),
+    _CLIENT_METRICS: _subscription(_GROUPS_MAX),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
     VOTERS: _Type(partial(_check_unnamed, VOTERS), checked_voter, check_voters),

@@ -22,7 +22,7 @@ from state.ids import NO_LEADER, NO_TIME
 from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
-from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, UNREPEATED_RULES
+from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, NO_OLDER_RULES, UNREPEATED_RULES
 
 # A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
 # heartbeats follow its fetches.
@@ -43,14 +43,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
-    if batch.state.rules_version >= ANNOUNCING_RULES and event.metadata_format < batch.state.quorum.metadata_format:
-        message = (
-            f"the metadata log is of format {batch.state.quorum.metadata_format}, and it writes {event.metadata_format}"
-        )
-        batch.recorder.reject(
-            "metadata_format", f"gateway {event.gateway} is too old: {message}", Reason.REQUEST_REFUSED
-        )
-        batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
+    if batch.state.rules_version >= ANNOUNCING_RULES and _is_too_old(batch, event.gateway, event.metadata_format):
         return
     former = batch.state.gateways.get(event.gateway)
     behind = _behind(batch)
@@ -78,6 +71,12 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         batch.recorder.reject("incarnation", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("STALE_BROKER_EPOCH", message)
         return
+    if (
+        batch.state.rules_version >= NO_OLDER_RULES
+        and event.metadata_format is not UNSET
+        and _is_too_old(batch, event.gateway, event.metadata_format)
+    ):
+        return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
     gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
@@ -92,6 +91,16 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     if event.metadata_format is not UNSET:
         _go_on_in_newer_format(batch)
     batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
+
+
+def _is_too_old(batch: Batch, gateway: int, writes: int) -> bool:
+    """Refuse a gateway that cannot write the metadata log; return whether it was refused."""
+    if writes >= batch.state.quorum.metadata_format:
+        return False
+    message = f"the metadata log is of format {batch.state.quorum.metadata_format}, and it writes {writes}"
+    batch.recorder.reject("metadata_format", f"gateway {gateway} is too old: {message}", Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
+    return True
 
 
 def watch_leader(batch: Batch) -> None:

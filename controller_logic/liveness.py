@@ -32,7 +32,7 @@ from state.events import (
 )
 from state.ids import NO_TIME
 from state.reason import Reason
-from state.rules import DIRECTORY_RULES
+from state.rules import DIRECTORY_RULES, FIRST_LOSS_RULES, ONE_HEARTBEAT_RULES
 
 
 def register(batch: Batch, event: BrokerRegister) -> None:
@@ -102,7 +102,8 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
     broker = with_contact(broker, batch.state.now_ms)
     commit_broker(batch, broker)
     if event.offline_log_dirs:
-        broker = log_directories.directories_failed(batch, broker, event.offline_log_dirs)
+        reason = None if _asks_for_more(batch, event, broker) else Reason.LOG_DIR_FAILED
+        broker = log_directories.directories_failed(batch, broker, event.offline_log_dirs, reason)
     if event.want_shutdown:
         ask_shutdown(batch, broker)
         return
@@ -116,6 +117,15 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
         broker = replace(broker, state=BrokerState.active)
         commit_broker(batch, broker, Reason.BROKER_UNFENCED)
         broker_started(batch, broker.broker)
+
+
+def _asks_for_more(batch: Batch, event: BrokerHeartbeat, broker: Broker) -> bool:
+    """Say whether a decision about the broker's state follows, whatever else the heartbeat says."""
+    if batch.state.rules_version < ONE_HEARTBEAT_RULES:
+        return False
+    if event.want_shutdown:
+        return batch.state.policy.controlled_shutdown_enable
+    return broker.is_live if event.want_fence else broker.state == BrokerState.fenced
 
 
 def expire_sessions(batch: Batch) -> bool:
@@ -170,13 +180,15 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
 def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     """Note that a connection is lost. With broker.connection.lost.grace.ms the broker's session may end early.
 
-    The next ticks check the grace period, and a heartbeat cancels it. A grace of 0 does not wait for a tick.
+    The next ticks check the grace period, and a heartbeat cancels it. It begins with the first loss since the last
+    heartbeat. A grace of 0 does not wait for a tick.
     """
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = replace(broker, connection_lost_ms=batch.state.now_ms)
-    commit_broker(batch, broker)
+    if broker.connection_lost_ms == NO_TIME or batch.state.rules_version < FIRST_LOSS_RULES:
+        broker = replace(broker, connection_lost_ms=batch.state.now_ms)
+        commit_broker(batch, broker)
     batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if batch.state.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:
         _fence(batch, [(broker, Reason.BROKER_CONNECTION_LOST)])

@@ -72,10 +72,11 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
             replicas_failed(batch, topic, partition, frozenset({broker.broker}))
 
 
-def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...]) -> Broker:
+def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], reason: Reason | None) -> Broker:
     """Take the replicas in failed directories offline; return the broker as it is then.
 
     If a broker can read no directory any more, its replicas stay as they are here, because it asks to be fenced.
+    ``reason`` is None if the event says more about the broker, because one event has one decision about a broker.
     """
     failed = tuple([directory for directory in broker.log_dirs if directory in offline])
     if not failed or not _counts(batch, broker) or len(failed) == len(broker.log_dirs):
@@ -83,7 +84,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...]) -
     left = tuple([directory for directory in broker.log_dirs if directory not in failed])
     known = (*broker.offline_log_dirs, *failed)[-OFFLINE_KEPT_MAX:]
     broker = replace(broker, log_dirs=left, offline_log_dirs=known)
-    commit_broker(batch, broker, Reason.LOG_DIR_FAILED)
+    commit_broker(batch, broker, reason)
     for topic, partition in _partitions_on(batch, broker):
         if directory_of(partition, broker.broker) in failed:
             replicas_failed(batch, topic, partition, frozenset({broker.broker}))

@@ -38,6 +38,7 @@ from controller_logic.replica_machine import ReplicaStates, online_replicas, rem
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica, ReplicaState
+from state.placed_partition import directory_of
 
 Ids = tuple[int, ...]
 
@@ -154,8 +155,16 @@ def change_to_complete(
         removing_replicas=(),
         replica_states=_online(states),
         removed=after.removed + gone,
+        directories=_directories(after, change, target),
         by_leader=False,
     )
+
+
+def _directories(after: Partition, change: PartitionChange, target: Ids) -> tuple[str, ...] | None:
+    """Return the directories of ``target`` if ``change`` moves a replica to another one."""
+    if change.directories is None:
+        return None
+    return tuple([directory_of(after, replica) for replica in target])
 
 
 def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -> bool:

@@ -24,9 +24,9 @@ from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_LEADER
-from state.partition import Partition, PartitionState
+from state.partition import LeaderRecoveryState, Partition, PartitionState
 from state.reason import Reason
-from state.rules import TAKEN_BACK_RULES, WRITTEN_ISR_RULES
+from state.rules import RECOVERED_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from state.written_events import IsrWritten
 
 Ids = tuple[int, ...]
@@ -121,9 +121,11 @@ def _led(
     """Add to ``change`` the election of a leader from a written ISR, or the wait for one."""
     if batch.state.rules_version >= TAKEN_BACK_RULES:
         change = replace(change, elected_from=isr)
+    if batch.state.rules_version >= RECOVERED_RULES:
+        # Brokers that write the ISR themselves know nothing of recovery (KIP-704).
+        change = replace(change, leader_recovery_state=LeaderRecoveryState.RECOVERED)
     elected = elect_offline(isr, online, unclean_allowed=topic.unclean_allowed)
     if elected is not None:
-        # Brokers that write the ISR themselves know nothing of recovery (KIP-704).
         won = led_by(elected)
         return replace(change, state=won.state, leader=won.leader, isr=won.isr, unclean=won.unclean)
     if batch.state.rules_version >= TAKEN_BACK_RULES and len(isr) > 1:

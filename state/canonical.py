@@ -3,9 +3,9 @@
 The problem: (``seq``, ``index``) identifies a decision, and a repeated batch must write the same ones. But shards
 decide apart, their outcomes come in any order, and the number of shards is a setting.
 
-The insight: a decision's place follows from its content alone: seq, kind, topic, partition, broker. So sorting by place
-gives the same order for any number of shards. Parts in one place are merged into one decision, and the index counts the
-places of one seq.
+The insight: a decision's place follows from its content alone: seq, kind, topic or entity, partition, broker. So
+sorting by place gives the same order for any number of shards. Parts in one place are merged into one decision, and the
+index counts the places of one seq.
 
     shard 0                           shard 1                           number()
     7 leader_and_isr a-0              7 leader_and_isr b-0              7,0 leader_and_isr a-0

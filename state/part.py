@@ -6,7 +6,8 @@ from msgspec import UNSET, UnsetType
 
 from state.alike import AlikeDecision, encoded
 from state.decision_columns import Columns, ReasonCount
-from state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.decisions import Answer, AnyDecision, EntityDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.entity import entity_id_of
 
 
 class Part(NamedTuple):
@@ -14,7 +15,7 @@ class Part(NamedTuple):
 
     seq: int
     rank: int
-    # In a run, the topic and partition are the first decision's.
+    # In a run, the topic and partition are the first decision's. Of an entity it is its id.
     topic: str
     partition: int
     broker: int
@@ -40,12 +41,14 @@ def part_of(decision: AnyDecision | AlikeDecision) -> Part:
 
 
 def place_of(decision: AnyDecision) -> Place:
-    """Return a decision's place: seq, then kind, topic, partition, broker."""
+    """Return a decision's place: seq, then kind, topic, partition, broker. A metadata entity's id counts as a topic."""
     rank = RANKS[type(decision)]
     if isinstance(decision, Answer):
         return decision.seq, rank, "", -1, -1
     if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
         return decision.seq, rank, decision.topic, decision.partition, -1
+    if isinstance(decision, EntityDecision):
+        return decision.seq, rank, entity_id_of(decision.entity_type, decision.names), -1, -1
     topic = getattr(decision, "topic", "") or ""
     partition = _number(getattr(decision, "partition", -1))
     broker = _number(getattr(decision, "broker", -1))

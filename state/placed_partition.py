@@ -35,6 +35,14 @@ def directories_of(partition: Partition) -> tuple[str, ...]:
     return partition.directories if isinstance(partition, PlacedPartition) else ()
 
 
+def known_directories(partition: Partition) -> tuple[str, ...]:
+    """Return what ``directories_of`` does, of a stored partition.
+
+    Where a reassignment ended with a move to another directory, isrflow once left those of removed replicas behind.
+    """
+    return directories_of(partition)[: len(partition.replicas)]
+
+
 def directory_of(partition: Partition, broker: int) -> str:
     """Return the directory of the replica on ``broker``, or ``NO_DIRECTORY``."""
     if isinstance(partition, PlacedPartition) and broker in partition.replicas:
@@ -70,7 +78,7 @@ def with_new_replicas(former: Partition | None, replicas: tuple[int, ...], left:
 
 def moved_to(partition: Partition, broker: int, directory: str) -> tuple[str, ...]:
     """Return the directories of all replicas, with the one on ``broker`` in ``directory``."""
-    held = directories_of(partition) or (NO_DIRECTORY,) * len(partition.replicas)
+    held = known_directories(partition) or (NO_DIRECTORY,) * len(partition.replicas)
     return tuple(
         [directory if replica == broker else one for replica, one in zip(partition.replicas, held, strict=True)]
     )

@@ -33,10 +33,15 @@ differently on events that are already on some bus, because a replay must repeat
 12: ``streams.version`` is a feature with levels.
 13: a leader may ask for the ISRs of many partitions in one event.
 14: a broker may report where the logs of many of its replicas end in one event.
+15: delegation tokens that expire together are removed together, and take no room from other metadata entities.
+   A heartbeat may report a failed log directory and ask for a fence, its end or a shutdown at once.
+   A leader that is elected from an ISR that was written into ZooKeeper has recovered.
+   A lost connection counts from the first report of it.
+   A gateway that can no longer write the metadata log is refused. The groups of a pattern are limited.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 14
+NEWEST_RULES = 15
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -90,3 +95,15 @@ STREAMS_RULES = 12
 ISR_REQUEST_RULES = 13
 # a broker reports many log ends in one event
 LOG_ENDS_RULES = 14
+# tokens may expire at once, and have limits of their own
+EXPIRY_RULES = 15
+# a heartbeat with a failed directory may ask for more
+ONE_HEARTBEAT_RULES = 15
+# a leader elected from a written ISR has recovered
+RECOVERED_RULES = 15
+# a lost connection counts from its first report
+FIRST_LOSS_RULES = 15
+# a gateway never gets older
+NO_OLDER_RULES = 15
+# a pattern has few groups
+FEW_GROUPS_RULES = 15

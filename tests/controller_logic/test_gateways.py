@@ -4,7 +4,9 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
-from tests.support.world import World
+from state.metadata_format import DIRECTORY_FORMAT
+from state.rules import NO_OLDER_RULES
+from tests.support.world import World, claimed
 
 VOTERS = [100, 101]
 
@@ -263,3 +265,16 @@ def test_the_stop_of_a_former_run_does_not_affect_the_current_one(world: World) 
     stops(world, 100)
     assert world.one(Answer).error == "STALE_BROKER_EPOCH"
     assert leads(world) == (100, 2)
+
+
+def test_a_gateway_that_can_no_longer_write_the_log_is_refused_and_stays_known() -> None:
+    world = claimed(rules_version=NO_OLDER_RULES)
+    gateway = {"gateway": 100, "incarnation": "first"}
+    world.publish("gateway_started", **gateway, voters=VOTERS, metadata_format=DIRECTORY_FORMAT)
+    world.publish("gateway_heartbeat", **gateway, metadata_format=DIRECTORY_FORMAT - 1, request_id="q")
+    assert (world.error, world.one(Rejected).field) == ("UNSUPPORTED_VERSION", "metadata_format")
+    # The next election forgets gateways that cannot write the log.
+    world.claim()
+    tick(world, 60_000)
+    world.publish("gateway_heartbeat", **gateway, metadata_format=DIRECTORY_FORMAT, request_id="q")
+    assert world.error == "NONE"

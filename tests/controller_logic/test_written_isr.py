@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from state.decisions import LeaderAndIsr, StopReplica
+from state.partition import LeaderRecoveryState
 from state.reason import Reason
 from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from tests.support.world import World, claimed
@@ -43,6 +44,22 @@ def test_a_leader_elected_meanwhile_from_outside_the_written_isr_does_not_lead()
     assert write(world, 1, 3, partition_epoch=1) == "NONE"
     held = world.one(LeaderAndIsr)
     assert (held.leader, held.leader_epoch, held.isr, held.unclean) == (3, 2, (3,), False)
+
+
+@pytest.mark.parametrize("is_online", [True, False])
+def test_a_leader_elected_from_a_written_isr_need_not_recover(is_online: bool) -> None:
+    """Where the engine had elected an unclean leader meanwhile, which must recover."""
+    world = led(**{"unclean.leader.election.enable": "true"})
+    world.alter_isr("t", (1,))
+    world.fence(1)
+    assert world.partition("t").leader_recovery_state == LeaderRecoveryState.RECOVERING
+    if not is_online:
+        world.publish("alter_config", entity="topic", name="t", config={"unclean.leader.election.enable": "false"})
+    written = (1, 3) if is_online else (1,)
+    assert write(world, *written, partition_epoch=world.partition("t").partition_epoch) == "NONE"
+    held = world.partition("t")
+    assert held.leader_recovery_state == LeaderRecoveryState.RECOVERED
+    assert (held.leader, held.isr) == ((3, (3,)) if is_online else (-1, (1,)))
 
 
 def test_without_a_member_online_the_partition_waits_for_one() -> None:

@@ -25,6 +25,8 @@ TOLD_OTHERWISE = {
     "isr/several_at_once",
     "log_dirs/a_second_one_is_added",
     "log_dirs/assigned_to_a_failed_one",
+    "log_dirs/ends_a_reassignment",
+    "log_dirs/fails_with_another_wish",
     "log_dirs/moved_by_a_reassignment",
     "log_dirs/one_fails",
     "log_dirs/only_the_only_isr_member",

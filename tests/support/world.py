@@ -1,5 +1,6 @@
 """A cluster to try the rules on: publish an event, get its decisions, look at a partition in one line."""
 
+from collections import Counter
 from typing import Any, TypeVar
 
 import msgspec
@@ -7,8 +8,8 @@ import msgspec
 from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.broker import Broker
-from state.canonical import number
-from state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
+from state.canonical import has_clash, number
+from state.decisions import Answer, AnyDecision, BrokerDecision, Decision, LeaderAndIsr, Rejected, decode
 from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
 from state.events import Logged
@@ -58,6 +59,9 @@ class World:
         if self.is_checked:
             withheld = [d.message for d in self.all(Rejected) if d.reason == Reason.INVARIANT_BROKEN]
             assert withheld == []
+            assert not has_clash(outcome.decisions), "two decisions in one place"
+            told = Counter(d.broker for d in outcome.decisions if isinstance(d, BrokerDecision))
+            assert all(count == 1 for count in told.values()), "one event has one decision about a broker"
             check_laws(before, outcome, self.policy, self.overrides)
             check_rest(before, event, outcome, policy_in_force(before, self.policy, self.overrides))
         return self.decisions

@@ -1,0 +1,25 @@
+"""Patterns of subscriptions to clients' metrics."""
+
+import pytest
+
+from state.rules import FEW_GROUPS_RULES
+from tests.controller_logic.test_entities import METRICS, alter, world
+
+
+@pytest.mark.parametrize("depth", [0, 300, 600])
+def test_the_answer_about_a_pattern_does_not_depend_on_how_deep_the_caller_is(depth: int) -> None:
+    started = world(FEW_GROUPS_RULES)
+
+    def asked(groups: int, deeper: int) -> str:
+        if deeper:
+            return asked(groups, deeper - 1)
+        # Python remembers compiled patterns.
+        pattern = f"{'(' * groups}a{depth}{')' * groups}"
+        return alter(started, "client_metrics", METRICS, {"match": f"client_id={pattern}"})
+
+    assert [asked(50, depth), asked(51, depth)] == ["NONE", "INVALID_CONFIG"]
+
+
+def test_older_rules_set_no_limit_to_groups() -> None:
+    pattern = f"client_id={'(' * 60}a{')' * 60}"
+    assert alter(world(FEW_GROUPS_RULES - 1), "client_metrics", METRICS, {"match": pattern}) == "NONE"
