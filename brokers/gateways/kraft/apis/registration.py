@@ -122,7 +122,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     caught_up = body["CurrentMetadataOffset"] >= known.registered_by - 1
     may_stop = False
     if body["WantShutDown"]:
-        may_stop = await _shut_down(context, body, known)
+        may_stop = await _shut_down(context, body, known, failed)
     elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
         await _ask(
             context, _heartbeat(body, want_fence=body["WantFence"], failed=failed), context.settings.state_wait_max_ms
@@ -146,7 +146,7 @@ def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
-async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
+async def _shut_down(context: Context, body: Values, known: BrokerView, failed: Sequence[str]) -> bool:
     """Hand over the broker's leaderships. Return whether it may stop: all are handed over, and the other brokers know.
 
     If leaderships remain because there is no other in-sync replica, the broker may stop after some attempts all the
@@ -157,7 +157,7 @@ async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
     if not known.is_serving:
         return True
     if not known.may_stop:
-        shutdown_heartbeat = _heartbeat(body, want_fence=False, want_shutdown=True)
+        shutdown_heartbeat = _heartbeat(body, want_fence=False, want_shutdown=True, failed=failed)
         await _ask(context, shutdown_heartbeat, context.settings.state_wait_max_ms)
     followed = known.may_stop and await context.quorum_view.until_followed(
         context.storage.end_offset, body["BrokerId"], context.settings.followed_wait_max_ms

@@ -103,3 +103,19 @@ def test_an_unknown_topic_is_answered_for_each_partition(client: ControllerClien
         "AssignReplicasToDirs", BrokerId=BROKER, BrokerEpoch=epoch, Directories=[{"Id": B, "Topics": [unknown]}]
     )
     assert errors(response) == {(B, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+
+
+def test_a_directory_fails_while_a_broker_starts_and_another_one_while_it_stops(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    first, second, third = (f"31{letter}AAAAAAAAAAAAAAAAAAA" for letter in "ABC")
+    answer = client.ask("BrokerRegistration", **quorum.registration(31, LogDirs=[first, second, third]))
+    epoch = answer["BrokerEpoch"]
+    beat = client.ask("BrokerHeartbeat", **heartbeat(31, epoch, OfflineLogDirs=[first]))
+    assert (beat["ErrorCode"], beat["IsFenced"]) == (ErrorCode.NONE, False)
+    told = image(quorum).brokers[31]
+    assert (told.fenced, told.in_controlled_shutdown, told.log_dirs) == (False, False, (second, third))
+    beat = client.ask("BrokerHeartbeat", **heartbeat(31, epoch, OfflineLogDirs=[first, second], WantShutDown=True))
+    assert beat["ErrorCode"] == ErrorCode.NONE
+    told = image(quorum).brokers[31]
+    assert (told.in_controlled_shutdown, told.log_dirs) == (True, (third,))
