@@ -23,13 +23,15 @@ from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID, Entity
 from state.events import AlterEntity
 
 _USER = "User"
+# From this version on a token may be made for another owner (KIP-373).
+_REQUESTER_VERSION = 3
 _TIME_MS_MAX = 2**63 - 1
 
 
 async def create_delegation_token(context: Context, request: Request, peer: Peer) -> Values:
     """Make a token for the principal that asks, or for another owner."""
     owner, body = owner_of(request), request.values
-    whose = _principals(owner, request.principal)
+    whose = _principals(request, owner)
     if not context.access.token_key.is_enabled:
         return whose | {"ErrorCode": ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED}
     if any(one["PrincipalType"] != _USER for one in body["Renewers"]):
@@ -127,13 +129,11 @@ async def _asked(context: Context, request: Request, token_id: str, values: Mapp
     return code_of(answer.error)
 
 
-def _principals(owner: str, requester: str) -> Values:
-    """Write whose token it is and who asked for it, as the response does."""
+def _principals(request: Request, owner: str) -> Values:
+    """Write whose token it is, and in versions that can carry it, who asked for it."""
     kind, _, name = owner.partition(":")
-    asking_kind, _, asking_name = requester.partition(":")
-    return {
-        "PrincipalType": kind,
-        "PrincipalName": name,
-        "TokenRequesterPrincipalType": asking_kind,
-        "TokenRequesterPrincipalName": asking_name,
-    }
+    whose = {"PrincipalType": kind, "PrincipalName": name}
+    if request.version < _REQUESTER_VERSION:
+        return whose
+    kind, _, name = request.principal.partition(":")
+    return whose | {"TokenRequesterPrincipalType": kind, "TokenRequesterPrincipalName": name}
