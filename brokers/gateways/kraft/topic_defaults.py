@@ -1,8 +1,11 @@
 """The settings that a topic has, set or not (``KafkaConfigSchema.resolveEffectiveTopicConfigs`` of Kafka 4.1)."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+# Python refuses to parse a number with thousands of digits. No number of Kafka's has more than these.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _PER_MINUTE, _PER_HOUR = 60_000, 3_600_000
 _LONG_MAX = str(2**63 - 1)
 
@@ -109,4 +112,4 @@ def _effective(name: str, default: Default, topic: Mapping[str, str], all_broker
 
 def _converted(value: str, factor: int) -> str:
     # Brokers check these settings, and no controller does.
-    return str(int(value) * factor) if factor > 1 and value.strip().lstrip("+-").isdecimal() else value
+    return str(int(value) * factor) if factor > 1 and _WHOLE.fullmatch(value.strip()) else value

@@ -22,6 +22,7 @@ from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterConfig, AlterEntity
+from state.ids import BROKER_ID_MAX
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _BROKER_LOGGER_RESOURCE = 8
@@ -93,10 +94,18 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
         raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"there are no resources of type {kind}")
     if kind == TOPIC_RESOURCE and not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a topic's name is expected: topics have no common settings")
-    if kind == BROKER_RESOURCE and name.isdecimal():
-        voters = {voter.voter for voter in context.identity.voters}
-        if int(name) not in context.image.brokers and int(name) not in voters:
+    if kind == BROKER_RESOURCE and name != ALL_BROKERS:
+        node = _node_named(name)
+        if node not in context.image.brokers and node not in {voter.voter for voter in context.identity.voters}:
             raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
+
+
+def _node_named(name: str) -> int:
+    """Read a node's id, which may have leading zeros. Python would refuse to read thousands of digits."""
+    digits = (name.lstrip("0") or "0") if name.isascii() and name.isdecimal() else ""
+    if not 0 < len(digits) <= len(str(BROKER_ID_MAX)) or int(digits) > BROKER_ID_MAX:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
+    return int(digits)
 
 
 def _response(place: tuple[int, str], error: Values) -> Values:

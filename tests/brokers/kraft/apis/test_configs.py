@@ -123,6 +123,9 @@ def test_old_clients_can_replace_settings(quorum: InProcessQuorum, client: Contr
         (8, "1", ErrorCode.INVALID_REQUEST),
         (2, "", ErrorCode.INVALID_REQUEST),
         (4, "99", ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (4, "-1", ErrorCode.INVALID_REQUEST),
+        (4, "\u0661", ErrorCode.INVALID_REQUEST),
+        (4, str(2**31), ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_a_resource_that_has_no_settings_is_refused(
@@ -132,3 +135,30 @@ def test_a_resource_that_has_no_settings_is_refused(
     resource = {"ResourceType": resource_type, "ResourceName": name, "Configs": configs}
     [answer] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
     assert answer["ErrorCode"] == error
+
+
+def test_a_broker_id_of_thousands_of_digits_is_refused_by_itself(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    names = ("9" * 5_000, "2")
+    configs = [{"Name": "log.cleaner.threads", "ConfigOperation": SET, "Value": "3"}]
+    named = [{"ResourceType": BROKER, "ResourceName": name, "Configs": configs} for name in names]
+    responses = client.forward("IncrementalAlterConfigs", Resources=named)["Responses"]
+    assert [one["ErrorCode"] for one in responses] == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
+
+
+def test_topics_are_made_and_described_whatever_hours_all_brokers_have(client: ControllerClient) -> None:
+    for number, hours in enumerate(("9" * 5_000, "+-5")):
+        configs = [{"Name": "log.retention.hours", "ConfigOperation": SET, "Value": hours}]
+        all_brokers = {"ResourceType": BROKER, "ResourceName": "", "Configs": configs}
+        [response] = client.forward("IncrementalAlterConfigs", Resources=[all_brokers])["Responses"]
+        assert response["ErrorCode"] == ErrorCode.NONE
+        name = f"under-odd-hours-{number}"
+        created(client, name)
+        wanted = {"ResourceType": TOPIC, "ResourceName": name, "ConfigurationKeys": ["retention.ms"]}
+        [result] = client.ask("DescribeConfigs", Resources=[wanted])["Results"]
+        assert [one["Value"] for one in result["Configs"]] == [hours]
+    removal = [{"Name": "log.retention.hours", "ConfigOperation": DELETE, "Value": None}]
+    all_brokers = {"ResourceType": BROKER, "ResourceName": "", "Configs": removal}
+    [response] = client.forward("IncrementalAlterConfigs", Resources=[all_brokers])["Responses"]
+    assert response["ErrorCode"] == ErrorCode.NONE
