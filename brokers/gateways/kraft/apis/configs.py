@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from brokers.engine.slices import in_slices
+from brokers.gateways.kraft.apis.resources import holder_of, place_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES
@@ -37,7 +38,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
     """Set or remove settings, and add items to lists or remove them."""
 
     def changes(resource: Values) -> dict[str, str | None]:
-        held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
+        held = config_of(context.image, *holder_of(resource))
         changed: dict[str, str | None] = {}
         for one in resource["Configs"]:
             if one["Name"] in changed:
@@ -63,7 +64,7 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
     """Set all settings of resources; those that are not named are removed."""
 
     def changes(resource: Values) -> dict[str, str | None]:
-        held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
+        held = config_of(context.image, *holder_of(resource))
         return dict.fromkeys(held) | {one["Name"]: one["Value"] for one in resource["Configs"]}
 
     return await _alter(context, request, changes)
@@ -72,16 +73,17 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
 async def _alter(context: Context, request: Request, changes: Any) -> Values:
     """Ask for all changes at once. Other requests cannot change these settings between the reading and the change."""
     body = request.values
-    named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
-    times = Counter(named)
+    named = [place_of(resource) for resource in body["Resources"]]
+    holders = [holder_of(resource) for resource in body["Resources"]]
+    times = Counter(holders)
     outcomes: dict[tuple[int, str], _Event | RefusedError] = {}
     metadata_version = context.brokers_metadata_version
-    async with context.locks.hold(named):
-        async for place, resource in in_slices(zip(named, body["Resources"], strict=True)):
+    async with context.locks.hold(holders):
+        async for place, holder, resource in in_slices(zip(named, holders, body["Resources"], strict=True)):
             try:
-                if times[place] > 1:
-                    raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
-                _check_resource(context, *place)
+                if times[holder] > 1:
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[holder]} times")
+                _check_resource(context, *holder)
                 outcomes[place] = _event(resource, changes(resource), metadata_version, body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
@@ -101,11 +103,11 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
 
 
 def _node_named(name: str) -> int:
-    """Read a node's id, which may have leading zeros. Python would refuse to read thousands of digits."""
-    digits = (name.lstrip("0") or "0") if name.isascii() and name.isdecimal() else ""
-    if not 0 < len(digits) <= len(str(BROKER_ID_MAX)) or int(digits) > BROKER_ID_MAX:
+    """Read a node's id. Python would refuse to read thousands of digits."""
+    is_id = name.isascii() and name.isdecimal() and len(name) <= len(str(BROKER_ID_MAX))
+    if not is_id or int(name) > BROKER_ID_MAX:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
-    return int(digits)
+    return int(name)
 
 
 def _response(place: tuple[int, str], error: Values) -> Values:

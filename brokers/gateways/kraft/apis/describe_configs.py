@@ -5,6 +5,7 @@ a gateway directly (KIP-919). Brokers answer from what they have read themselves
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from brokers.gateways.kraft.apis.resources import holder_of
 from brokers.gateways.kraft.config_types import type_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
@@ -57,7 +58,7 @@ def _described(context: Context, resources: Iterable[Values], has_synonyms: bool
 def _result(context: Context, resource: Values, has_synonyms: bool) -> Values:
     of = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
     try:
-        settings = list(_settings(context, resource["ResourceType"], resource["ResourceName"]))
+        settings = list(_settings(context, *holder_of(resource)))
     except RefusedError as refusal:
         return of | {"ErrorCode": refusal.code, "ErrorMessage": str(refusal), "Configs": []}
     wanted = resource["ConfigurationKeys"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from brokers.wire.errors import ErrorCode
+from bus.image import read_image
 from tests.brokers.kraft.apis.topic_requests import create, created, new_topic, topics
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
@@ -162,3 +163,40 @@ def test_topics_are_made_and_described_whatever_hours_all_brokers_have(client: C
     all_brokers = {"ResourceType": BROKER, "ResourceName": "", "Configs": removal}
     [response] = client.forward("IncrementalAlterConfigs", Resources=[all_brokers])["Responses"]
     assert response["ErrorCode"] == ErrorCode.NONE
+
+
+def of_broker(quorum: InProcessQuorum, broker: str) -> dict[str, str]:
+    """The settings of a broker, or with an empty name those of all brokers."""
+    cluster = read_image(quorum.bus.image()).cluster
+    return cluster.broker_config.get(broker, {}) if broker else cluster.config
+
+
+def test_a_broker_id_with_leading_zeros_is_the_same_broker(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    def alter(*steps: tuple[str, int, str, str | None]) -> list[tuple[str, int]]:
+        named = [
+            {
+                "ResourceType": BROKER,
+                "ResourceName": broker,
+                "Configs": [{"Name": name, "ConfigOperation": operation, "Value": value}],
+            }
+            for broker, operation, name, value in steps
+        ]
+        responses = client.forward("IncrementalAlterConfigs", Resources=named)["Responses"]
+        return [(one["ResourceName"], one["ErrorCode"]) for one in responses]
+
+    reporters = "metric.reporters"
+    assert alter(("3", SET, reporters, "a.B")) == [("3", ErrorCode.NONE)]
+    assert alter(("003", APPEND, reporters, "c.D")) == [("003", ErrorCode.NONE)]
+    assert of_broker(quorum, "3") == {reporters: "a.B,c.D"}
+    both = alter(("3", DELETE, reporters, None), ("03", SET, reporters, "e.F"))
+    assert both == [("3", ErrorCode.INVALID_REQUEST), ("03", ErrorCode.INVALID_REQUEST)], "one is named twice"
+    configs = [{"Name": "log.cleaner.threads", "Value": "2"}]
+    replaced = {"ResourceType": BROKER, "ResourceName": "03", "Configs": configs}
+    [response] = client.forward("AlterConfigs", Resources=[replaced])["Responses"]
+    assert (response["ResourceName"], response["ErrorCode"]) == ("03", ErrorCode.NONE)
+    assert of_broker(quorum, "3") == {"log.cleaner.threads": "2"}
+
+
+def test_a_gateway_describes_itself_by_an_id_with_leading_zeros(client: ControllerClient) -> None:
+    [result] = client.ask("DescribeConfigs", Resources=[{"ResourceType": BROKER, "ResourceName": "0100"}])["Results"]
+    assert (result["ResourceName"], result["ErrorCode"]) == ("0100", ErrorCode.NONE)
