@@ -1,6 +1,7 @@
 """Admins' requests about settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from brokers.engine.slices import in_slices
@@ -144,9 +145,26 @@ def _after(held: str, one: Values) -> str | None:
         raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} has no value")
     if operation == _SET:
         return str(value)
-    listed, given = [item for item in held.split(",") if item], value.split(",")
+    listed, given = [item for item in held.split(",") if item], _items(value)
     if operation == _APPEND:
-        return ",".join([*listed, *(item for item in given if item not in listed)])
+        known = {*listed}
+        return ",".join([*listed, *dict.fromkeys(item for item in given if item not in known)])
     if operation == _SUBTRACT:
-        return ",".join(item for item in listed if item not in given)
+        return ",".join(_without(listed, given))
     raise RefusedError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation} on a setting")
+
+
+def _items(value: str) -> list[str]:
+    """Split a list as Java does: empty items at its end do not count, but an empty text is one empty item."""
+    bare = value.rstrip(",")
+    return bare.split(",") if bare or not value else []
+
+
+def _without(listed: list[str], given: list[str]) -> Iterator[str]:
+    """Yield the items of a list that are left when each of ``given`` takes one away, the first that is like it."""
+    left = Counter(given)
+    for item in listed:
+        if left[item]:
+            left[item] -= 1
+        else:
+            yield item

@@ -84,6 +84,30 @@ def test_a_list_that_was_never_set_is_added_to_its_default(quorum: InProcessQuor
     }
 
 
+@pytest.mark.parametrize(
+    ("number", "held", "operation", "items", "after"),
+    [
+        (0, "0:1", APPEND, "0:2,0:2,0:1", "0:1,0:2"),
+        (1, "0:1", APPEND, "0:2,,", "0:1,0:2"),
+        (2, "0:1", APPEND, ",,", "0:1"),
+        (3, "0:1", APPEND, "", "0:1,"),
+        (4, "0:1,0:2,0:1,0:1", SUBTRACT, "0:1", "0:2,0:1,0:1"),
+        (5, "0:1,0:2,0:1,0:1", SUBTRACT, "0:1,0:1,0:9,", "0:2,0:1"),
+        (6, "0:1,,0:1", APPEND, "0:2", "0:1,0:1,0:2"),
+    ],
+)
+def test_lists_are_split_and_compared_as_kafka_does(
+    quorum: InProcessQuorum, client: ControllerClient, number: int, held: str, operation: int, items: str, after: str
+) -> None:
+    topic, throttled = f"split-{number}", "leader.replication.throttled.replicas"
+    create(client, new_topic(topic, leader_replication_throttled_replicas=held))
+    [response] = client.forward("IncrementalAlterConfigs", Resources=[resource(topic, (operation, throttled, items))])[
+        "Responses"
+    ]
+    assert response["ErrorCode"] == ErrorCode.NONE
+    assert topics(quorum)[topic]["config"] == {throttled: after}
+
+
 @pytest.mark.parametrize("name", ["IncrementalAlterConfigs", "AlterConfigs"])
 def test_a_resource_that_is_named_twice_is_refused_once(
     quorum: InProcessQuorum, client: ControllerClient, name: str
