@@ -1,11 +1,12 @@
 """Admins' requests about settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
+from brokers.gateways.kraft.broker_lists import broker_lists_in
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES
@@ -38,27 +39,31 @@ _Event = AlterConfig | AlterEntity
 async def incremental_alter_configs(context: Context, request: Request, peer: Peer) -> Values:
     """Set or remove settings, and add items to lists or remove them."""
 
+    of_brokers = broker_lists_in(context.brokers_metadata_version)
+
     def changes(resource: Values) -> dict[str, str | None]:
         held = config_of(context.image, *holder_of(resource))
         changed: dict[str, str | None] = {}
         for one in resource["Configs"]:
-            if one["Name"] in changed:
-                raise RefusedError(ErrorCode.INVALID_REQUEST, f"{one['Name']} is set twice")
-            is_topics = resource["ResourceType"] == TOPIC_RESOURCE
-            if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and not _may_be_list(resource, one["Name"]):
-                raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is not a list")
-            default = DEFAULTS.get(one["Name"]) if is_topics else None
-            changed[one["Name"]] = _after(held.get(one["Name"], "" if default is None else default.value), one)
+            name = one["Name"]
+            if name in changed:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, f"{name} is set twice")
+            default = _default_of_list(resource["ResourceType"], name, of_brokers)
+            if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and default is None:
+                raise RefusedError(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
+            changed[name] = _after(held.get(name, default or ""), one)
         return changed
 
     return await _alter(context, request, changes)
 
 
-def _may_be_list(resource: Values, name: str) -> bool:
-    kind = resource["ResourceType"]
+def _default_of_list(kind: int, name: str, of_brokers: Mapping[str, str]) -> str | None:
+    """Return what stands for a list that is not set; None if the setting is no list."""
     if kind in _ENTITIES:
-        return name in _LISTS_OF_ENTITIES
-    return kind != TOPIC_RESOURCE or is_list(name)
+        return "" if name in _LISTS_OF_ENTITIES else None
+    if kind == TOPIC_RESOURCE:
+        return DEFAULTS[name].value if is_list(name) else None
+    return of_brokers.get(name)
 
 
 async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:

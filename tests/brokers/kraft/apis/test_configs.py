@@ -84,6 +84,49 @@ def test_a_list_that_was_never_set_is_added_to_its_default(quorum: InProcessQuor
     }
 
 
+def of_broker(quorum: InProcessQuorum, broker: str) -> dict[str, str]:
+    """The settings of a broker, or with an empty name those of all brokers."""
+    cluster = read_image(quorum.bus.image()).cluster
+    return cluster.broker_config.get(broker, {}) if broker else cluster.config
+
+
+def alter_brokers(client: ControllerClient, operation: int, key: str, value: str | None, name: str = "") -> ErrorCode:
+    configs = [{"Name": key, "ConfigOperation": operation, "Value": value}]
+    changed = {"ResourceType": BROKER, "ResourceName": name, "Configs": configs}
+    [response] = client.forward("IncrementalAlterConfigs", Resources=[changed])["Responses"]
+    return ErrorCode(response["ErrorCode"])
+
+
+@pytest.mark.parametrize("broker", ["", "2"])
+@pytest.mark.parametrize(
+    ("name", "operation", "items", "after"),
+    [
+        ("log.cleanup.policy", APPEND, "compact", "delete,compact"),
+        ("log.cleanup.policy", SUBTRACT, "delete", ""),
+        ("ssl.enabled.protocols", SUBTRACT, "TLSv1.2", "TLSv1.3"),
+        ("metric.reporters", APPEND, "a.B", "org.apache.kafka.common.metrics.JmxReporter,a.B"),
+        ("ssl.cipher.suites", APPEND, "A", "A"),
+    ],
+)
+def test_a_list_of_brokers_begins_with_kafkas_default(
+    quorum: InProcessQuorum, client: ControllerClient, broker: str, name: str, operation: int, items: str, after: str
+) -> None:
+    assert alter_brokers(client, operation, name, items, broker) == ErrorCode.NONE
+    assert of_broker(quorum, broker)[name] == after
+    assert alter_brokers(client, DELETE, name, None, broker) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["message.max.bytes", "listener.name.ssl.ssl.enabled.protocols", "advertised.listeners", "no.such.setting"],
+)
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+def test_a_setting_of_brokers_that_is_no_list_gets_no_items(
+    client: ControllerClient, name: str, operation: int
+) -> None:
+    assert alter_brokers(client, operation, name, "5") == ErrorCode.INVALID_CONFIG
+
+
 @pytest.mark.parametrize(
     ("number", "held", "operation", "items", "after"),
     [
@@ -174,25 +217,13 @@ def test_a_broker_id_of_thousands_of_digits_is_refused_by_itself(
 
 def test_topics_are_made_and_described_whatever_hours_all_brokers_have(client: ControllerClient) -> None:
     for number, hours in enumerate(("9" * 5_000, "+-5")):
-        configs = [{"Name": "log.retention.hours", "ConfigOperation": SET, "Value": hours}]
-        all_brokers = {"ResourceType": BROKER, "ResourceName": "", "Configs": configs}
-        [response] = client.forward("IncrementalAlterConfigs", Resources=[all_brokers])["Responses"]
-        assert response["ErrorCode"] == ErrorCode.NONE
+        assert alter_brokers(client, SET, "log.retention.hours", hours) == ErrorCode.NONE
         name = f"under-odd-hours-{number}"
         created(client, name)
         wanted = {"ResourceType": TOPIC, "ResourceName": name, "ConfigurationKeys": ["retention.ms"]}
         [result] = client.ask("DescribeConfigs", Resources=[wanted])["Results"]
         assert [one["Value"] for one in result["Configs"]] == [hours]
-    removal = [{"Name": "log.retention.hours", "ConfigOperation": DELETE, "Value": None}]
-    all_brokers = {"ResourceType": BROKER, "ResourceName": "", "Configs": removal}
-    [response] = client.forward("IncrementalAlterConfigs", Resources=[all_brokers])["Responses"]
-    assert response["ErrorCode"] == ErrorCode.NONE
-
-
-def of_broker(quorum: InProcessQuorum, broker: str) -> dict[str, str]:
-    """The settings of a broker, or with an empty name those of all brokers."""
-    cluster = read_image(quorum.bus.image()).cluster
-    return cluster.broker_config.get(broker, {}) if broker else cluster.config
+    assert alter_brokers(client, DELETE, "log.retention.hours", None) == ErrorCode.NONE
 
 
 def test_a_broker_id_with_leading_zeros_is_the_same_broker(quorum: InProcessQuorum, client: ControllerClient) -> None:
