@@ -1,9 +1,25 @@
 """The types of settings that a gateway describes (``DescribeConfigsResponse.ConfigType`` of Kafka 4.1)."""
 
-from brokers.gateways.kraft.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.broker_setting_types import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    PASSWORD,
+    STRING,
+    UNKNOWN,
+    broker_setting_type,
+)
+from brokers.gateways.kraft.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from state.group_settings import GROUP_NUMBERS, GROUP_WORDS
+from state.policy import NAMES
 
-_UNKNOWN, _BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = 0, 1, 2, 3, 5, 6, 7
 _TOPIC_BOOLEANS = (
     "preallocate",
     "remote.log.copy.disable",
@@ -43,17 +59,28 @@ _TOPIC_LISTS = (
     "leader.replication.throttled.replicas",
 )
 _TYPES: dict[int, dict[str, int]] = {
-    TOPIC_RESOURCE: dict.fromkeys(_TOPIC_BOOLEANS, _BOOLEAN)
-    | dict.fromkeys(_TOPIC_INTS, _INT)
-    | dict.fromkeys(_TOPIC_LONGS, _LONG)
-    | dict.fromkeys(_TOPIC_LISTS, _LIST)
-    | dict.fromkeys(("compression.type", "message.timestamp.type"), _STRING)
-    | {"min.cleanable.dirty.ratio": _DOUBLE},
-    GROUP_RESOURCE: dict.fromkeys(GROUP_NUMBERS, _INT) | dict.fromkeys(GROUP_WORDS, _STRING),
-    CLIENT_METRICS_RESOURCE: {"interval.ms": _INT, "match": _LIST, "metrics": _LIST},
+    TOPIC_RESOURCE: dict.fromkeys(_TOPIC_BOOLEANS, BOOLEAN)
+    | dict.fromkeys(_TOPIC_INTS, INT)
+    | dict.fromkeys(_TOPIC_LONGS, LONG)
+    | dict.fromkeys(_TOPIC_LISTS, LIST)
+    | dict.fromkeys(("compression.type", "message.timestamp.type"), STRING)
+    | {"min.cleanable.dirty.ratio": DOUBLE},
+    GROUP_RESOURCE: dict.fromkeys(GROUP_NUMBERS, INT) | dict.fromkeys(GROUP_WORDS, STRING),
+    CLIENT_METRICS_RESOURCE: {"interval.ms": INT, "match": LIST, "metrics": LIST},
 }
 
 
 def type_of(resource_type: int, name: str) -> int:
-    """Return the type of a setting; that of a broker's settings is not known here."""
-    return _TYPES.get(resource_type, {}).get(name, _UNKNOWN)
+    """Return the type of a setting."""
+    if resource_type == BROKER_RESOURCE:
+        return broker_setting_type(name)
+    return _TYPES.get(resource_type, {}).get(name, UNKNOWN)
+
+
+def is_secret(resource_type: int, name: str) -> bool:
+    """Say whether nobody may read a setting: a password, or one of brokers that neither Kafka nor the engine knows.
+
+    It may be a password of a plugin (``KafkaConfig.maybeSensitive``).
+    """
+    unreadable = (PASSWORD, UNKNOWN)
+    return resource_type == BROKER_RESOURCE and name not in NAMES and broker_setting_type(name) in unreadable

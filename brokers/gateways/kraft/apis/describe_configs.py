@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from brokers.gateways.kraft.apis.resources import holder_of
-from brokers.gateways.kraft.config_types import type_of
+from brokers.gateways.kraft.config_types import is_secret, type_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import (
@@ -25,14 +25,6 @@ from state.topic_name import complaint_about_topic_name
 
 # DescribeConfigsResponse.ConfigSource
 _OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
-# Settings whose names end like this are passwords to Kafka.
-_SECRET_ENDS = (
-    "password",
-    "sasl.jaas.config",
-    "ssl.keystore.key",
-    "ssl.keystore.certificate.chain",
-    "ssl.truststore.certificates",
-)
 
 
 class Setting(NamedTuple):
@@ -103,16 +95,16 @@ def _with_source(held: Mapping[str, str], source: int) -> Iterator[Setting]:
 
 
 def _config(resource_type: int, setting: Setting, has_synonyms: bool) -> Values:
-    is_secret = setting.name.endswith(_SECRET_ENDS)
+    hidden = is_secret(resource_type, setting.name)
     origins = setting.origins if has_synonyms else ()
     return {
         "Name": setting.name,
-        "Value": None if is_secret else setting.value,
+        "Value": None if hidden else setting.value,
         "ReadOnly": False,
         "ConfigSource": setting.source,
-        "IsSensitive": is_secret,
+        "IsSensitive": hidden,
         "Synonyms": [
-            {"Name": one.name, "Value": None if is_secret else one.value, "Source": one.source} for one in origins
+            {"Name": one.name, "Value": None if hidden else one.value, "Source": one.source} for one in origins
         ],
         "ConfigType": type_of(resource_type, setting.name),
         "Documentation": None,

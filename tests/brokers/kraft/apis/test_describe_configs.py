@@ -1,0 +1,61 @@
+"""What a gateway tells of settings, and what it keeps to itself."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
+from tests.support.controller_client import ControllerClient
+
+pytestmark = pytest.mark.usefixtures("epochs")
+BROKER, SET, DELETE = 4, 0, 1
+LISTENERS = "listener.name.external"
+HIDDEN = [
+    "delegation.token.secret.key",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    f"{LISTENERS}.sasl.oauthbearer.client.credentials.client.secret",
+    f"{LISTENERS}.scram-sha-256.sasl.jaas.config",
+    f"{LISTENERS}.ssl.key.password",
+    "ssl.truststore.certificates",
+    "x.SSL.KEY.PASSWORD",
+    "my.metrics.reporter.api.secret",
+]
+SHOWN = {
+    "log.retention.ms": 5,
+    "ssl.keystore.location": 2,
+    f"{LISTENERS}.ssl.enabled.protocols": 7,
+    f"{LISTENERS}.max.connections": 3,
+    "leader.replication.throttled.rate": 5,
+    # The engine's own, of which Kafka knows nothing.
+    "broker.connection.lost.grace.ms": 0,
+}
+
+
+def alter(client: ControllerClient, operation: int, value: str | None) -> None:
+    configs = [{"Name": name, "ConfigOperation": operation, "Value": value} for name in (*HIDDEN, *SHOWN)]
+    of_all = {"ResourceType": BROKER, "ResourceName": "", "Configs": configs}
+    [response] = client.forward("IncrementalAlterConfigs", Resources=[of_all])["Responses"]
+    assert response["ErrorCode"] == ErrorCode.NONE
+
+
+@pytest.fixture
+def described(client: ControllerClient) -> Iterator[dict[str, Values]]:
+    alter(client, SET, "7")
+    asked = {"ResourceType": BROKER, "ResourceName": ""}
+    [result] = client.ask("DescribeConfigs", Resources=[asked], IncludeSynonyms=True)["Results"]
+    yield {one["Name"]: one for one in result["Configs"]}
+    alter(client, DELETE, None)
+
+
+def test_passwords_and_what_nobody_knows_are_hidden(described: dict[str, Values]) -> None:
+    for name in HIDDEN:
+        told = described[name]
+        assert (told["Value"], told["IsSensitive"]) == (None, True), name
+        assert [one["Value"] for one in told["Synonyms"]] == [None]
+
+
+def test_other_settings_are_shown_with_their_types(described: dict[str, Values]) -> None:
+    told = {name: described[name] for name in SHOWN}
+    assert {name: one["ConfigType"] for name, one in told.items()} == SHOWN
+    assert {(one["Value"], one["IsSensitive"]) for one in told.values()} == {("7", False)}
