@@ -68,7 +68,10 @@ def _each_quota(body: Values, refused: Values) -> Values:
 
 
 def _each_described_resource(body: Values, refused: Values) -> Values:
-    return {"Results": [_resource(one) | refused | {"Configs": []} for one in body["Resources"]]}
+    # A resource that is named several times is answered once.
+    named = dict.fromkeys((one["ResourceType"], one["ResourceName"]) for one in body["Resources"])
+    results = [{"ResourceType": kind, "ResourceName": name, "Configs": []} | refused for kind, name in named]
+    return {"Results": results}
 
 
 def _each_user(body: Values, refused: Values) -> Values:

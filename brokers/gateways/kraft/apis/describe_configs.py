@@ -5,7 +5,7 @@ a gateway directly (KIP-919). Brokers answer from what they have read themselves
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from brokers.gateways.kraft.apis.resources import holder_of
+from brokers.gateways.kraft.apis.resources import holder_of, place_of
 from brokers.gateways.kraft.config_types import is_secret, type_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
@@ -16,6 +16,7 @@ from brokers.gateways.kraft.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
@@ -23,6 +24,8 @@ from brokers.wire.server import Peer
 from state.group_settings import GROUP_DEFAULTS
 from state.topic_name import complaint_about_topic_name
 
+# The description of a topic takes two kilobytes, and its name in a request may take a hundredth of that.
+RESOURCES_MAX = 10_000
 # DescribeConfigsResponse.ConfigSource
 _OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
 
@@ -37,25 +40,39 @@ class Setting(NamedTuple):
 
 
 async def describe_configs(context: Context, request: Request, peer: Peer) -> Values:
-    """Describe the settings of resources, each by itself."""
-    resources = request.values["Resources"]
+    """Describe the settings of resources, each by itself. A resource that is named several times is described once."""
+    return await context.offload(10 * len(request.values["Resources"]), _described, context, request)
+
+
+def _described(context: Context, request: Request) -> Values:
+    wanted = _wanted(request.values["Resources"])
+    if len(wanted) > RESOURCES_MAX:
+        message = f"the request names {len(wanted)} resources, and {RESOURCES_MAX} are allowed: split it"
+        return refusal_of(request, ErrorCode.POLICY_VIOLATION, message)
     has_synonyms = bool(request.values.get("IncludeSynonyms"))
-    return await context.offload(10 * len(resources), _described, context, resources, has_synonyms)
+    return {"Results": [_result(context, place, keys, has_synonyms) for place, keys in wanted.items()]}
 
 
-def _described(context: Context, resources: Iterable[Values], has_synonyms: bool) -> Values:
-    return {"Results": [_result(context, resource, has_synonyms) for resource in resources]}
+def _wanted(resources: Iterable[Values]) -> dict[tuple[int, str], set[str]]:
+    """Return which settings of each resource are wanted. No names stand for all settings."""
+    wanted: dict[tuple[int, str], set[str]] = {}
+    for resource in resources:
+        place, keys = place_of(resource), {*(resource["ConfigurationKeys"] or ())}
+        if not keys or not wanted.setdefault(place, keys):
+            wanted[place] = set()
+        else:
+            wanted[place] |= keys
+    return wanted
 
 
-def _result(context: Context, resource: Values, has_synonyms: bool) -> Values:
-    of = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
+def _result(context: Context, place: tuple[int, str], keys: set[str], has_synonyms: bool) -> Values:
+    kind, name = place
+    of = {"ResourceType": kind, "ResourceName": name}
     try:
-        settings = list(_settings(context, *holder_of(resource)))
+        settings = list(_settings(context, *holder_of(of)))
     except RefusedError as refusal:
         return of | {"ErrorCode": refusal.code, "ErrorMessage": str(refusal), "Configs": []}
-    wanted = resource["ConfigurationKeys"]
-    listed = [one for one in settings if not wanted or one.name in wanted]
-    configs = [_config(resource["ResourceType"], one, has_synonyms) for one in listed]
+    configs = [_config(kind, one, has_synonyms) for one in settings if not keys or one.name in keys]
     return of | {"ErrorCode": ErrorCode.NONE, "Configs": configs}
 
 

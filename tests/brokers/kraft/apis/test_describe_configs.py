@@ -4,12 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from brokers.gateways.kraft.apis.describe_configs import RESOURCES_MAX
+from brokers.gateways.kraft.topic_defaults import DEFAULTS
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
+from tests.brokers.kraft.apis.topic_requests import create, new_topic
 from tests.support.controller_client import ControllerClient
 
 pytestmark = pytest.mark.usefixtures("epochs")
-BROKER, SET, DELETE = 4, 0, 1
+TOPIC, BROKER, GROUP = 2, 4, 32
+SET, DELETE = 0, 1
 LISTENERS = "listener.name.external"
 HIDDEN = [
     "delegation.token.secret.key",
@@ -59,3 +63,34 @@ def test_other_settings_are_shown_with_their_types(described: dict[str, Values])
     told = {name: described[name] for name in SHOWN}
     assert {name: one["ConfigType"] for name, one in told.items()} == SHOWN
     assert {(one["Value"], one["IsSensitive"]) for one in told.values()} == {("7", False)}
+
+
+def asked(name: str, *keys: str) -> Values:
+    return {"ResourceType": TOPIC, "ResourceName": name, "ConfigurationKeys": list(keys) or None}
+
+
+@pytest.mark.parametrize(
+    ("named", "count"),
+    [
+        ([asked("repeated")] * 100, len(DEFAULTS)),
+        ([asked("repeated", "retention.ms"), asked("repeated", "segment.ms"), asked("repeated", "segment.ms")], 2),
+        ([asked("repeated", "retention.ms"), asked("repeated"), asked("repeated", "segment.ms")], len(DEFAULTS)),
+        ([asked("repeated"), asked("repeated", "segment.ms")], len(DEFAULTS)),
+    ],
+)
+def test_a_resource_is_described_once_however_often_it_is_named(
+    client: ControllerClient, named: list[Values], count: int
+) -> None:
+    # Another case may have created it.
+    create(client, new_topic("repeated"))
+    first, other = client.ask("DescribeConfigs", Resources=[*named, asked("other")])["Results"]
+    assert (first["ResourceName"], first["ErrorCode"], len(first["Configs"])) == ("repeated", ErrorCode.NONE, count)
+    assert (other["ResourceName"], other["ErrorCode"]) == ("other", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def test_a_request_for_too_many_resources_is_refused(client: ControllerClient) -> None:
+    many = [{"ResourceType": GROUP, "ResourceName": f"g{number}"} for number in range(RESOURCES_MAX + 1)]
+    results = client.ask("DescribeConfigs", Resources=many)["Results"]
+    assert len(results) == len(many)
+    assert {(one["ErrorCode"], len(one["Configs"])) for one in results} == {(ErrorCode.POLICY_VIOLATION, 0)}
+    assert f"{RESOURCES_MAX + 1} resources" in results[0]["ErrorMessage"]
