@@ -72,6 +72,7 @@ class GatewayProcess(GatewayService):
         self.log_directory = folder.resolve() / "log"
         arguments = [
             *("--dir", str(self.log_directory)),
+            *("--audit-dir", str(folder.resolve())),
             *(part for copy in copies for part in ("--rebuild-from", str(copy))),
         ]
         super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)

@@ -48,6 +48,7 @@ async def _serve(
 @cluster_id_option("The cluster id that the brokers' storage was formatted with.", required=True)
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
+@click.option("--audit-dir", type=click.Path(path_type=Path), help="Where its audit log lives, if not in --dir.")
 @click.option(
     "--listen-port",
     default=None,
@@ -62,6 +63,7 @@ def main(
     cluster_id: str,
     bus: str,
     directory: Path,
+    audit_dir: Path | None,
     listen_port: int | None,
     copies: tuple[Path, ...],
     given: tuple[str, ...],
@@ -79,6 +81,7 @@ def main(
         voters=voters_with(gateway, voters),
         cluster_id=cluster_id,
         directory=directory,
+        audit_directory=audit_dir,
         listen_port=listen_port,
         copies=copies,
     )

@@ -88,7 +88,7 @@ class Gateway:
         self._bus = bus
         self._incarnation = uuid.uuid4().hex
         self._security = security
-        self._access = AccessControl(settings, identity.directory)
+        self._access = AccessControl(settings, identity.audit_directory or identity.directory)
         self._stopping = asyncio.Event()
         self._is_serving = False
         self._engine = EngineClient(bus, self._incarnation, settings)

@@ -24,6 +24,8 @@ class Identity(GatewayIdentity, frozen=True, kw_only=True):
     """Which of the voters this process is, of which Kafka cluster, and where its log is."""
 
     directory: Path
+    # Where the audit log is; None if it is in the same directory.
+    audit_directory: Path | None = None
     # Brokers' directories of the metadata log, from which a lost log is rebuilt.
     copies: tuple[Path, ...] = ()
 

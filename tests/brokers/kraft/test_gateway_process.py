@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from brokers.gateways.kraft.gateway import SupersededError
+from brokers.gateways.kraft.security.audit_log import FILE_NAME
 from brokers.gateways.kraft.storage import StorageError
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import random_cluster_id
@@ -20,6 +21,7 @@ from brokers.wire.errors import ErrorCode
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
+from tests.brokers.kraft.apis.topic_requests import new_topic
 from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.freezing import freeze_process
@@ -101,6 +103,19 @@ def gateways(tmp_path: Path) -> Iterator[Gateways]:
     gateways = Gateways(tmp_path)
     yield gateways
     gateways.stop()
+
+
+def test_the_audit_log_is_in_the_gateways_folder(gateways: Gateways) -> None:
+    folder = gateways.folder / "gateway-100"
+    given = (gateways.voters[0], gateways.voters[:1], gateways.cluster_id, str(gateways.bus_path), folder)
+    gateways.processes[100] = process = GatewayProcess(*given, {"super.users": "User:admin"})
+    gateways.start(100)
+    client = gateways.client(100)
+    [refused] = client.ask("CreateTopics", Topics=[new_topic("t")])["Topics"]
+    client.close()
+    assert refused["ErrorCode"] == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert '"Denied"' in (folder / FILE_NAME).read_text()
+    assert not (process.log_directory / FILE_NAME).exists()
 
 
 def _expected_log(folder: Path, bus: EmbeddedBus) -> bytes:

@@ -19,6 +19,8 @@ from conf.private_dir import private_dir
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"
 _ASIDE = re.compile(r"aside-([0-9]+)")
+# The segments, the ends files beside them, and the snapshots. Other files may lie there too, such as the audit log.
+_OF_LOG = re.compile(r"[0-9]{20}[.-].*")
 # If logs are damaged more often than this, the disk is failing, and somebody must look at it.
 ASIDE_MAX = 20
 
@@ -75,9 +77,9 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
 
     Raises ``StorageError`` when that was done too often.
     """
-    held = [path for path in directory.iterdir() if path.name not in (LOCK, UNFINISHED, REBUILT, PLACING)]
     # A directory in the place of a file is as damaged as a damaged file.
-    files = [path for path in held if not _ASIDE.fullmatch(path.name) and only in (None, path)]
+    held = [path for path in directory.iterdir() if _OF_LOG.fullmatch(path.name)]
+    files = [path for path in held if only in (None, path)]
     if not files:
         return None
     aside = _next_aside(directory)

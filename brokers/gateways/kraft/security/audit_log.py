@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec.structs import asdict
 
 from brokers.gateways.kraft.security.authorizer import Action, Verdict
+from conf.private_dir import private_dir
 
 AuditLevel = Literal["debug", "info", "off"]
 FILE_NAME = "authorizer.log"
@@ -26,6 +27,7 @@ class AuditLog:
         self._logger = logging.Logger("kafka.authorizer.logger")
         self._logger.setLevel(logging.CRITICAL if level == "off" else level.upper())
         if level != "off":
+            private_dir(directory)
             self._handler = RotatingFileHandler(
                 directory / FILE_NAME, maxBytes=FILE_BYTES_MAX, backupCount=FILES_MAX - 1, encoding="utf-8", delay=True
             )
