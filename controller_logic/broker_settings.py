@@ -5,13 +5,15 @@ its claim, and brokers do not hear of claims. So a decision announces these sett
 were never announced.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
-from state.metadata_format import IN_FORCE_FORMAT
+from state.metadata_format import IN_FORCE_FORMAT, SET_AGAIN_FORMAT
 from state.policy import TOPIC_NAMES, Policy
-from state.rules import ANNOUNCING_RULES
+from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
@@ -24,10 +26,23 @@ def _can_be_announced(batch: Batch) -> bool:
     return batch.state.rules_version >= ANNOUNCING_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
-def tell_cluster_settings(batch: Batch) -> None:
-    """Announce the cluster's dynamic settings, and those in force if all gateways can write them."""
+def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str | None]) -> tuple[str, ...]:
+    """List the settings that an event sets to the value that they have, if brokers can be told.
+
+    A broker reads a keystore again when it is told of its path, whether or not the path has changed (KAFKA-14136).
+    """
+    if batch.state.rules_version < SET_AGAIN_RULES or batch.state.quorum.metadata_format < SET_AGAIN_FORMAT:
+        return ()
+    return tuple(sorted(name for name, value in config.items() if value is not None and before.get(name) == value))
+
+
+def tell_cluster_settings(batch: Batch, again: tuple[str, ...] = ()) -> None:
+    """Announce the cluster's dynamic settings, and those in force if all gateways can write them.
+
+    ``again`` are those that were set to the value that they had.
+    """
     announced = in_force(batch.state.policy) if _can_be_announced(batch) else {}
-    commit_announced_settings(batch, announced)
+    commit_announced_settings(batch, announced, again)
 
 
 def tell_changed_settings(batch: Batch) -> None:

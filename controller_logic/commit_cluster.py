@@ -81,10 +81,10 @@ def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
     batch.state.put_settings(settings, config)
 
 
-def commit_announced_settings(batch: Batch, in_force: dict[str, str]) -> None:
+def commit_announced_settings(batch: Batch, in_force: dict[str, str], set_again: tuple[str, ...]) -> None:
     """Commit the announcement of the cluster's settings, with those in force if gateways can write them."""
     batch.state.in_force = in_force
-    batch.recorder.say_config("cluster", None, batch.state.config, in_force)
+    batch.recorder.say_config("cluster", None, batch.state.config, in_force=in_force, set_again=set_again)
 
 
 def commit_acls(
@@ -110,8 +110,8 @@ def commit_expired(batch: Batch, expired: Mapping[str, Entity]) -> None:
         batch.recorder.say_entity(replace(one, values={}), Reason.TOKEN_EXPIRED)
 
 
-def commit_broker_config(batch: Batch, name: str, config: dict[str, str]) -> None:
+def commit_broker_config(batch: Batch, name: str, config: dict[str, str], set_again: tuple[str, ...]) -> None:
     """Commit the settings of one broker."""
     others = {broker: held for broker, held in batch.state.broker_config.items() if broker != name}
     batch.state.broker_config = dict(sorted((others | ({name: config} if config else {})).items()))
-    batch.recorder.say_config("broker", name, config)
+    batch.recorder.say_config("broker", name, config, set_again=set_again)

@@ -6,7 +6,7 @@ import msgspec
 
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
-from controller_logic.broker_settings import tell_cluster_settings
+from controller_logic.broker_settings import set_again, tell_cluster_settings
 from controller_logic.commit import commit_watermark_due
 from controller_logic.commit_cluster import commit_broker_config, commit_settings
 from controller_logic.commit_topic import commit_topic_config
@@ -115,9 +115,11 @@ def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
-    if after != batch.state.config and not event.validate_only:
+    again, is_changed = set_again(batch, batch.state.config, config), after != batch.state.config
+    if is_changed and not event.validate_only:
         change_settings(batch, batch.state.settings, after)
-        tell_cluster_settings(batch)
+    if (is_changed or again) and not event.validate_only:
+        tell_cluster_settings(batch, again)
     batch.recorder.answer()
 
 
@@ -174,8 +176,9 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
-    if after != before and not event.validate_only:
-        commit_broker_config(batch, name, after)
+    again = set_again(batch, before, config)
+    if (after != before or again) and not event.validate_only:
+        commit_broker_config(batch, name, after, again)
     batch.recorder.answer()
 
 

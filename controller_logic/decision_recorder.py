@@ -196,12 +196,10 @@ class DecisionRecorder:
     def _broker(self, broker: Broker, reason: Reason, state: BrokerState) -> BrokerDecision:
         return broker_decision_of(broker, state.name, **self._common(reason))
 
-    def say_config(
-        self, entity: str, name: str | None, config: dict[str, str], in_force: dict[str, str] | None = None
-    ) -> None:
-        """Record the settings of an entity as they now stand."""
-        told = {"entity": entity, "name": name, "config": config, "in_force": in_force or UNSET}
-        self._say(ConfigDecision, Reason.CONFIG_CHANGED, **told)
+    def say_config(self, entity: str, name: str | None, config: dict[str, str], **more: Any) -> None:
+        """Record the settings of an entity as they now stand. Fields in ``more`` that are empty are left out."""
+        told = {field: value or UNSET for field, value in more.items()}
+        self._say(ConfigDecision, Reason.CONFIG_CHANGED, entity=entity, name=name, config=config, **told)
 
     def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
         """Record which gateway leads the metadata quorum."""

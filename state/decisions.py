@@ -207,6 +207,8 @@ class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
     config: dict[str, str]
     # For the cluster: the settings that brokers act on, from any source. They take precedence over ``config``.
     in_force: dict[str, str] | UnsetType = UNSET
+    # For brokers: the names of those that were set to the value that they had. Set if there are any.
+    set_again: tuple[str, ...] | UnsetType = UNSET
 
 
 class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):

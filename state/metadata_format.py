@@ -14,10 +14,11 @@ newest one that all live gateways can write.
 8: a log begins with the levels of the metadata version that was chosen for it.
 9: the voters of the quorum become control records.
 10: a log may begin with ``streams.version``.
+11: a setting of brokers that is set to the value that it has becomes a record.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 10
+NEWEST_FORMAT = 11
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
@@ -36,3 +37,5 @@ LEVEL_FORMAT = 8
 VOTERS_FORMAT = 9
 # From this format on, a log may begin with streams groups.
 STREAMS_FORMAT = 10
+# From this format on, brokers are told of a setting that is set again.
+SET_AGAIN_FORMAT = 11

@@ -38,6 +38,7 @@ differently on events that are already on some bus, because a replay must repeat
    A leader that is elected from an ISR that was written into ZooKeeper has recovered.
    A lost connection counts from the first report of it.
    A gateway that can no longer write the metadata log is refused. The groups of a pattern are limited.
+   Brokers behind gateways are told of a setting of theirs that is set to the value that it has.
 """
 
 FIRST_RULES = 1
@@ -107,3 +108,5 @@ FIRST_LOSS_RULES = 15
 NO_OLDER_RULES = 15
 # a pattern has few groups
 FEW_GROUPS_RULES = 15
+# brokers are told of a setting that is set again
+SET_AGAIN_RULES = 15

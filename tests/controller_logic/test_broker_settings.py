@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from state.decisions import ConfigDecision, QuorumDecision, Rejected
 from state.metadata_format import NEWEST_FORMAT
-from state.rules import ANNOUNCING_RULES
+from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 from tests.support.world import World
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
@@ -152,3 +153,36 @@ def test_a_stopping_gateway_may_be_writing_until_it_is_silent(world: World) -> N
     world.tick(1_000)
     beat(world, 101, metadata_format=NEWEST_FORMAT)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+
+
+KEYSTORE = {"listener.name.ssl.ssl.keystore.location": "/etc/broker.p12"}
+
+
+@pytest.mark.parametrize("entity", [{"entity": "broker", "name": "1"}, {"entity": "cluster"}])
+def test_brokers_are_told_of_a_setting_that_is_set_again(entity: dict[str, str]) -> None:
+    world = World()
+    claim(world, 1, rules_version=SET_AGAIN_RULES)
+    start(world)
+    world.publish("alter_config", **entity, config=KEYSTORE)
+    assert world.one(ConfigDecision).set_again is UNSET
+    more = {"log.retention.ms": "1000", "log.cleaner.threads": None}
+    world.publish("alter_config", **entity, config=KEYSTORE | more)
+    decision = world.one(ConfigDecision)
+    assert (decision.config, decision.set_again) == (KEYSTORE | {"log.retention.ms": "1000"}, tuple(KEYSTORE))
+    before = world.state.cluster
+    world.publish("alter_config", **entity, config=KEYSTORE)
+    assert world.one(ConfigDecision).set_again == tuple(KEYSTORE)
+    assert replace(world.state.cluster, seq=before.seq) == before, "nothing changed"
+    for nothing in ({"config": KEYSTORE, "validate_only": True}, {"config": {"log.cleaner.threads": None}}):
+        world.publish("alter_config", **entity, **nothing)
+        assert world.kinds == "answer"
+
+
+@pytest.mark.parametrize(("rules", "metadata_format"), [(SET_AGAIN_RULES - 1, NEWEST_FORMAT), (SET_AGAIN_RULES, 10)])
+def test_older_rules_and_gateways_tell_of_changes_only(rules: int, metadata_format: int) -> None:
+    world = World()
+    claim(world, 1, rules_version=rules)
+    start(world, metadata_format=metadata_format)
+    for kinds in ("config,answer", "answer"):
+        world.publish("alter_config", entity="broker", name="1", config=KEYSTORE)
+        assert sorted(world.kinds.split(",")) == sorted(kinds.split(","))

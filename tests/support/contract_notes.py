@@ -53,6 +53,7 @@ FIELDS = {
     "host": "A name or an address.",
     "in_force": "The settings in force that brokers act on, whatever their source.",
     "incarnation": "Which start of the process it is: another text at each start.",
+    "set_again": "Of a broker, or of all: the settings that were set to the value that they had.",
     "is_new": "Whether the partition is new to the brokers in `to`.",
     "isr": "The in-sync replicas.",
     "leader": "The broker that leads; -1 is none.",

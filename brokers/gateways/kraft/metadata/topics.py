@@ -1,6 +1,6 @@
 """Translate decisions about topics and settings into metadata records."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from msgspec import UNSET
 
@@ -56,16 +56,18 @@ def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> 
 
 
 def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[Record]:
-    """Yield the changed settings of an entity. Settings of a removed topic are already gone.
+    """Yield the settings of an entity that were changed or set again. Settings of a removed topic are already gone.
 
     The cluster's dynamic settings go to all brokers, and so do the values in force of the settings that brokers act on.
     """
     match decision.entity:
         case "cluster":
             in_force = {} if decision.in_force is UNSET else decision.in_force
-            yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), {**decision.config, **in_force})
+            given = {**decision.config, **in_force}
+            yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), given, _set_again(decision))
         case "broker":
-            yield from _differences(draft, (BROKER_RESOURCE, decision.name or ""), decision.config)
+            resource = (BROKER_RESOURCE, decision.name or "")
+            yield from _differences(draft, resource, decision.config, _set_again(decision))
         case "topic" if (name := decision.name or "") in draft.topic_ids:
             yield from _differences(draft, (TOPIC_RESOURCE, name), decision.config)
 
@@ -80,10 +82,16 @@ def config_record(resource: tuple[int, str], name: str, value: str | None) -> Re
     return Record("ConfigRecord", CONFIG_VERSION, values)
 
 
-def _differences(draft: MetadataDraft, resource: tuple[int, str], given: Mapping[str, str]) -> Iterator[Record]:
+def _set_again(decision: ConfigDecision) -> frozenset[str]:
+    return frozenset() if decision.set_again is UNSET else frozenset(decision.set_again)
+
+
+def _differences(
+    draft: MetadataDraft, resource: tuple[int, str], given: Mapping[str, str], again: Set[str] = frozenset()
+) -> Iterator[Record]:
     # Brokers cannot read a value longer than Kafka's strings, so it is left out.
     config = {name: value for name, value in given.items() if len(value.encode()) <= STRING_BYTES_MAX}
     held = draft.configs.get(resource, {})
     for name in sorted({*held, *config}):
-        if config.get(name) != held.get(name):
+        if config.get(name) != held.get(name) or (name in again and name in config):
             yield config_record(resource, name, config.get(name))

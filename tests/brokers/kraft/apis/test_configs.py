@@ -1,11 +1,16 @@
 """Requests about settings, forwarded by brokers in an Envelope."""
 
+from itertools import groupby
 from typing import Any
 
 import pytest
 
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.record_frame import decode_record
 from brokers.wire.errors import ErrorCode
 from bus.image import read_image
+from state.decisions import decode
 from tests.brokers.kraft.apis.topic_requests import create, created, new_topic, topics
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
@@ -255,3 +260,19 @@ def test_a_broker_id_with_leading_zeros_is_the_same_broker(quorum: InProcessQuor
 def test_a_gateway_describes_itself_by_an_id_with_leading_zeros(client: ControllerClient) -> None:
     [result] = client.ask("DescribeConfigs", Resources=[{"ResourceType": BROKER, "ResourceName": "0100"}])["Results"]
     assert (result["ResourceName"], result["ErrorCode"]) == ("0100", ErrorCode.NONE)
+
+
+@pytest.mark.parametrize("broker", ["", "1"])
+def test_a_broker_hears_of_a_setting_that_is_set_again(
+    quorum: InProcessQuorum, client: ControllerClient, broker: str
+) -> None:
+    key, path = "listener.name.client.ssl.keystore.location", "/etc/broker.p12"
+    for _ in range(2):
+        assert alter_brokers(client, SET, key, path, broker) == ErrorCode.NONE
+    said = [decode(one.body) for one in quorum.bus.decisions((0, -1), 10_000)]
+    image, told = MetadataImage(), []
+    for _, decisions in groupby(said, key=lambda decision: decision.seq):
+        image, entry = translate(image, list(decisions))
+        records = [decode_record(record) for record in entry.records] if entry else []
+        told += [one.values for one in records if one.name == "ConfigRecord" and one.values["Name"] == key]
+    assert [one["Value"] for one in told if one["ResourceName"] == broker] == [path, path]
