@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from brokers.wire.decoded_size import PLACE, decoded_bytes_max
 from brokers.wire.layout import FIXED_SIZES
 
 STRING_BYTES_MAX = 32_767
-ELEMENTS_MAX = 1_000_000
 _UVARINT_BYTES_MAX = 5
 _UUID_TEXT_LENGTH = 22
 
@@ -31,14 +31,15 @@ class Fault(Exception):
 class Reader:
     """A position in some bytes. Bytes after ``end`` are never read.
 
-    ``elements`` counts all array elements that were read, so that a small message cannot build a large object.
+    ``room`` is how many bytes of memory further array elements may take, so that a small message cannot build a large
+    object.
     """
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         self.data = memoryview(data)
         self.position = 0
         self.end = len(self.data)
-        self.elements = 0
+        self.room = decoded_bytes_max(self.end)
 
     @property
     def left(self) -> int:
@@ -68,13 +69,14 @@ class Reader:
                 return value
         raise Fault(f"a varint has more than {_UVARINT_BYTES_MAX} bytes")
 
-    def count_elements(self, count: int, size_min: int) -> None:
-        """Refuse an array that cannot fit into the bytes that are left, or is too long for any message."""
+    def count_elements(self, count: int, size_min: int, weight: int) -> None:
+        """Refuse an array that cannot fit into the bytes that are left, or takes more memory than the message may."""
         if count * size_min > self.left:
             raise Fault(f"an array of {count} is announced and {self.left} bytes are left")
-        self.elements += count
-        if self.elements > ELEMENTS_MAX:
-            raise Fault(f"more than {ELEMENTS_MAX} array elements in one message")
+        self.room -= count * (weight + PLACE)
+        if self.room < 0:
+            limit = decoded_bytes_max(len(self.data))
+            raise Fault(f"with an array of {count} the message takes more than {limit} bytes of memory")
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
@@ -123,8 +125,8 @@ def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
     return Plain(read, write)
 
 
-def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain:
-    """Return the codec of an array whose elements take at least ``size_min`` bytes each."""
+def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: bool) -> Plain:
+    """Return the codec of an array whose elements take at least ``size_min`` bytes each, and ``weight`` in memory."""
     length = compact_length if flexible else classic_length
 
     def read(reader: Reader) -> list[Any] | None:
@@ -133,7 +135,7 @@ def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain
             if nullable:
                 return None
             raise Fault("null is not allowed")
-        reader.count_elements(count, size_min)
+        reader.count_elements(count, size_min, weight)
         values: list[Any] = []
         try:
             for _ in range(count):

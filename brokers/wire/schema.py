@@ -19,8 +19,9 @@ trusts an array's length, knows no metadata records, and names no field in its e
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+from brokers.wire.decoded_size import ARRAY, weight_of_plain, weight_of_struct
 from brokers.wire.fields import Field, in_order, number_code
 from brokers.wire.fields import Values as Values
 from brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
@@ -88,7 +89,7 @@ class Message:
 
 
 class _Struct:
-    """The codec of one struct in one version; ``size_min`` is in bytes.
+    """The codec of one struct in one version; ``size_min`` is in bytes, and ``weight`` in bytes of memory.
 
     ``absent`` has the defaults of fields that the version does not carry. ``strict`` names those of them that may have
     no other value.
@@ -101,8 +102,10 @@ class _Struct:
         strict: set[str],
         flexible: bool,
         size_min: int,
+        weight: int,
     ) -> None:
         self.size_min = size_min
+        self.weight = weight
         self._flexible = flexible
         self._untagged = [field for field in fields if field.tag is None]
         self._in_place = in_order(self._untagged)
@@ -202,46 +205,58 @@ def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _S
     carried: list[Field] = []
     absent: dict[str, Callable[[], Any]] = {}
     strict: set[str] = set()
-    size = int(flexible)
+    size, inside = int(flexible), 0
     for field in fields:
-        codec, default, size_min = _field(field, version, flexible)
+        one = _field(field, version, flexible)
         if version not in field.versions:
-            absent[field.name] = default
+            absent[field.name] = one.default
+            inside += ARRAY if field.array else 0
             if not field.ignorable:
                 strict.add(field.name)
             continue
         tag = field.tag if version in field.tagged else None
         if tag is not None and not flexible:
             raise LayoutError(f"{field.name}: tagged in version {version}, which has no tagged fields")
-        carried.append(Field(field.name, codec, default, tag, number_code(field.type, is_array=field.array)))
-        size += size_min if tag is None else 0
-    return _Struct(carried, absent, strict, flexible, max(size, 1))
+        carried.append(Field(field.name, one.plain, one.default, tag, number_code(field.type, is_array=field.array)))
+        size += one.size_min if tag is None else 0
+        inside += one.weight
+    return _Struct(carried, absent, strict, flexible, max(size, 1), weight_of_struct([f.name for f in fields], inside))
 
 
-def _field(field: FieldLayout, version: int, flexible: bool) -> tuple[Plain, Callable[[], Any], int]:
-    """Return a field's codec, its default, and how many bytes it takes at least."""
+class _Codec(NamedTuple):
+    """How a field is read and written, and what it takes at least: in bytes, and in bytes of memory."""
+
+    plain: Plain
+    default: Callable[[], Any]
+    size_min: int
+    weight: int
+
+
+def _field(field: FieldLayout, version: int, flexible: bool) -> _Codec:
     if field.flexible is not None:
         flexible = version in field.flexible
     nullable = version in field.nullable
     if field.array:
-        one, _, size_min = _one(field, version, flexible, nullable=False)
-        codec = array_of(one, size_min, flexible, nullable)
-        return codec, (lambda: None) if field.default is None else list, 1 if flexible else 4
+        one = _one(field, version, flexible, nullable=False)
+        plain = array_of(one.plain, one.size_min, one.weight, flexible, nullable)
+        return _Codec(plain, (lambda: None) if field.default is None else list, 1 if flexible else 4, ARRAY)
     return _one(field, version, flexible, nullable)
 
 
-def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> tuple[Plain, Callable[[], Any], int]:
+def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> _Codec:
     constant = field.default
     if field.type in FIXED_SIZES:
-        return fixed(field.type), lambda: constant, FIXED_SIZES[field.type]
+        size = FIXED_SIZES[field.type]
+        return _Codec(fixed(field.type), lambda: constant, size, weight_of_plain(field.type))
     if field.type in SIZED:
         size_min = 1 if flexible else (2 if field.type == "string" else 4)
-        return sized(field.type, flexible=flexible, nullable=nullable), lambda: constant, size_min
+        plain = sized(field.type, flexible=flexible, nullable=nullable)
+        return _Codec(plain, lambda: constant, size_min, weight_of_plain(field.type))
     struct = _struct(field.fields, version, flexible)
     default = struct.default if constant == STRUCT_DEFAULT else lambda: None
     if nullable:
-        return _nullable(struct), default, 1
-    return Plain(struct.read, struct.write), default, struct.size_min
+        return _Codec(_nullable(struct), default, 1, struct.weight)
+    return _Codec(Plain(struct.read, struct.write), default, struct.size_min, struct.weight)
 
 
 def _nullable(struct: _Struct) -> Plain:

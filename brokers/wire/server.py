@@ -20,6 +20,7 @@ from brokers.wire.messages import (
     name_of,
     unsupported,
 )
+from brokers.wire.rooms import LARGE_REQUEST_BYTES, DecodedBytesMax, Rooms
 
 
 class Peer:
@@ -55,9 +56,6 @@ Gone = Callable[[Peer], None]
 
 logger = structlog.get_logger()
 
-# Requests up to this size do not count, so small requests never wait for large ones.
-LARGE_REQUEST_BYTES = 64 * 1024
-
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits on what clients may use. Names are Kafka's where Kafka has one."""
@@ -73,25 +71,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_ms: int = 30_000
     queued_max_request_bytes: int = 256 * 1024 * 1024
     large_request_timeout_ms: int = 30_000
-
-
-class _Room:
-    """A bound on the bytes of all large requests that are being read or answered, over all connections."""
-
-    def __init__(self, size: int) -> None:
-        self._left = self._size = size
-        self._freed = asyncio.Event()
-
-    async def take(self, size: int) -> None:
-        """Wait for room. A request that is larger than the whole room waits until it is empty."""
-        while self._left < min(size, self._size):
-            await self._freed.wait()
-        self._left -= size
-
-    def free(self, size: int) -> None:
-        self._left += size
-        self._freed.set()
-        self._freed = asyncio.Event()
 
 
 def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
@@ -119,7 +98,12 @@ class Server:
     """
 
     def __init__(
-        self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None, door: Door | None = None
+        self,
+        answer: Answer,
+        limits: Limits,
+        gone: Gone = lambda peer: None,
+        door: Door | None = None,
+        decoded_bytes_max: DecodedBytesMax = lambda size: 0,
     ) -> None:
         self._answer = answer
         self._limits = limits
@@ -131,7 +115,7 @@ class Server:
             host_max=limits.max_connections_per_ip,
             unauthenticated_max=limits.max_connections_unauthenticated,
         )
-        self._room = _Room(limits.queued_max_request_bytes)
+        self._rooms = Rooms(limits.queued_max_request_bytes, decoded_bytes_max)
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port that was bound."""
@@ -163,7 +147,7 @@ class Server:
             self._connections.authenticated(task)
             peer = Peer(principal, host)
             try:
-                await _Connection(self._answer, self._limits, self._room, reader, writer, peer).serve()
+                await _Connection(self._answer, self._limits, self._rooms, reader, writer, peer).serve()
             finally:
                 self._gone(peer)
         finally:
@@ -190,7 +174,7 @@ class _Connection:
         self,
         answer: Answer,
         limits: Limits,
-        room: _Room,
+        rooms: Rooms,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: Peer,
@@ -198,7 +182,7 @@ class _Connection:
         self._peer = peer
         self._answer = answer
         self._limits = limits
-        self._room = room
+        self._rooms = rooms
         self._reader = reader
         self._writer = writer
         self._answers: asyncio.Queue[asyncio.Future[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
@@ -231,8 +215,7 @@ class _Connection:
                 if frame is None:
                     return
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
-                if len(frame) > LARGE_REQUEST_BYTES:
-                    answer.add_done_callback(partial(self._free, len(frame)))
+                answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
                 await self._answers.put(answer)
 
@@ -241,19 +224,26 @@ class _Connection:
         if not 0 < size <= self._limits.socket_request_max_bytes:
             logger.warning("connection closed", why="a request size out of bounds", size=size)
             return None
-        return await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
+        frame = await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
+        try:
+            # Only now, so that a client that sends slowly does not keep this room from others.
+            await self._rooms.take_decoded(size)
+        except BaseException:
+            self._rooms.free_frame(size)
+            raise
+        return frame
 
     def _free(self, size: int, answer: "asyncio.Future[bytes | None]") -> None:
-        self._room.free(size)
+        self._rooms.free_both(size)
 
     async def _large(self, size: int) -> bytes:
         """Read a large request within a bound, because others wait for the room that it takes."""
-        await self._room.take(size)
+        await self._rooms.take_frame(size)
         try:
             async with asyncio.timeout(self._limits.large_request_timeout_ms / 1000):
                 return await self._reader.readexactly(size)
         except BaseException:
-            self._room.free(size)
+            self._rooms.free_frame(size)
             raise
 
     async def _write(self) -> None:

@@ -1,9 +1,10 @@
-"""Large requests of all connections share one limit and wait for room; small ones never wait for them."""
+"""Requests of all connections share limits and wait for room; small ones never wait for large ones."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from brokers.wire.server import LARGE_REQUEST_BYTES, Limits, Peer, Server
+from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, TINY_REQUEST_BYTES
+from brokers.wire.server import Limits, Peer, Server
 
 LARGE = LARGE_REQUEST_BYTES + 1
 LIMITS = Limits(queued_max_request_bytes=LARGE, large_request_timeout_ms=300)
@@ -15,13 +16,14 @@ def framed(body: bytes) -> bytes:
 
 
 class Answering:
-    """A handler that answers small requests at once, and a large one when the test releases it."""
+    """A handler that answers small requests at once, and larger ones when the test releases them."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once_max: int = LARGE_REQUEST_BYTES) -> None:
+        self.at_once_max = at_once_max
         self.held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
 
     async def __call__(self, frame: bytes, peer: Peer) -> bytes:
-        if len(frame) > LARGE_REQUEST_BYTES:
+        if len(frame) > self.at_once_max:
             let_go = asyncio.Event()
             self.held.put_nowait(let_go)
             await let_go.wait()
@@ -44,10 +46,23 @@ class Client:
             return b""
 
 
-def play(story: Callable[[Answering, int], Awaitable[None]]) -> None:
+def whole_room(size: int) -> int:
+    """Say that the objects in any frame take all the room that there is for small ones."""
+    return SMALL_DECODED_BYTES_MAX
+
+
+def nothing(size: int) -> int:
+    return 0
+
+
+def play(
+    story: Callable[[Answering, int], Awaitable[None]],
+    at_once_max: int = LARGE_REQUEST_BYTES,
+    decoded_bytes_max: Callable[[int], int] = nothing,
+) -> None:
     async def played() -> None:
-        answering = Answering()
-        server = Server(answering, LIMITS)
+        answering = Answering(at_once_max)
+        server = Server(answering, LIMITS, decoded_bytes_max=decoded_bytes_max)
         port = await server.start("127.0.0.1", 0)
         try:
             async with asyncio.timeout(BOUND_S):
@@ -98,3 +113,34 @@ def test_a_client_that_disconnects_while_being_answered_frees_its_room() -> None
         assert await other.answer() == b"ok"
 
     play(story)
+
+
+def test_small_requests_wait_for_each_other_by_what_they_become_and_tiny_ones_do_not() -> None:
+    async def story(answering: Answering, port: int) -> None:
+        first, second, tiny = Client(port), Client(port), Client(port)
+        await first.send(framed(b"x" * (TINY_REQUEST_BYTES + 1)))
+        let_first_go = await answering.held.get()
+        await second.send(framed(b"x" * (TINY_REQUEST_BYTES + 1)))
+        await tiny.send(framed(b"x" * TINY_REQUEST_BYTES))
+        assert await tiny.answer() == b"ok"
+        assert answering.held.empty()
+        let_first_go.set()
+        assert await first.answer() == b"ok"
+        (await answering.held.get()).set()
+        assert await second.answer() == b"ok"
+
+    play(story, TINY_REQUEST_BYTES, whole_room)
+
+
+def test_a_client_that_sends_slowly_keeps_no_room_from_others() -> None:
+    async def story(answering: Answering, port: int) -> None:
+        slow, other = Client(port), Client(port)
+        await slow.send(framed(b"x" * (TINY_REQUEST_BYTES + 1))[:-1])
+        await other.send(framed(b"x" * (TINY_REQUEST_BYTES + 1)))
+        (await answering.held.get()).set()
+        assert await other.answer() == b"ok"
+        slow.writer.write(b"x")
+        (await answering.held.get()).set()
+        assert await slow.answer() == b"ok"
+
+    play(story, TINY_REQUEST_BYTES, whole_room)

@@ -56,6 +56,7 @@ from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
+from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
@@ -180,7 +181,7 @@ class Gateway:
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), _limits(self._settings), self._gone, door_of(context))
+        server = Server(answering(context), _limits(self._settings), self._gone, door_of(context), decoded_bytes_max)
         here = self._identity.here
         port = self._identity.port
         async with asyncio.TaskGroup() as group:

@@ -45,6 +45,7 @@ from brokers.gateways.zk.mirror import MirrorError
 from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus, Image
@@ -279,7 +280,7 @@ class Gateway:
             max_connections_per_ip=settings.max_connections_per_ip,
             connections_max_idle_ms=settings.connections_max_idle_ms,
         )
-        server = Server(answering(context), limits, self._gone)
+        server = Server(answering(context), limits, self._gone, decoded_bytes_max=decoded_bytes_max)
         port = self._identity.port
         await server.start(here.host, port)
         self._is_serving = True

@@ -62,6 +62,15 @@ def test_an_unreadable_request_in_an_envelope_is_refused_inside_it(client: Contr
     assert envelope(client, bytes.fromhex(data)) == ErrorCode.INVALID_REQUEST
 
 
+def test_many_empty_entries_in_few_bytes_are_refused(client: ControllerClient) -> None:
+    values = {"Entries": [{"Entity": [], "Ops": []}] * 20_000, "ValidateOnly": False}
+    entity = {"Entity": [{"EntityType": "", "EntityName": None}] * 20_000, "Ops": []}
+    for one in (values, values | {"Entries": [entity]}):
+        data = encode_request(key_of("AlterClientQuotas"), 1, 1, None, one)
+        assert len(data) < 64 * 1024
+        assert envelope(client, data) == ErrorCode.INVALID_REQUEST
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from brokers.gateways.kraft.messages import layouts, message
 from brokers.wire.layout import FieldLayout, LayoutError, read_layout
-from brokers.wire.plain import ELEMENTS_MAX, uuid_bytes, uuid_text, write_uvarint
+from brokers.wire.plain import uuid_bytes, uuid_text, write_uvarint
 from brokers.wire.schema import Message, MessageError
 
 EVERY_VERSION = [
@@ -240,11 +240,14 @@ def test_of_numbers_side_by_side_the_wrong_one_is_named() -> None:
 
 
 def test_a_small_message_cannot_build_a_large_object() -> None:
-    many = made_of({"name": "F", "type": "[]bool"})
+    many = made_of({"name": "F", "type": "[]struct", "fields": [{"name": "G", "type": "[]int8", "versions": "0+"}]})
+    # Empty structs of two bytes each.
     data = bytearray()
-    write_uvarint(data, ELEMENTS_MAX + 1 + 1)
-    with pytest.raises(MessageError, match=f"F: more than {ELEMENTS_MAX} array elements"):
-        many.decode(0, bytes(data) + bytes(2 * ELEMENTS_MAX))
+    write_uvarint(data, 10_000 + 1)
+    data += b"\x01\x00" * 10_000
+    limit = 100 * (len(data) + 1)
+    with pytest.raises(MessageError, match=f"F: with an array of 10000 the message takes more than {limit} bytes"):
+        many.decode(0, data + b"\x00")
 
 
 def test_a_version_that_a_message_does_not_have_is_refused() -> None:
