@@ -14,6 +14,7 @@ from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.asking import waited_ms
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, MetadataImage, TopicState
+from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
@@ -50,6 +51,7 @@ class Context(msgspec.Struct, frozen=True):
     read_watch: ReadWatch
     probes: Probes
     access: AccessControl
+    mutation_quotas: MutationQuotas
     # None if the listener asks nobody who they are.
     security: Security | None = None
 

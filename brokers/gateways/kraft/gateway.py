@@ -25,6 +25,7 @@ cases it sends brokers to the other voters.
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,7 @@ from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
@@ -160,18 +162,18 @@ class Gateway:
     async def _serve(self) -> None:
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
         storage = self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
-        locks = ResourceLocks(self._settings.answer_timeout_ms)
         context = Context(
             self._identity,
             self._settings,
             self._engine,
             self._quorum_view,
             storage,
-            locks,
+            ResourceLocks(self._settings.answer_timeout_ms),
             self._executor,
             self._read_watch,
             self._probes,
             self._access,
+            MutationQuotas(time.monotonic),
             self._security,
         )
         committed_state = CommittedState(self._bus, self._executor, unreachable_max_ms)
@@ -193,9 +195,8 @@ class Gateway:
             await server.start(here.host, port)
             self._say_started()
             self._is_serving = True
-            protocol, end = self._settings.security_protocol, storage.end_offset
-            told = {"host": here.host, "port": port, "protocol": protocol, "end_offset": end}
-            logger.info("serving", **told, changes_by=self._access.changes_by)
+            told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
+            logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))
             try:
                 await self._live(group)

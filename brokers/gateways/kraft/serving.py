@@ -18,6 +18,7 @@ from brokers.gateways.kraft.apis import (
     features,
     log_directories,
     metadata_fetch,
+    mutations,
     partitions,
     quotas,
     registration,
@@ -247,17 +248,25 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
     permitted = await context.offload(things if context.access.must_know_callers else 0, given)
     if permitted.request is None:
         return permitted.response(None)
-    return permitted.response(await _done(context, api, permitted.request, peer, things))
+    return permitted.response(await _done(context, api, permitted.request, peer, caller, things))
 
 
-async def _done(context: Context, api: Api, request: Request, peer: Peer, things: int) -> Values:
+async def _done(context: Context, api: Api, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
     """Do what the caller may do, within bounds."""
     records = await context.offload(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
         message = f"the request leads to {records} records, and {bounds.RECORDS_MAX} are allowed: split it"
         return await context.offload(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
-    return await answered(request, api.handler(context, request, peer))
+
+    async def handle(allowed: Request) -> Values:
+        return await answered(allowed, api.handler(context, allowed, peer))
+
+    if request.name in mutations.STRICT_SINCE:
+        quota = context.mutation_quotas.quota_of(context.image.entities, caller.principal, request.client_id)
+        if quota is not None:
+            return await mutations.within_quota(context, quota, request, things, handle)
+    return await handle(request)
 
 
 def _encoded(request: Request, values: Values) -> bytes:

@@ -22,6 +22,11 @@ def _created_topics(context: Context, body: Values) -> int:
     return sum(1 + len(topic["Configs"]) + _partitions(topic, default) for topic in body["Topics"])
 
 
+def created_partitions(context: Context, topic: Values) -> int:
+    """Return how many partitions a topic in a CreateTopics request would have."""
+    return _partitions(topic, _default_partitions(context))
+
+
 def _partitions(topic: Values, default: int) -> int:
     if topic["Assignments"]:
         return len(topic["Assignments"])
@@ -38,12 +43,13 @@ def _deleted_topics(context: Context, body: Values) -> int:
 
 
 def _added_partitions(context: Context, body: Values) -> int:
-    def added(topic: Values) -> int:
-        held = context.topic_named(topic["Name"])
-        more = 0 if held is None else topic["Count"] - len(held.partitions)
-        return max(more, len(topic["Assignments"] or ()), 1)
+    return sum(max(added_partitions(context, topic), len(topic["Assignments"] or ()), 1) for topic in body["Topics"])
 
-    return sum(map(added, body["Topics"]))
+
+def added_partitions(context: Context, topic: Values) -> int:
+    """Return how many partitions a topic in a CreatePartitions request would get; at most 0 if that is refused."""
+    held = context.topic_named(topic["Name"])
+    return 0 if held is None else int(topic["Count"]) - len(held.partitions)
 
 
 def _settings(context: Context, body: Values) -> int:
