@@ -10,10 +10,13 @@ import uuid
 from collections.abc import Mapping
 
 import msgspec
+import structlog
 
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.acl_numbers import RESOURCE_TYPES
 from brokers.gateways.kraft.metadata.entity_values import renewers_of
+from brokers.gateways.kraft.security.token_limits import check_limits
 from brokers.gateways.kraft.security.token_requests import owner_of
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
@@ -21,6 +24,8 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID, Entity
 from state.events import AlterEntity
+
+logger = structlog.get_logger()
 
 _USER = "User"
 # From this version on a token may be made for another owner (KIP-373).
@@ -51,7 +56,7 @@ async def create_delegation_token(context: Context, request: Request, peer: Peer
         "max_timestamp_ms": str(max_ms),
         TOKEN_EXPIRY: str(expiry_ms),
     }
-    error = await _asked(context, request, token_id, values)
+    error = await _added(context, request, token_id, values)
     if error != ErrorCode.NONE:
         return whose | {"ErrorCode": error}
     times = {"IssueTimestampMs": issued_ms, "ExpiryTimestampMs": expiry_ms, "MaxTimestampMs": max_ms}
@@ -86,6 +91,19 @@ async def expire_delegation_token(context: Context, request: Request, peer: Peer
         return await _moved(context, request, token, now + period_ms)
     error = await _asked(context, request, str(token.names[TOKEN_ID]), dict.fromkeys(token.values))
     return {"ErrorCode": error, "ExpiryTimestampMs": now}
+
+
+async def _added(context: Context, request: Request, token_id: str, values: Mapping[str, str]) -> ErrorCode:
+    """Add a token, if its owner may have one more. Requests for one owner are done one after another."""
+    token = Entity(entity_type=TOKEN, names={TOKEN_ID: token_id}, values=dict(values))
+    async with context.locks.hold([(RESOURCE_TYPES["DELEGATION_TOKEN"], values["owner"])]):
+        held = context.image.entities
+        try:
+            await context.offload(len(held), check_limits, token, held.values())
+        except RefusedError as refusal:
+            logger.warning("token refused", why=str(refusal), principal=request.principal)
+            return refusal.code
+        return await _asked(context, request, token_id, values)
 
 
 def _new_id() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from brokers.gateways.kraft.messages import decode_response, encode_request
 from brokers.gateways.kraft.metadata import acl_numbers as numbers
 from brokers.gateways.kraft.security.settings import SecurityError
 from brokers.gateways.kraft.security.token_key import TokenKey
@@ -16,7 +17,7 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from bus.clock import now_ms
 from tests.brokers.kraft.apis.test_acls import ADMIN, ALICE, BOB, MALLORY, STANDARD, creation
-from tests.support.controller_client import ControllerClient
+from tests.support.controller_client import ControllerClient, key_of, principal_bytes
 from tests.support.gateway_in_process import InProcessQuorum
 
 KEY = "a key that nobody else has"
@@ -118,6 +119,35 @@ def test_who_is_not_known_or_holds_a_token_gets_none(client: ControllerClient) -
     direct = client.ask("CreateDelegationToken", OwnerPrincipalType=None, OwnerPrincipalName=None, Renewers=[])
     assert name_of(direct) == refused
     assert name_of(create(client, is_token=True)) == refused
+
+
+def test_one_owner_cannot_take_the_room_of_others(client: ControllerClient) -> None:
+    renewers = [f"User:{'r' * 500}{number}" for number in range(7)]
+    made = []
+    while name_of(one := create(client, MALLORY, "", *renewers)) == "NONE":
+        made.append(one)
+    assert name_of(one) == "POLICY_VIOLATION"
+    assert len(made) < 20
+    assert name_of(create(client, MALLORY, "", *renewers, *renewers)) == "POLICY_VIOLATION"
+    assert name_of(create(client, BOB, "", *renewers)) == "NONE"
+    assert name_of(expire(client, made[0], MALLORY)) == "NONE"
+    assert name_of(create(client, MALLORY, "", *renewers)) == "NONE"
+
+
+def test_requests_for_one_owner_are_counted_one_after_another(quorum: InProcessQuorum) -> None:
+    clients = [quorum.client() for _ in range(20)]
+    renewers = [{"PrincipalType": "User", "PrincipalName": "r" * 4_000}]
+    asked = {"OwnerPrincipalType": None, "OwnerPrincipalName": None, "Renewers": renewers, "MaxLifetimeMs": -1}
+    data = encode_request(key_of("CreateDelegationToken"), 3, 1, None, asked)
+    for one in clients:
+        told = {"RequestPrincipal": principal_bytes("User:eve"), "ClientHostAddress": bytes([127, 0, 0, 1])}
+        one.send("Envelope", RequestData=data, **told)
+    answers = [one.receive("Envelope")["ResponseData"] for one in clients]
+    errors = [decode_response(key_of("CreateDelegationToken"), 3, answer).values["ErrorCode"] for answer in answers]
+    assert 0 < errors.count(ErrorCode.NONE) <= 12
+    assert set(errors) == {ErrorCode.NONE, ErrorCode.POLICY_VIOLATION}
+    for one in clients:
+        one.close()
 
 
 def test_nothing_shows_the_key_or_what_proves_a_token(quorum: InProcessQuorum, client: ControllerClient) -> None:
