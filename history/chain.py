@@ -6,9 +6,12 @@ from typing import NamedTuple
 from bus.interface import Bus
 from history import log
 from history.about import decisions_about
-from history.reach import oldest_seq
+from history.reach import BeyondReachError, oldest_seq
+from history.state_at import state_at
 from state import decisions as d
-from state.ids import NO_LEADER
+from state.ids import NO_EPOCH, NO_LEADER, NO_TIME
+from state.partition import TopicState
+from state.reason import Reason
 
 SEQS_PER_READ = 256
 # The chain ends after this many seqs, even if it has fewer changes than were asked for.
@@ -39,20 +42,25 @@ class Chain(NamedTuple):
     before: d.LeaderAndIsr | None
     # The chain begins where the partition does.
     is_whole: bool
-    # There are older steps on the bus, which were not asked for.
+    # There are older steps on the bus, which were not asked for or not read.
     has_older: bool
     # The oldest decision on the bus, if the chain goes back that far and its beginning was not found.
     oldest_seq: int | None = None
+    # Older steps were not read, because so many seqs had been read already.
+    is_cut: bool = False
 
 
 def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
     """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with the refusals.
 
-    The chain goes back to where the topic of this name was last created, and no further.
+    The chain goes back to where the topic of this name was last created, and no further. Raises ``CodecError``.
     """
     steps: list[Step] = []
     changes = 0
-    for seq in _seqs(bus, topic, partition, through):
+    for count, seq in enumerate(_seqs(bus, topic, partition, through)):
+        if count == SEQS_READ_MAX:
+            before = _standing(bus, topic, partition, through) if changes == 0 else None
+            return Chain(steps[::-1], before, is_whole=False, has_older=True, is_cut=True)
         decisions = decisions_about(bus, topic, partition, seq)
         if not decisions:
             continue
@@ -79,16 +87,13 @@ def _is_origin(step: Step) -> bool:
 
 def _seqs(bus: Bus, topic: str, partition: int, through: int) -> Iterator[int]:
     """Give the seqs to look at, newest first."""
-    before, left = through + 1, SEQS_READ_MAX
+    before = through + 1
     while True:
-        found = bus.seqs_about(topic, partition, before, min(SEQS_PER_READ, left))
+        found = bus.seqs_about(topic, partition, before, SEQS_PER_READ)
         yield from found.seqs
-        left -= len(found.seqs)
         if len(found.seqs) < SEQS_PER_READ:
             break
         before = found.seqs[-1]
-        if left <= 0:
-            return
     end = through if found.complete_from is None else min(through, found.complete_from - 1)
     yield from _scanned(bus, topic, partition, end)
 
@@ -99,7 +104,24 @@ def _scanned(bus: Bus, topic: str, partition: int, through: int) -> list[int]:
         return []
     name = b'"topic":"%b"' % topic.encode()
     seqs = {one.seq for page in log.decision_pages(bus, 0, through) for one in page if name in one.body}
-    return sorted(seqs, reverse=True)[:SEQS_READ_MAX]
+    return sorted(seqs, reverse=True)
+
+
+def _standing(bus: Bus, topic: str, partition: int, seq: int) -> d.LeaderAndIsr | None:
+    """Return how a partition stands by the state as of ``seq``; None if it is not there or cannot be rebuilt."""
+    try:
+        topics = state_at(bus, seq).topics()
+    except BeyondReachError:
+        return None
+    held = next((one for one in topics if one.topic == topic), None)
+    if held is None or partition >= len(held.partitions):
+        return None
+    # A state does not say which rule led to it. It matters only whether the topic is there to stay.
+    reason = Reason.TOPIC_CREATED if held.state is TopicState.created else Reason.TOPIC_DELETED
+    placed = held.partitions[partition]
+    return d.leader_and_isr_of(
+        topic, held.topic_id, placed, seq=seq, controller_epoch=NO_EPOCH, time_ms=NO_TIME, reason=reason, to=()
+    )
 
 
 def offline_since(chain: Chain) -> Step | None:

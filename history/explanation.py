@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bus.interface import Bus
-from history.chain import Chain, Step, chain_of, offline_since
+from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
 from history.told_decisions import brokers, standing, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
@@ -100,6 +100,8 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         is_gone = states[-1] == "deleted" if states else is_gone
     if is_gone:
         yield f"{name} as of seq {seq}: its topic is gone."
+    elif last is None and chain.is_cut:
+        yield f"{name} as of seq {seq}: the newest {SEQS_READ_MAX:,} events about it do not say how it stands."
     elif last is None:
         yield f"{name} as of seq {seq}: it has had no leader yet, or its topic has no such partition."
     else:
@@ -112,7 +114,9 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
         if last is not None:
             yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
-    if chain.has_older:
+    if chain.is_cut:
+        yield f"Older changes were not read, because {SEQS_READ_MAX:,} newer events are about it."
+    elif chain.has_older:
         yield "There are older changes: --limit shows more of them."
     elif chain.oldest_seq is not None:
         yield f"Its beginning is not known, because decisions go back only to seq {chain.oldest_seq}."

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from controller_logic.replay import decide
-from history import about
+from history import about, chain
 from history.explanation import explain, json_of, shown_time, text_of
 from history.told_decisions import RULES
 from state.decisions import LeaderAndIsr, decode
@@ -155,14 +155,38 @@ def test_what_retention_removed_is_said_to_be_gone(tmp_path: Path) -> None:
 
 def test_a_refusal_that_comes_again_and_again_is_told_once(tmp_path: Path) -> None:
     bus = decided(tmp_path / "bus.db", "elections/leader_dies")
-    stale = {"kind": "alter_isr", "time_ms": 0, "topic": "t", "partition": 0, "broker": 2, "broker_epoch": 0}
-    asked = msgspec.json.encode(stale | {"leader_epoch": 0, "partition_epoch": 0, "isr": [2]})
-    bus.take([asked] * 3)
+    bus.take([stale_request(0)] * 3)
     explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
     assert explanation is not None
     assert explanation.steps[-1].times == 3
     assert "STALE_BROKER_EPOCH" in explanation.steps[-1].sentences[1]
     bus.close()
+
+
+def test_a_partition_with_too_many_refusals_to_read_is_explained_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain, "SEQS_READ_MAX", 3)
+    bus = decided(tmp_path / "bus.db", "elections/leader_dies")
+    whole = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    bus.take([stale_request(seq) for seq in range(3)])
+    connection = sqlite3.connect(tmp_path / "bus.db")
+    found = [explain(bus.bus, "t", 0, bus.bus.decided_seq())]
+    connection.executescript("DELETE FROM index_tail; DELETE FROM index_eras")
+    connection.close()
+    found.append(explain(bus.bus, "t", 0, bus.bus.decided_seq()))
+    for explanation in found:
+        assert whole is not None and explanation is not None
+        assert explanation.summary[0].split(": ")[1] == whole.summary[0].split(": ")[1], "the leader is still known"
+        assert explanation.summary[1].startswith("Older changes were not read")
+        assert json_of(explanation)["has_older"] is True
+    bus.close()
+
+
+def stale_request(seq: int) -> bytes:
+    """Return a request that a fence refuses."""
+    stale = {"kind": "alter_isr", "time_ms": seq, "topic": "t", "partition": 0, "broker": 2, "broker_epoch": 0}
+    return msgspec.json.encode(stale | {"leader_epoch": 0, "partition_epoch": 0, "isr": [2]})
 
 
 def test_what_nothing_is_known_of_is_not_explained(tmp_path: Path) -> None:
