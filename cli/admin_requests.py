@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from bus.clock import now_ms
 from bus.image import read_image
@@ -69,7 +70,8 @@ def perform(
 ) -> None:
     """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
 
-    ``done`` says what an answer without an error tells. ``harmless`` errors are printed, and do not count as refusals.
+    ``done`` says what an answer tells that is not refused, or not for all of its partitions. ``harmless`` errors are
+    printed, and do not count as refusals.
     Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
     """
     decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests)
@@ -77,21 +79,35 @@ def perform(
         show_json(decisions)
     else:
         for decision in decisions:
-            if not ask.dry_run and isinstance(decision, Answer) and decision.error in {"NONE", *harmless}:
-                click.echo(done(decision))
-            elif ask.dry_run:
+            if ask.dry_run:
                 click.echo(f"would decide: {text_of(decision)}  ({decision.reason})")
-    errors = [text for decision in decisions if (text := _refusal(decision, harmless))]
+            elif isinstance(decision, Answer) and _is_done(decision, harmless):
+                click.echo(done(decision))
+    errors = [text for decision in decisions for text in _refusals(decision, harmless)]
     if errors:
         raise Refused("\n".join(errors))
 
 
-def _refusal(decision: AnyDecision, harmless: frozenset[str]) -> str | None:
+def _is_done(answer: Answer, harmless: frozenset[str]) -> bool:
+    """Say whether something was not refused. An answer about several partitions has the error of the first."""
+    results = () if answer.results is UNSET else answer.results
+    return any(error in {"NONE", *harmless} for error in (answer.error, *(one.error for one in results)))
+
+
+def _refusals(decision: AnyDecision, harmless: frozenset[str]) -> list[str]:
     if isinstance(decision, Rejected):
-        return f"rejected: {decision.field}: {decision.message}"
-    if isinstance(decision, Answer) and decision.error not in {"NONE", *harmless}:
-        return f"{decision.error}: {decision.message}" if decision.message else decision.error
-    return None
+        return [f"rejected: {decision.field}: {decision.message}"]
+    if not isinstance(decision, Answer):
+        return []
+    if decision.results is not UNSET and decision.results:
+        found = [(f"{one.topic}-{one.partition}: ", one.error, one.message) for one in decision.results]
+    else:
+        found = [("", decision.error, decision.message)]
+    return [
+        f"{where}{error}: {message}" if message else f"{where}{error}"
+        for where, error, message in found
+        if error not in {"NONE", *harmless}
+    ]
 
 
 def answers_to(ask: Ask, requests: Sequence[Request]) -> list[Answer | Rejected]:

@@ -63,9 +63,12 @@ def command(
 
 
 def _said(answer: Answer) -> str:
+    results = () if answer.results is UNSET else answer.results
     lines = []
-    for one in () if answer.results is UNSET else answer.results:
-        where = f"{one.topic}-{one.partition}"
+    for one in results:
         told = {"NONE": "a leader was elected", "ELECTION_NOT_NEEDED": f"no election is needed: {one.message}"}
-        lines.append(f"{where}: {told.get(one.error) or f'{one.error}: {one.message}'}")
+        if one.error in told:
+            lines.append(f"{one.topic}-{one.partition}: {told[one.error]}")
+    if answer.results_left_out is not UNSET:
+        lines.append(f"{answer.results_left_out} more partitions are not listed, because the answer has no room.")
     return "\n".join(lines) or "No partition needs an election."

@@ -195,6 +195,28 @@ def test_elections_have_kafkas_rules_of_use(isrflow: Isrflow, cluster: EmbeddedB
     assert isrflow(*preferred, "--all-topic-partitions").stdout == "No partition needs an election.\n"
 
 
+@pytest.mark.parametrize("unknown", ["absent", "zebra"])
+def test_an_election_shows_every_partition_and_ends_with_1_if_one_is_refused(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, unknown: str
+) -> None:
+    """The error of the whole answer is that of its first partition by name, which may be a harmless one."""
+    wait_for(cluster, publish(cluster, kind="alter_reassignment", topic="orders", partition=1, replicas=[1, 2]))
+    document = {
+        "partitions": [{"topic": "orders", "partition": n} for n in (0, 1)] + [{"topic": unknown, "partition": 7}]
+    }
+    (tmp_path / "mixed.json").write_text(json.dumps(document))
+    elect = ("elect", "--election-type", "preferred", "--path-to-json-file", "mixed.json")
+    refused = f"Error: {unknown}-7: UNKNOWN_TOPIC_OR_PARTITION: there is no partition {unknown}-7\n"
+    dry = isrflow(*elect, "--dry-run")
+    assert (dry.exit_code, dry.stderr) == (1, refused)
+    done = isrflow(*elect)
+    assert (done.exit_code, done.stderr) == (1, refused)
+    assert done.stdout.splitlines() == [
+        "orders-0: no election is needed: broker 1 leads already",
+        "orders-1: a leader was elected",
+    ]
+
+
 def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     done = isrflow("brokers", "unregister", "1")
     assert (done.exit_code, done.stderr) == (1, "Error: broker 1 is active: stop it first, or use --force.\n")
