@@ -4,10 +4,12 @@ The second time, settings are overridden, events are left out, or events are add
 so a broker may answer a decision that was not made this time. A fence refuses such an answer, and the refusals are
 counted.
 
-An added event shares the seq of the recorded event that it follows. Recorded events keep their seqs, because a broker's
-epoch is the seq of its registration, and its later events name that epoch.
+An added event shares the seq of the recorded event that it follows, or has one between those of recorded events.
+Recorded events keep their seqs, because a broker's epoch is the seq of its registration, and its later events name that
+epoch.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -41,7 +43,7 @@ class Changes(NamedTuple):
     settings: Mapping[str, str] = {}
     # Seqs of events that are left out.
     without: Collection[int] = ()
-    # By the seq that they follow.
+    # By the seq that they follow, or that they have if no recorded event has it.
     added: Mapping[int, Sequence[bytes]] = {}
 
     @property
@@ -66,14 +68,15 @@ def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Sum
     if changes.settings:
         # An event, because the rules look at all partitions when an admin changes settings.
         way.add(_settings_event(changes.settings))
-    for raw in changes.added.get(way.seq, ()):
-        way.add(raw)
+    # On Kafka seqs are far apart, so an added event may name one that no recorded event has.
+    added = deque(sorted(changes.added.items()))
     for entry in logged(events()):
+        while added and added[0][0] < entry.seq:
+            way.add_all(*added.popleft())
         if entry.seq not in changes.without:
             way.take(entry)
-        for raw in changes.added.get(entry.seq, ()):
-            way.flush()
-            way.add_after(entry.seq, raw)
+    for seq, raws in added:
+        way.add_all(seq, raws)
     return way.end()
 
 
@@ -136,6 +139,12 @@ class _Way:
         """Decide an added event now."""
         self.flush()
         self.add_after(self.seq, raw)
+
+    def add_all(self, seq: int, raws: Iterable[bytes]) -> None:
+        """Decide added events one by one, right after ``seq``."""
+        for raw in raws:
+            self.flush()
+            self.add_after(seq, raw)
 
     def add_after(self, seq: int, raw: bytes) -> None:
         """Decide an added event as if it had come right after ``seq``."""

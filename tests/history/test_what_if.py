@@ -103,6 +103,19 @@ def test_an_added_event_leaves_the_seqs_of_all_others_as_they_are() -> None:
     assert comparison.leaders() == [(1, 1, 0), (2, 0, 1)]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2, 99], ids=["before all", "with one", "between", "after all"])
+def test_an_event_is_added_wherever_its_seq_lies(place: int) -> None:
+    """On Kafka seqs are far apart, so a seq within reach is mostly not that of an event."""
+    entries = log_of("brokers 1 2", "topic t 1,2", "heartbeat 1", "tick 9s")
+    topic = next(nth for nth, entry in enumerate(entries) if b"create_topic" in entry.raw) + 1
+    early, late = entries[:topic], [entry._replace(seq=100 * entry.seq) for entry in entries[topic:]]
+    raw = b'{"kind":"broker_unregister","time_ms":0,"broker":1}'
+    states = decide([tuple(entry) for entry in early], Policy()).states
+    seq = {0: early[-1].seq + 1, 1: late[0].seq, 2: late[0].seq + 5, 99: late[-1].seq + 7}[place]
+    comparison = compared(late, Changes(added={seq: [raw]}), states)
+    assert [(one.seq, [new.leader for new in one.would]) for one in comparison.elections()] == [(seq, [2])]
+
+
 def test_brokers_that_answer_decisions_of_the_other_way_are_refused_and_counted() -> None:
     entries = log_of(
         "brokers 1 2", "topic t 1,2 isr=1", "silence 1", "tick 9s", "heartbeat 1", "isr-change t-0 isr=1,2"
