@@ -10,7 +10,7 @@ import msgspec
 
 from bus.interface import Bus, Entry
 from cli.errors import WrongUse
-from cli.moment import seq_named
+from cli.moment import seq_named, start_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json
 from cli.progress import progress
@@ -18,7 +18,7 @@ from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
 from history.comparison_text import text_of
-from history.reach import reach_of
+from history.reach import check_reached
 from history.state_at import state_at
 from history.what_if import Changes, as_it_was, as_it_would_be
 from state.event_text import decode
@@ -103,11 +103,13 @@ def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Compariso
 
 
 def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
-    """Return two seqs: events after the first one, through the second one, are decided again."""
-    reach = reach_of(bus)
-    through = reach.decided if end is None else seq_named(bus, "--to", end)
-    # A time stands for the last event before it.
-    after = reach.state_from if start is None else max(0, seq_named(bus, "--from", start) - start.isdigit())
+    """Return two seqs: events after the first one, through the second one, are decided again.
+
+    Raises ``BeyondReachError`` if the second one is not decided yet: there is no "as it was" to compare with.
+    """
+    through = bus.decided_seq() if end is None else seq_named(bus, "--to", end)
+    reach = check_reached(bus, through)
+    after = reach.state_from if start is None else max(0, start_named(bus, "--from", start) - 1)
     if after > through:
         raise WrongUse(f"--from {after + 1} is after --to {through}.")
     return after, through

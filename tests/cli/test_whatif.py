@@ -1,10 +1,12 @@
 """What if, on the command line."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bus.embedded import EmbeddedBus
 from tests.cli.conftest import Isrflow
 from tests.history.test_explanation import decided
 
@@ -30,6 +32,24 @@ def test_an_event_is_added_after_the_one_that_it_names(isrflow: Isrflow, told: P
     document = json.loads(done.stdout)
     assert document["added_events"] == 1
     assert [one["seq"] for one in document["elections"] if one["would"]] == [10]
+
+
+def test_events_that_are_not_decided_yet_are_not_compared(isrflow: Isrflow, told: Path) -> None:
+    bus = EmbeddedBus(told / "bus.db")
+    undecided = bus.publish([b'{"kind":"broker_unregister","time_ms":0,"broker":1}'])
+    bus.close()
+    done = isrflow("whatif", "--set", "min.insync.replicas=2", "--to", str(undecided))
+    assert done.exit_code == 3
+    assert done.stderr == f"Error: seq {undecided} is not decided yet: decisions go through seq {undecided - 1}\n"
+
+
+def test_a_span_from_a_time_begins_with_the_events_of_that_time(isrflow: Isrflow, told: Path) -> None:
+    text = isrflow("events", "--from", "20", "--limit", "1").stdout
+    entered_ms = json.loads(text)["entered_ms"]
+    time = datetime.fromtimestamp(entered_ms / 1000, UTC).isoformat()
+    first = json.loads(isrflow("events", "--from", time, "--limit", "1").stdout)["seq"]
+    done = isrflow("whatif", "--set", "min.insync.replicas=2", "--from", time, "--format", "json")
+    assert json.loads(done.stdout)["from"] == first <= 20
 
 
 @pytest.mark.parametrize(
