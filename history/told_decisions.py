@@ -50,6 +50,16 @@ FENCES: dict[str, str] = {
     "INELIGIBLE_REPLICA": "a replica that is fenced, shutting down, restarted or behind does not join the ISR",
     "UNKNOWN_TOPIC_ID": "a request about a deleted topic does not count for a new topic of that name",
 }
+# Only an election has these reasons. Others may also leave a leader as it is.
+_ELECTED = {
+    _R.TOPIC_CREATED,
+    _R.PARTITIONS_CREATED,
+    _R.LEADER_FENCED,
+    _R.LEADER_RETURNED,
+    _R.UNCLEAN_ELECTION,
+    _R.PREFERRED_ELECTION,
+    _R.LEADER_BALANCE,
+}
 _BROKERS: dict[Reason, str] = {
     _R.BROKER_REGISTERED: "was registered, and is fenced until its first heartbeat",
     _R.BROKER_RESTARTED: "was registered in a new start, so the replicas of its former start failed",
@@ -118,8 +128,17 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
             leader = "nobody" if after.leader == NO_LEADER else f"broker {after.leader}"
             yield f"Told {brokers(after.to)} that {leader} leads {name}. Nothing else changed."
     yield f"Rule {after.reason}: {RULES.get(after.reason, 'see the contract')}."
-    if before is None or before.leader != after.leader:
+    if _is_election(after, before):
         yield from _election(after)
+
+
+def _is_election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> bool:
+    """Say whether a decision is known to have elected. A topic is adopted with the leader that it has."""
+    if after.reason == Reason.TOPIC_ADOPTED:
+        return False
+    if before is not None:
+        return before.leader != after.leader
+    return after.reason in _ELECTED or after.unclean or after.passed_over is not UNSET
 
 
 def _election(after: d.LeaderAndIsr) -> Iterator[str]:

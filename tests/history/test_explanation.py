@@ -131,6 +131,33 @@ def test_an_election_by_older_rules_does_not_say_who_was_passed_over(tmp_path: P
     bus.close()
 
 
+def test_a_change_whose_past_retention_removed_is_not_told_as_an_election(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    told = ("brokers 1 2 3", "topic t 1,2,3", "silence 1", "tick 9s", "isr-change t-0 isr=2")
+    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
+        bus.take([event.raw for event in scene.written])
+    bus.trim(1)
+    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    assert explanation is not None
+    assert "then had leader 2, ISR 2" in explanation.steps[0].sentences[-2]
+    assert explanation.steps[0].sentences[-1].startswith("Rule ISR_SHRUNK"), "no election follows"
+    bus.close()
+
+
+def test_a_topic_is_adopted_without_an_election(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    for scene in scenes(parse("a log", "\n".join(["# A log.", "brokers 1 2 3", "----", ""]))):
+        bus.take([event.raw for event in scene.written])
+    led = {"replicas": [1, 2, 3], "leader": 2, "leader_epoch": 7, "isr": [1, 2, 3], "partition_epoch": 9}
+    rest = {"leader_recovery_state": "RECOVERED", "adding_replicas": [], "removing_replicas": []}
+    adopted = {"kind": "adopt_topic", "time_ms": 0, "topic": "t", "topic_id": "TP9lxr6dp7ZsOP5Q0S-ctQ", "config": {}}
+    bus.take([msgspec.json.encode(adopted | {"partitions": [led | rest]})])
+    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    assert explanation is not None
+    assert explanation.steps[0].sentences[-1].startswith("Rule TOPIC_ADOPTED"), "no election follows"
+    bus.close()
+
+
 def test_a_bus_without_an_index_is_read_through(tmp_path: Path) -> None:
     bus = decided(tmp_path / "bus.db", "elections/leader_dies")
     seq = bus.bus.decided_seq()
