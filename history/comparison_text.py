@@ -49,14 +49,21 @@ def _table(head: str, rows: Sequence[tuple[str, float, float]]) -> list[str]:
     if not rows:
         return []
     table = [(head, "as it was", "what if", "")]
-    table += [
-        (name, f"{was:g}", f"{would:g}", f"{would - was:+g}" if would != was else "") for name, was, would in rows
-    ]
+    table += [(name, _number(was), _number(would), _difference(was, would)) for name, was, would in rows]
     widths = [max(len(row[column]) for row in table) for column in range(4)]
     return [
         "  ".join([row[0].ljust(widths[0]), *(row[place].rjust(widths[place]) for place in (1, 2, 3))]).rstrip()
         for row in table
     ]
+
+
+def _number(value: float) -> str:
+    """Write a count with every digit, and minutes without more decimals than are meant."""
+    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def _difference(was: float, would: float) -> str:
+    return f"{'+' if would > was else ''}{_number(would - was)}" if would != was else ""
 
 
 def _elections(comparison: Comparison, differences_max: int) -> list[str]:

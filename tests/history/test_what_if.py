@@ -160,6 +160,16 @@ def test_the_text_is_a_diff() -> None:
     assert "    + leader 2, ISR 2 (UNCLEAN_ELECTION), unclean: 0 records at risk" in lines
 
 
+def test_large_counts_are_shown_to_the_last_digit() -> None:
+    entries = log_of(
+        *("brokers 1 2", "topic t 1,2", "offsets t-0 1=40 2=40", "tick 1s", "isr-change t-0 isr=1"),
+        *("offsets t-0 1=1234607", "tick 1s", "silence 1", "tick 9s", "tick 60s"),
+    )
+    lines = [line.split() for line in text_of(compared(entries, UNCLEAN), "What if:")]
+    assert ["Records", "at", "risk", "0", "1234567", "+1234567"] in lines
+    assert ["Minutes", "offline", "1", "0", "-1"] in lines
+
+
 def test_json_has_both_ways() -> None:
     entries = log_of("brokers 1 2", "topic t 1,2 isr=1", "silence 1", "tick 9s")
     document = json_of(compared(entries, UNCLEAN), {"set": dict(UNCLEAN.settings)})
