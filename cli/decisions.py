@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import click
-import msgspec
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
 from cli.decision_line import line_of
 from cli.errors import WrongUse
 from cli.moment import start_named
 from cli.options import existing_bus, with_settings
+from cli.selected import selected
 from conf.settings import Settings
 from history import log
 from history.reach import oldest_seq
@@ -27,15 +27,6 @@ TAIL_MAX = 1_000_000
 _LONGER = 8
 
 
-class _Selected(msgspec.Struct):
-    kind: str
-    topic: str | None = None
-    reason: str = ""
-
-
-_selected = msgspec.json.Decoder(_Selected)
-
-
 class Wanted(NamedTuple):
     """Which decisions to print; an empty filter takes all."""
 
@@ -46,11 +37,11 @@ class Wanted(NamedTuple):
     def takes(self, body: bytes) -> bool:
         if not self.kinds and self.topic is None and not self.reasons:
             return True
-        selected = _selected.decode(body)
+        found = selected.decode(body)
         return (
-            (not self.kinds or selected.kind in self.kinds)
-            and (self.topic is None or selected.topic == self.topic)
-            and (not self.reasons or selected.reason in self.reasons)
+            (not self.kinds or found.kind in self.kinds)
+            and (self.topic is None or found.is_about(self.topic))
+            and (not self.reasons or found.reason in self.reasons)
         )
 
 

@@ -14,6 +14,7 @@ from cli.errors import WrongUse
 from cli.event_lines import KINDS
 from cli.moment import end_named, start_named
 from cli.options import existing_bus, with_settings
+from cli.selected import selected
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
@@ -21,14 +22,6 @@ from history.log import event_pages
 from history.told_events import told_event
 
 NEWEST = 2**62
-
-
-class _Selected(msgspec.Struct):
-    kind: str = ""
-    topic: str | None = None
-
-
-_selected = msgspec.json.Decoder(_Selected)
 
 
 @click.command("events")
@@ -131,10 +124,10 @@ def _is_wanted(raw: bytes, kinds: tuple[str, ...], topic: str | None) -> bool:
     if not kinds and topic is None:
         return True
     try:
-        selected = _selected.decode(raw)
+        found = selected.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
-    return (not kinds or selected.kind in kinds) and (topic is None or selected.topic == topic)
+    return (not kinds or found.kind in kinds) and (topic is None or found.is_about(topic))
 
 
 def _show(entries: list[Entry], form: str) -> None:
