@@ -11,6 +11,7 @@ from state.decisions import (
     LeaderAndIsr,
     ProducerIds,
     QuorumDecision,
+    Rejected,
     StopReplica,
     TopicDecision,
 )
@@ -48,13 +49,19 @@ def text_of(decision: AnyDecision) -> str:
             what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
         case ConfigDecision() | EntityDecision():
             what = _settings(decision)
-        case Answer(error="NONE"):
-            what = f"{decision.request} done"
         case Answer():
-            what = f"{decision.request} refused: {decision.error} {decision.message}".rstrip()
+            refused = f"refused: {decision.error} {decision.message}".rstrip()
+            what = f"{decision.request} {'done' if decision.error == 'NONE' else refused}"
+        case Rejected():
+            what = ": ".join(filter(None, ("rejected", decision.field, decision.message)))
         case _:
             what = str(decision.__struct_config__.tag)
-    return what
+    return what if what.isprintable() else "".join(map(_printable, what))
+
+
+def _printable(character: str) -> str:
+    """Keep a decision on its line, whatever an event had in it."""
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def _settings(decision: ConfigDecision | EntityDecision) -> str:

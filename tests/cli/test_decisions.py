@@ -14,6 +14,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from cli import decisions
 from tests.cli.conftest import Isrflow
+from tests.support.decided_bus import DecidedBus
 from tests.support.recorded_bus import RecordedBus
 from tests.support.waiting import TIMEOUT_S
 
@@ -102,6 +103,16 @@ def test_text_is_in_the_demos_form(isrflow: Isrflow, tmp_path: Path) -> None:
         re.fullmatch(r" *[0-9]+  \S+-[0-9]+ leader \S+ epoch [0-9]+ isr [0-9,]+( unclean)?  \([A-Z_]+\)", one)
         for one in printed
     )
+
+
+def test_text_says_why_an_event_was_rejected(isrflow: Isrflow, tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "data" / "bus.db")
+    bus.take([b'{"kind":"create_topic","time_ms":1,"topic":5}', b'{"kind":"a\\nb","time_ms":1}'])
+    bus.close()
+    printed = isrflow("decisions", "--format", "text", "--kind", "rejected").stdout.splitlines()
+    assert len(printed) == 2
+    assert printed[0] == "     1  rejected: topic: Expected `str`, got `int`  (MALFORMED)"
+    assert "a\\nb" in printed[1]
 
 
 def test_two_places_to_start_are_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
