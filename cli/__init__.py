@@ -1,11 +1,13 @@
 """The command line: one small file per command, imported only when it is used."""
 
-import sys
+from typing import Any
 
 import click
 
+from cli.closed_output import reader_may_leave
 from cli.expected_errors import reported
 from cli.lazy_group import LazyGroup
+from cli.output import never_fail_to_encode
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
@@ -28,8 +30,13 @@ COMMANDS = (
 class _Commands(LazyGroup):
     """All commands. An expected error is reported in one line, with its exit code."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        # --help is printed here.
+        with reader_may_leave():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
-        with reported():
+        with reported(), reader_may_leave():
             return super().invoke(ctx)
 
 
@@ -55,9 +62,7 @@ def command() -> None:
 
 def main() -> None:
     """Run the command line."""
-    try:
+    never_fail_to_encode()
+    # Click prints errors outside of what it calls.
+    with reader_may_leave():
         command(prog_name="isrflow")
-    except BrokenPipeError:
-        # The reader of our output has closed it. Python would complain again when it flushes at exit.
-        sys.stderr.close()
-        sys.exit(0)

@@ -13,6 +13,7 @@ from cli.decision_line import line_of
 from cli.errors import WrongUse
 from cli.moment import start_named
 from cli.options import existing_bus, with_settings
+from cli.output import write_lines
 from cli.selected import selected
 from conf.settings import Settings
 from history import log
@@ -24,6 +25,7 @@ from state.secrets import without_secrets
 DECISIONS_PER_READ = 5_000
 POLL_INTERVAL_S = 0.1
 TAIL_MAX = 1_000_000
+SEQ_MAX = 2**63 - 1
 _LONGER = 8
 
 
@@ -47,7 +49,7 @@ class Wanted(NamedTuple):
 
 @click.command("decisions")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new decisions as they are written.")
-@click.option("--from", "from_seq", type=click.IntRange(min=0), metavar="SEQ", help="Start with this event.")
+@click.option("--from", "from_seq", type=click.IntRange(0, SEQ_MAX), metavar="SEQ", help="Start with this event.")
 @click.option("--since", metavar="TIME", help="Start with the events since a time, or how long ago: 10m.")
 @click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N decisions.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.")
@@ -156,5 +158,4 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
 def _show(bodies: Sequence[bytes], form: str) -> None:
     shown = map(without_secrets, bodies)
     lines = shown if form == "json" else (line_of(decode(body)).encode() for body in shown)
-    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
-    sys.stdout.buffer.flush()
+    write_lines(lines)

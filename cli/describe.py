@@ -1,18 +1,16 @@
 """Print the state."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
-import msgspec
 
 from bus.interface import Bus
 from cli.committed import Committed, read_committed, warn_if_old
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
-from cli.output import columns, ids
+from cli.output import columns, ids, show_json
 from cli.partition_filters import Filters, filtered
 from conf.settings import Settings
 
@@ -53,8 +51,7 @@ def command(
         bus.close()
     view = _filtered(found, topic, broker, filters)
     if form == "json":
-        sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
-        sys.stdout.buffer.flush()
+        show_json(view)
     else:
         for line in table_of(view):
             click.echo(line)

@@ -14,6 +14,7 @@ from cli.errors import WrongUse
 from cli.event_lines import KINDS
 from cli.moment import end_named, start_named
 from cli.options import existing_bus, with_settings
+from cli.output import write_lines
 from cli.selected import selected
 from conf.settings import Settings
 from history.envelope import enveloped
@@ -132,8 +133,7 @@ def _is_wanted(raw: bytes, kinds: tuple[str, ...], topic: str | None) -> bool:
 
 def _show(entries: list[Entry], form: str) -> None:
     lines = (enveloped(entry) if form == "json" else _text_of(entry).encode() for entry in entries)
-    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
-    sys.stdout.buffer.flush()
+    write_lines(lines)
 
 
 def _text_of(entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import NoReturn
 
 import click
 
@@ -13,6 +14,9 @@ from conf.java import JavaError
 from conf.loader import SettingsError
 from isrflow.masking import masked
 from state.codec import CodecError
+
+# An error quotes so many characters of what is wrong.
+_QUOTED_MAX = 200
 
 
 @contextlib.contextmanager
@@ -39,7 +43,14 @@ def reported() -> Iterator[None]:
         if extra is None:
             raise
         raise not_installed(error, extra) from error
-    except BrokenPipeError:
-        raise
+    except UnicodeEncodeError as error:
+        _say_not_text(error)
     except OSError as error:
         raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+
+
+def _say_not_text(error: UnicodeEncodeError) -> NoReturn:
+    # Only the command line and the environment may have bytes that are no text.
+    if error.reason != "surrogates not allowed":
+        raise error
+    raise WrongUse(f"{error.object[:_QUOTED_MAX]!r} is not UTF-8.") from error

@@ -1,11 +1,14 @@
 """How commands print: a table for people, JSON for programs."""
 
+import io
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import msgspec
+
+from cli.errors import Unreachable
 
 format_option = click.option(
     "--format",
@@ -19,13 +22,34 @@ format_option = click.option(
 
 def show_json(document: Any) -> None:
     """Print a document as one line of JSON."""
-    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
-    sys.stdout.buffer.flush()
+    write_lines([msgspec.json.encode(document)])
+
+
+def write_lines(lines: Iterable[bytes]) -> None:
+    """Print lines whose bytes matter. Raises ``Unreachable`` if standard output is closed."""
+    out = standard_output().buffer
+    out.write(b"".join(line + b"\n" for line in lines))
+    out.flush()
+
+
+def standard_output() -> TextIO:
+    """Return standard output. Raises ``Unreachable`` if it is closed."""
+    # Python has no standard output if it was closed when Python started.
+    output: TextIO | None = sys.stdout
+    if output is None:
+        raise Unreachable("standard output is closed, so nothing can be printed.")
+    return output
+
+
+def never_fail_to_encode() -> None:
+    """Print characters that the terminal's encoding does not have as escapes, like Python's standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headings: in colour on a terminal, in aligned columns elsewhere."""
-    if not sys.stdout.isatty():
+    if not standard_output().isatty():
         for line in columns(head, rows):
             click.echo(line)
         return

@@ -1,7 +1,6 @@
 """Watch the cluster live."""
 
 import contextlib
-import sys
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from cli.committed import read_committed
 from cli.decision_line import line_of
 from cli.health import SHOWN_MAX, Health, judged
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, show_json
+from cli.output import format_option, show_json, standard_output
 from conf.settings import Settings
 from state.decisions import Answer, AnyDecision, HighWatermark, NoOp, decode
 
@@ -105,7 +104,7 @@ def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None
         screen = Screen(bus, settings.bus_name)
         if form == "json":
             show_json(screen.document)
-        elif once or not sys.stdout.isatty():
+        elif once or not standard_output().isatty():
             Console(highlight=False).print(screen.draw())
         else:
             with Live(get_renderable=screen.draw, screen=True, auto_refresh=False) as live:

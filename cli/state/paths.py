@@ -27,7 +27,7 @@ state_option = click.option(
 def tree_of(settings: Settings, file: Path | None) -> Node:
     """Return the state on the bus, or in ``file``, as a tree. Raises ``Unreachable`` or ``WrongUse``."""
     if file is not None:
-        return _nested(_read(file))
+        return _read(file)
     found = committed(settings)
     cluster = found.cluster
     dynamic = {"cluster": cluster.config, "brokers": cluster.broker_config, "claim": cluster.settings}
@@ -35,12 +35,13 @@ def tree_of(settings: Settings, file: Path | None) -> Node:
 
 
 def _read(file: Path) -> Node:
+    """Read the tree of a state that was written. A name in it may be anything, and a partition's topic not be there."""
     try:
         view = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-        return _complete(view)
+        return _nested(_complete(view))
     except OSError as error:
         raise WrongUse(f"cannot read {file}: {error.strerror}") from error
-    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as error:
         raise WrongUse(f"{file} is not a state: expected what 'isrflow replay --state' writes") from error
 
 

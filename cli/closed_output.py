@@ -1,0 +1,34 @@
+"""Standard output that nobody reads any more, as after ``isrflow events | head``."""
+
+import contextlib
+import os
+import select
+from collections.abc import Iterator
+
+# Standard output and standard error.
+_STREAMS = (1, 2)
+
+
+@contextlib.contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End without an error if whoever read the output has closed it. Click would end with 1, as for a refusal."""
+    try:
+        yield
+    except BrokenPipeError:
+        unread = _unread()
+        if not unread:
+            # Another pipe, such as one to a bus.
+            raise
+        # What is left to print goes nowhere. Python would complain when it flushes at its exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in unread:
+            os.dup2(nowhere, stream)
+        os.close(nowhere)
+        raise SystemExit(0) from None
+
+
+def _unread() -> list[int]:
+    ends = select.poll()
+    for stream in _STREAMS:
+        ends.register(stream, 0)
+    return [stream for stream, event in ends.poll(0) if event & (select.POLLERR | select.POLLHUP)]

@@ -1,0 +1,96 @@
+"""Whatever is typed, and wherever the output goes: one line says what is wrong, and the exit code what kind it is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from tests.cli.conftest import Isrflow
+from tests.support.decided_bus import DecidedBus
+from tests.support.waiting import TIMEOUT_S
+
+COMMAND = [sys.executable, "-P", "-c", "from cli import main; main()"]
+# It begins once its output has no reader.
+LATER = [sys.executable, "-P", "-c", "import sys; from cli import main; sys.stdin.read(); main()"]
+STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["decisions", "--from", "9" * 20], "is not in the range 0<=x<=9223372036854775807."),
+        (["partitions", "explain", "a\udcff-0"], "'a\\udcff' is not UTF-8."),
+        (["topics", "create", "a\udcff", "--partitions", "1", "--dry-run"], "'a\\udcff' is not UTF-8."),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_use(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], said: str) -> None:
+    done = isrflow(*arguments)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.endswith(said + "\n")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        json.dumps(STATE | {"partitions": [{"topic": "other", "partition": 0}]}).encode(),
+        json.dumps(STATE | {"topics": [{"topic": ["a"]}]}).encode(),
+        b'{"seq":1,"brokers":[],"topics":[{"topic":"\xff"}],"partitions":[]}',
+    ],
+    ids=["a partition of no topic", "a list for a name", "not UTF-8"],
+)
+def test_a_file_that_is_no_state_is_refused(isrflow: Isrflow, tmp_path: Path, state: bytes) -> None:
+    (tmp_path / "state.json").write_bytes(state)
+    for command in ("cat", "tree"):
+        done = isrflow("state", command, "--state", "state.json")
+        assert done.exit_code == 2, done.output
+        assert "state.json is not a state: expected what 'isrflow replay --state' writes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["describe", "--format", "json"],
+        ["topics", "list", "--format", "json"],
+        ["topics", "list"],
+        ["events"],
+        ["decisions"],
+    ],
+    ids=" ".join,
+)
+def test_closed_output_is_said_on_standard_error(bus: EmbeddedBus, arguments: list[str]) -> None:
+    closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, *arguments, "--bus", str(bus.path)]
+    done = subprocess.run(closed, capture_output=True, timeout=TIMEOUT_S, text=True)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == "Error: standard output is closed, so nothing can be printed."
+
+
+@pytest.mark.parametrize(
+    "arguments", [["describe"], ["describe", "--format", "json"], ["topics", "--help"], ["--help"]]
+)
+def test_output_without_a_reader_is_no_refusal(bus: EmbeddedBus, arguments: list[str]) -> None:
+    settings = {"env": os.environ | {"ISRFLOW_BUS": str(bus.path)}, "stdin": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*LATER, *arguments], **settings, **pipes) as process:
+        process.stdout.close()
+        process.stdin.close()
+        said = process.stderr.read()
+        assert process.wait(TIMEOUT_S) == 0, said
+    assert b"Traceback" not in said and b"Exception" not in said
+
+
+def test_characters_that_the_terminal_does_not_have_are_escaped(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    bus.take(
+        [json.dumps({"kind": "broker_register", "time_ms": 0, "broker": 1, "incarnation": "a", "rack": "東"}).encode()]
+    )
+    bus.close()
+    command = [*COMMAND, "brokers", "list", "--bus", str(tmp_path / "bus.db")]
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u6771" in done.stdout
