@@ -12,6 +12,7 @@ from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
 from history.told_decisions import brokers, standing, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
+from state.ids import NO_LEADER
 from state.reason import Reason
 
 CHANGES_MAX = 20
@@ -22,6 +23,10 @@ _ORDER: dict[type[d.AnyDecision], int] = {
     d.LeaderAndIsr: 3,
     d.StopReplica: 4,
 }
+
+
+# A topic in one of these states has no leaders, and gets none.
+_LEAVING = {"deleting", "ineligible"}
 
 
 class ToldStep(NamedTuple):
@@ -93,11 +98,13 @@ def _sameness(numbered: tuple[int, ToldStep]) -> object:
 def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str]:
     name = f"{topic}-{partition}"
     last: d.LeaderAndIsr | None = chain.before
-    is_gone = False
+    # Of the topic.
+    state = ""
     for step in chain.steps:
         last = step.change or last
         states = [one.state for one in step.decisions if isinstance(one, d.TopicDecision)]
-        is_gone = states[-1] == "deleted" if states else is_gone
+        state = states[-1] if states else state
+    is_gone = state == "deleted"
     if is_gone:
         yield f"{name} as of seq {seq}: its topic is gone."
     elif last is None and chain.is_cut:
@@ -106,20 +113,24 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         yield f"{name} as of seq {seq}: it has had no leader yet, or its topic has no such partition."
     else:
         yield f"{name} as of seq {seq}: {standing(last)}."
-    since = offline_since(chain)
-    if last is not None and last.reason is Reason.TOPIC_DELETED:
-        if not is_gone:
-            yield "Its topic is being deleted."
-    elif since is not None and not is_gone:
-        yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
-        if last is not None:
-            yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
+    is_leaving = state in _LEAVING or (last is not None and last.reason is Reason.TOPIC_DELETED)
+    if is_leaving and not is_gone:
+        yield "Its topic is being deleted."
+    elif last is not None and last.leader == NO_LEADER and not is_gone:
+        yield from _waiting(chain, last)
     if chain.is_cut:
         yield f"Older changes were not read, because {SEQS_READ_MAX:,} newer events are about it."
     elif chain.has_older:
         yield "There are older changes: --limit shows more of them."
     elif chain.oldest_seq is not None:
         yield f"Its beginning is not known, because decisions go back only to seq {chain.oldest_seq}."
+
+
+def _waiting(chain: Chain, last: d.LeaderAndIsr) -> Iterator[str]:
+    since = offline_since(chain)
+    if since is not None:
+        yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
+    yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
 
 
 def shown_time(time_ms: int) -> str:

@@ -106,6 +106,18 @@ def test_a_topic_that_is_being_deleted_waits_for_no_leader(tmp_path: Path) -> No
     bus.close()
 
 
+def test_a_partition_that_lost_its_leader_before_its_topic_waits_for_no_leader(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    told = ("brokers 1 2", "topic t 1,2 isr=1", "silence 1", "tick 9s", "delete-topic t")
+    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
+        bus.take([event.raw for event in scene.written])
+    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    assert explanation is not None
+    assert explanation.summary[0].startswith(f"t-0 as of seq {bus.bus.decided_seq()}: no leader, ISR 1")
+    assert explanation.summary[1:] == ["Its topic is being deleted."]
+    bus.close()
+
+
 def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None:
     bus = decided(tmp_path / "bus.db", "isr/shrink_and_expand")
     seq = bus.bus.decided_seq()
