@@ -6,6 +6,7 @@ from cli.admin_requests import Ask, asks, perform
 from cli.brokers.rows import broker_of
 from cli.committed import committed
 from cli.errors import Refused
+from cli.output import show_json
 from state.broker import BrokerState
 
 
@@ -26,6 +27,9 @@ def command(ask: Ask, broker: int) -> None:
     held = broker_of(committed(ask.settings), broker)
     if held.state is BrokerState.fenced:
         click.echo(f"Broker {broker} is fenced already.", err=ask.form == "json")
+        if ask.form == "json":
+            # As if there were requests: a list of their answers.
+            show_json([])
         return
     if held.state is not BrokerState.active:
         raise Refused(f"broker {broker} is in {held.state.name}: it is fenced when its shutdown ends.")

@@ -225,6 +225,11 @@ def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, c
     assert "there is no broker 4" in isrflow("brokers", "describe", "4").stderr
 
 
+def test_a_broker_that_is_fenced_already_gives_no_answer_in_json(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    done = isrflow("brokers", "fence", "4", "--format", "json")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "[]\n", "Broker 4 is fenced already.\n")
+
+
 def test_a_request_without_an_engine_ends_with_3(isrflow: Isrflow, tmp_path: Path) -> None:
     started(tmp_path).stop()
     done = isrflow("topics", "delete", "orders", "--timeout-ms", "50")
