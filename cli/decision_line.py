@@ -16,6 +16,7 @@ from state.decisions import (
     TopicDecision,
 )
 from state.entity import named, shown_values
+from state.secrets import shown_settings
 
 
 def line_of(decision: AnyDecision) -> str:
@@ -66,7 +67,8 @@ def _printable(character: str) -> str:
 
 def _settings(decision: ConfigDecision | EntityDecision) -> str:
     if isinstance(decision, ConfigDecision):
-        values = ",".join(f"{key}={value}" for key, value in decision.config.items()) or "none"
+        config = shown_settings(decision.entity, decision.config)
+        values = ",".join(f"{key}={value}" for key, value in config.items()) or "none"
         return f"{decision.entity}{f' {decision.name}' if decision.name else ''} settings {values}"
     shown = shown_values(decision.entity_type, decision.values)
     values = ",".join(f"{key}={value}" for key, value in shown.items()) or "none"

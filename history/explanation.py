@@ -14,6 +14,7 @@ from history.told_events import told_event
 from state import decisions as d
 from state.ids import NO_LEADER
 from state.reason import Reason
+from state.secrets import shown_settings
 
 CHANGES_MAX = 20
 _ORDER: dict[type[d.AnyDecision], int] = {
@@ -175,10 +176,13 @@ def json_of(explanation: Explanation) -> dict[str, Any]:
 
 
 def _event_of(raw: bytes | None) -> Any:
-    """Return an event's text as JSON, or as a string if it is not JSON."""
+    """Return an event's text as JSON without secrets, or as a string if it is not JSON."""
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw)
+        event = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return raw.decode(errors="backslashreplace")
+    if isinstance(event, dict) and event.get("kind") == "alter_config" and isinstance(event.get("config"), dict):
+        return event | {"config": shown_settings(event.get("entity", ""), event["config"])}
+    return event

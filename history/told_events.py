@@ -4,6 +4,7 @@ from state import events as e
 from state.entity import named
 from state.event_text import decode
 from state.ids import NO_LEADER
+from state.secrets import shown_settings
 
 Told = e.AnyEvent | e.Malformed
 # How many partitions of a longer list are named.
@@ -110,7 +111,8 @@ def _named(partitions: tuple[e.TopicPartition, ...] | None) -> str:
 
 
 def _settings(event: e.AlterConfig) -> str:
-    pairs = (f"{name} removed" if value is None else f"{name}={value}" for name, value in sorted(event.config.items()))
+    shown = sorted(shown_settings(event.entity, event.config).items())
+    pairs = (f"{name} removed" if value is None else f"{name}={value}" for name, value in shown)
     return ", ".join(pairs) or "none"
 
 

@@ -10,6 +10,7 @@ from cli.committed import Committed, committed, properties
 from cli.options import with_settings
 from cli.output import format_option, ids, show_fields, show_json
 from conf.settings import Settings
+from state.secrets import shown_settings
 
 
 @click.command("describe")
@@ -65,7 +66,7 @@ def _described(found: Committed, broker: int) -> dict[str, Any]:
         "features": msgspec.to_builtins(held.features),
         "log_dirs": list(held.log_dirs),
         **({"offline_log_dirs": list(held.offline_log_dirs)} if held.offline_log_dirs else {}),
-        "config": found.cluster.broker_config.get(str(broker), {}),
+        "config": shown_settings("broker", found.cluster.broker_config.get(str(broker), {})),
         "leads": [name for name, partition in assigned if partition.leader == broker],
         "out_of_sync": [name for name, partition in assigned if broker not in partition.isr],
         "neighbours": sorted({other for _, partition in assigned for other in partition.replicas} - {broker}),

@@ -11,6 +11,7 @@ import msgspec
 from cli.committed import committed
 from cli.errors import Refused, WrongUse
 from conf.settings import Settings
+from state.secrets import shown_settings
 
 Node = dict[str, Any]
 
@@ -30,7 +31,12 @@ def tree_of(settings: Settings, file: Path | None) -> Node:
         return _read(file)
     found = committed(settings)
     cluster = found.cluster
-    dynamic = {"cluster": cluster.config, "brokers": cluster.broker_config, "claim": cluster.settings}
+    brokers = {name: shown_settings("broker", config) for name, config in cluster.broker_config.items()}
+    dynamic = {
+        "cluster": shown_settings("cluster", cluster.config),
+        "brokers": brokers,
+        "claim": cluster.settings,
+    }
     return _nested(found.view()) | {"settings": dynamic, "quorum": msgspec.to_builtins(cluster.quorum)}
 
 

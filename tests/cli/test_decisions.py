@@ -87,10 +87,10 @@ def test_the_last_decisions_are_found_far_from_the_end(
     isrflow: Isrflow, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "DECISIONS_PER_READ", 2)
-    rare = Decided(10, 0, b'{"kind":"config","seq":10,"index":0}')
+    rare = Decided(10, 0, b'{"kind":"quorum","seq":10,"index":0}')
     bus.commit(1, 900, [rare, *(Decided(seq, 0, b'{"kind":"no_op"}') for seq in range(11, 900))], [])
-    assert [d["seq"] for d in lines(isrflow("decisions", "--tail", "1", "--kind", "config").stdout)] == [10]
-    assert isrflow("decisions", "--tail", "5", "--kind", "config").stdout.count("\n") == 1
+    assert [d["seq"] for d in lines(isrflow("decisions", "--tail", "1", "--kind", "quorum").stdout)] == [10]
+    assert isrflow("decisions", "--tail", "5", "--kind", "quorum").stdout.count("\n") == 1
 
 
 def test_text_is_in_the_demos_form(isrflow: Isrflow, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft import broker_setting_types as types
 from brokers.gateways.kraft.broker_lists import broker_lists_in
 from conf.jars import fetch
 from conf.java import java_home
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
+from state import broker_setting_types as types
 from state.features import METADATA_VERSIONS
 
 pytestmark = pytest.mark.cluster

@@ -1,24 +1,14 @@
 """The types of settings that a gateway describes (``DescribeConfigsResponse.ConfigType`` of Kafka 4.1)."""
 
-from brokers.gateways.kraft.broker_setting_types import (
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LIST,
-    LONG,
-    PASSWORD,
-    STRING,
-    UNKNOWN,
-    broker_setting_type,
-)
 from brokers.gateways.kraft.metadata.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from state.broker_setting_types import BOOLEAN, DOUBLE, INT, LIST, LONG, STRING, UNKNOWN, broker_setting_type
+from state.broker_setting_types import is_secret as is_secret_of_brokers
 from state.group_settings import GROUP_NUMBERS, GROUP_WORDS
-from state.policy import NAMES
 
 _TOPIC_BOOLEANS = (
     "preallocate",
@@ -78,9 +68,5 @@ def type_of(resource_type: int, name: str) -> int:
 
 
 def is_secret(resource_type: int, name: str) -> bool:
-    """Say whether nobody may read a setting: a password, or one of brokers that neither Kafka nor the engine knows.
-
-    It may be a password of a plugin (``KafkaConfig.maybeSensitive``).
-    """
-    unreadable = (PASSWORD, UNKNOWN)
-    return resource_type == BROKER_RESOURCE and name not in NAMES and broker_setting_type(name) in unreadable
+    """Say whether nobody may read a setting. Only brokers' may be secret."""
+    return resource_type == BROKER_RESOURCE and is_secret_of_brokers(name)

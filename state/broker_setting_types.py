@@ -5,6 +5,8 @@ Where releases differ, the type is that of Kafka 4.1. ``tests/real_kafka`` compa
 
 import re
 
+from state.policy import NAMES
+
 # DescribeConfigsResponse.ConfigType
 UNKNOWN, BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(10)
 _NAMES = {
@@ -177,3 +179,11 @@ def broker_setting_type(name: str) -> int:
         return _TYPES.get(name, UNKNOWN)
     bare = next((one for one in _OF_MECHANISM if found[1].endswith(one)), found[1])
     return _TYPES.get(bare, UNKNOWN)
+
+
+def is_secret(name: str) -> bool:
+    """Say whether nobody may read a broker's setting: a password, or what neither Kafka nor the engine knows.
+
+    It may be a password of a plugin (``KafkaConfig.maybeSensitive``).
+    """
+    return name not in NAMES and broker_setting_type(name) in (PASSWORD, UNKNOWN)
