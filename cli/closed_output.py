@@ -11,7 +11,7 @@ _STREAMS = (1, 2)
 
 @contextlib.contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """End without an error if whoever read the output has closed it. Click would end with 1, as for a refusal."""
+    """End without an error if the reader of the output has closed it. Click would end with 1, as for a refusal."""
     try:
         yield
     except BrokenPipeError:

@@ -1,8 +1,8 @@
 """The memory that requests take while they are read and answered, over all connections of one server.
 
 A frame takes its size, and more when it has become objects. The two are counted apart, and the second only when the
-whole frame is there. So a client that sends slowly keeps no room for objects from others, and whoever has that room
-waits for no further room.
+whole frame is there. So a client that sends slowly keeps no room for objects from others, and a request that has that
+room waits for nothing more.
 """
 
 import asyncio

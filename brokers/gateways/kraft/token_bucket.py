@@ -10,8 +10,8 @@ _INT_MAX = 2**31 - 1
 class TokenBucket:
     """Tokens that come at a rate of so many per second, up to those of ``BURST_S`` seconds.
 
-    Whoever takes them may take more than there are. Then the tokens are below zero until enough have come. The rate is
-    given each time, because an admin may change it. A new bucket is full.
+    More may be taken than there are. Then the tokens are below zero until enough have come. The rate is given each
+    time, because an admin may change it. A new bucket is full.
     """
 
     def __init__(self) -> None:
