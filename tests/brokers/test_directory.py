@@ -1,10 +1,14 @@
 """A mock broker's directory, also after kills."""
 
+import errno
 from pathlib import Path
+
+import pytest
 
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.log.log import LogConfig
 from state.events import TopicPartition
+from state.topic_name import NAME_LENGTH_MAX
 from tests.support.batches import batch
 
 PLACE = TopicPartition("t", 0)
@@ -43,10 +47,32 @@ def test_foreign_folders_are_set_aside_and_remnants_removed(tmp_path: Path) -> N
 
 
 def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path) -> None:
-    (tmp_path / "t-0-born").mkdir()
+    (tmp_path / "t-0.id-born").mkdir()
     log = LogDirectory(tmp_path, 1).open_log(PLACE, "id", LogConfig())
     assert log.log_end_offset == 0
     assert folders(tmp_path) == ["t-0"]
+
+
+@pytest.mark.parametrize("length", [222, 223, 224, 247, 248, NAME_LENGTH_MAX])
+def test_a_topic_may_have_any_legal_name(tmp_path: Path, length: int) -> None:
+    """A folder's name has at most 255 characters, also while it is made, set aside or deleted."""
+    directory, place = LogDirectory(tmp_path, 1), TopicPartition("a" * length, 9)
+    sibling = TopicPartition("a" * length, 8)
+    for topic_id in ("former-topic-topic-id1", "topic-topic-topic-id22"):
+        for one in (place, sibling):
+            directory.open_log(one, topic_id, LogConfig()).close()
+    assert len(folders(tmp_path)) == 4
+    directory.delete(place, "topic-topic-topic-id22")
+    directory.delete(sibling, "topic-topic-topic-id22")
+    assert [name[-28:] for name in folders(tmp_path)] == ["former-topic-topic-id1-stray"] * 2
+
+
+def test_an_error_that_is_not_of_the_disk_does_not_lose_the_directory(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, 1)
+    directory.lost(OSError(errno.ENAMETOOLONG, "File name too long"))
+    assert not directory.is_lost
+    directory.lost(OSError(errno.EIO, "Input/output error"))
+    assert directory.is_lost
 
 
 def test_a_clean_stop_is_reported_once(tmp_path: Path) -> None:

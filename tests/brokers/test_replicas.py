@@ -146,6 +146,19 @@ def test_a_refused_report_is_sent_again_if_it_is_still_true(play: Play) -> None:
     play(scene)
 
 
+def test_a_replica_that_cannot_be_opened_is_offline_and_the_others_go_on(play: Play) -> None:
+    """A topic's longest name leaves room for five digits of a partition."""
+
+    async def scene(host: Host) -> None:
+        other = replace(decided_leader(1, 4), topic="a" * 249, partition=100_000)
+        host.replicas.apply(other)
+        host.replicas.apply(decided_leader(1, 4))
+        assert [report["outcome"] for report in await host.published("replica_report")] == ["offline", "leader"]
+        assert (list(host.replicas.partitions), host.directory.is_lost) == ([PLACE], False)
+
+    play(scene)
+
+
 def answered(requests: dict[str, Any], error: str) -> Answer:
     common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REQUEST_REFUSED}
     return Answer(**common, request_id=requests["request_id"], request="alter_isr", error=error, message="")

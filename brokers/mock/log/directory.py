@@ -1,5 +1,6 @@
 """A broker's log directory: its logs, and the small files beside them."""
 
+import errno
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ BORN_SUFFIX = "-born"
 DOOMED_SUFFIX = "-delete"
 PRODUCER_ID_BLOCK = 1_000
 _PRODUCER_IDS_PER_BROKER = 2**40
+NAME_LENGTH_MAX = 255
+# Errors that say nothing about the disk, so that other replicas can go on.
+_NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG})
 
 
 class _CleanShutdown(msgspec.Struct, rename="camel"):
@@ -49,8 +53,11 @@ class LogDirectory:
         self.on_loss: Callable[[], None] = lambda: None
 
     def lost(self, error: OSError) -> None:
-        """Treat the directory as offline for good, as Kafka does at the first I/O error in it (KIP-112)."""
-        if not self.is_lost:
+        """Treat the directory as offline for good, as Kafka does at the first I/O error in it (KIP-112).
+
+        An error that is not the disk's concerns one replica only.
+        """
+        if not self.is_lost and error.errno not in _NOT_OF_THE_DISK:
             logger.error("log directory offline", path=str(self.path), why=str(error))
             self.is_lost = True
             self.on_loss()
@@ -77,7 +84,7 @@ class LogDirectory:
             self._set_aside(folder, found)
         if not folder.exists():
             # Made under another name and then renamed, so that a folder of the final name always has its topic id.
-            born = folder.with_name(f"{folder.name}{BORN_SUFFIX}")
+            born = _renamed(folder, topic_id, BORN_SUFFIX)
             born.mkdir(exist_ok=True)
             replace(born / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
             born.rename(folder)
@@ -89,7 +96,7 @@ class LogDirectory:
         folder = self._folder(place)
         if _topic_id_in(folder) != topic_id:
             return
-        doomed = folder.with_name(f"{folder.name}.{topic_id}{DOOMED_SUFFIX}")
+        doomed = _renamed(folder, topic_id, DOOMED_SUFFIX)
         folder.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
@@ -109,7 +116,7 @@ class LogDirectory:
                 self._set_aside(folder, found)
 
     def _set_aside(self, folder: Path, topic_id: str) -> None:
-        aside = folder.with_name(f"{folder.name}.{topic_id or 'unknown'}{STRAY_SUFFIX}")
+        aside = _renamed(folder, topic_id or "unknown", STRAY_SUFFIX)
         shutil.rmtree(aside, ignore_errors=True)
         folder.rename(aside)
         logger.warning("stray log set aside", path=str(aside))
@@ -146,6 +153,13 @@ class LogDirectory:
             replace(path, str(self._producer_id_end))
         self._producer_id += 1
         return self._broker * _PRODUCER_IDS_PER_BROKER + self._producer_id - 1
+
+
+def _renamed(folder: Path, topic_id: str, suffix: str) -> Path:
+    """Add a topic id and a suffix to a folder's name. A topic's name that leaves no room for them is cut off."""
+    topic, dash, partition = folder.name.rpartition("-")
+    rest = f"{dash}{partition}.{topic_id}{suffix}"
+    return folder.with_name(topic[: NAME_LENGTH_MAX - len(rest)] + rest)
 
 
 def _topic_id_in(folder: Path) -> str:

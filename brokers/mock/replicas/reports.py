@@ -1,11 +1,18 @@
-"""A broker's reports on its replicas: a decision was carried out, or could not be, or a log is lost."""
+"""A broker's reports on its replicas: a decision was carried out, or could not be, or a log is lost, and log ends."""
 
 from collections.abc import Mapping
 
-from brokers.mock.control.outbox import Outbox
+import structlog
+
+from brokers.mock.control.outbox import LogEnd, Outbox
+from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.partition import Partition
 from bus.clock import now_ms
+from state.decisions import LeaderAndIsr, StopReplica
 from state.events import ReplicaReport, TopicPartition
+from state.ids import NO_LEADER
+
+logger = structlog.get_logger()
 
 # The errors of one partition, as Kafka's ReplicaManager answers LeaderAndIsr and StopReplica.
 STALE_CONTROLLER_EPOCH = "STALE_CONTROLLER_EPOCH"
@@ -25,6 +32,15 @@ def is_still_true(report: ReplicaReport, partitions: Mapping[TopicPartition, Par
     return (held.role.value, held.leader_epoch) == (report.outcome, report.leader_epoch)
 
 
+def log_end_of(partition: Partition, metadata: Metadata) -> LogEnd | None:
+    """Return a replica's log end as it may be sent to the engine; None if it may not."""
+    topic = metadata.topics.get(partition.place.topic)
+    if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
+        return None  # the engine needs no log end of a topic in deletion; one whose deletion waits has a leader
+    epoch, log = partition.reporting_epoch, partition.log
+    return None if epoch is None else LogEnd(partition.topic_id, epoch, log.log_end_offset, log.log_start_offset)
+
+
 class Reports:
     """The reports that are sent under the registration ``broker_epoch``."""
 
@@ -37,9 +53,11 @@ class Reports:
         """Report that a replica leads, follows, is stopped or deleted."""
         self._send(place, topic_id, leader_epoch, outcome, None)
 
-    def refused(self, place: TopicPartition, topic_id: str, leader_epoch: int, error: str) -> None:
+    def refused(self, decision: LeaderAndIsr | StopReplica, error: str) -> None:
         """Report why a decision was not carried out, by Kafka's name of the error. The replica is unchanged."""
-        self._send(place, topic_id, leader_epoch, "error", error)
+        place, epoch = TopicPartition(decision.topic, decision.partition), decision.leader_epoch
+        logger.info("decision refused", partition=f"{place.topic}-{place.partition}", leader_epoch=epoch, error=error)
+        self._send(place, decision.topic_id, epoch, "error", error)
 
     def offline(self, place: TopicPartition, topic_id: str, leader_epoch: int) -> None:
         """Report that a replica's log is lost."""

@@ -15,6 +15,7 @@ from brokers.mock.replicas.reports import (
     UNKNOWN_TOPIC_OR_PARTITION,
     Reports,
     is_still_true,
+    log_end_of,
 )
 from brokers.mock.replicas.topic_settings import TopicSettings
 from brokers.mock.replicas.waiting import wake
@@ -80,14 +81,14 @@ class Replicas:
         if decision.controller_epoch < self._controller_epoch:
             logger.warning("decision of an older controller refused", kind=type(decision).__name__)
             if isinstance(decision, LeaderAndIsr | StopReplica) and self._broker in decision.to:
-                self._refuse(decision, STALE_CONTROLLER_EPOCH)
+                self._reports.refused(decision, STALE_CONTROLLER_EPOCH)
             return
         self._controller_epoch = decision.controller_epoch
         match decision:
             case LeaderAndIsr() if self._broker in decision.replicas:
                 self._leader_and_isr(decision)
             case LeaderAndIsr() if self._broker in decision.to:
-                self._refuse(decision, UNKNOWN_TOPIC_OR_PARTITION)
+                self._reports.refused(decision, UNKNOWN_TOPIC_OR_PARTITION)
             case StopReplica() if self._broker in decision.to:
                 self._stop_replica(decision)
             case HighWatermark():
@@ -100,11 +101,6 @@ class Replicas:
                 self._configured(decision.name or "")
             case Answer(request="alter_isr"):
                 self.isr_changes.answered(decision)
-
-    def _refuse(self, decision: LeaderAndIsr | StopReplica, error: str) -> None:
-        place = TopicPartition(decision.topic, decision.partition)
-        logger.info("decision refused", partition=_name(place), leader_epoch=decision.leader_epoch, error=error)
-        self._reports.refused(place, decision.topic_id, decision.leader_epoch, error)
 
     def skip(self, decision: AnyDecision) -> None:
         """Skip a decision that a later one makes needless.
@@ -126,7 +122,7 @@ class Replicas:
         place = TopicPartition(decision.topic, decision.partition)
         held = self.partitions.get(place)
         if held is not None and held.topic_id == decision.topic_id and held.supersedes(decision):
-            self._refuse(decision, STALE_CONTROLLER_EPOCH)
+            self._reports.refused(decision, STALE_CONTROLLER_EPOCH)
             return
         try:
             partition = self._opened(place, decision.topic_id)
@@ -135,6 +131,8 @@ class Replicas:
         except OSError as error:
             logger.exception("replica offline", partition=_name(place))
             self._reports.offline(place, decision.topic_id, decision.leader_epoch)
+            if (half_done := self.partitions.get(place)) is not None:
+                self._close(half_done)
             self._directory.lost(error)
             return
         if before != (partition.role, partition.leader, partition.leader_epoch):
@@ -179,7 +177,7 @@ class Replicas:
         held = self.partitions.get(place)
         ours = held if held is not None and held.topic_id == decision.topic_id else None
         if ours is not None and EPOCH_DURING_DELETE != decision.leader_epoch < ours.leader_epoch:
-            self._refuse(decision, FENCED_LEADER_EPOCH)
+            self._reports.refused(decision, FENCED_LEADER_EPOCH)
             return
         try:
             if decision.delete:
@@ -191,7 +189,7 @@ class Replicas:
                 ours.stop()
         except OSError as error:
             logger.exception("replica not stopped", partition=_name(place))
-            self._reports.refused(place, decision.topic_id, decision.leader_epoch, KAFKA_STORAGE_ERROR)
+            self._reports.refused(decision, KAFKA_STORAGE_ERROR)
             self._directory.lost(error)
             return
         outcome = "deleted" if decision.delete else "stopped"
@@ -287,13 +285,7 @@ class Replicas:
 
     def _log_end(self, place: TopicPartition) -> LogEnd | None:
         partition = self.partitions.get(place)
-        topic = self._metadata.topics.get(place.topic)
-        if partition is None:
-            return None
-        if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
-            return None  # the engine needs no log end of a topic in deletion; one whose deletion waits has a leader
-        epoch, log = partition.reporting_epoch, partition.log
-        return None if epoch is None else LogEnd(partition.topic_id, epoch, log.log_end_offset, log.log_start_offset)
+        return None if partition is None else log_end_of(partition, self._metadata)
 
 
 def _name(place: TopicPartition) -> str:
