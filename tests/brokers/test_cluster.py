@@ -222,6 +222,16 @@ def test_a_second_process_of_the_same_id_replaces_the_first(cluster: MockCluster
     assert cluster.pid(1) != first
 
 
+def test_a_live_broker_that_is_unregistered_returns_to_the_isr(cluster: MockCluster) -> None:
+    """It registers again in the same process, and its fetches count only under the new broker epoch."""
+    cluster.create_topic("t", {"0": [1, 2, 3]}, min_insync_replicas="3")
+    before = cluster.active()[3]
+    cluster.publish("broker_unregister", broker=3)
+    wait_until(lambda: cluster.active().get(3, before) != before, "broker 3 to register again")
+    cluster.wait_for_isr("t", 3, TIMEOUT_S)
+    wait_until(lambda: produced(cluster, 1, b"x").error_code == 0, "acks=all to be possible again")
+
+
 def test_brokers_outlive_their_engine(tmp_path: Path) -> None:
     one, other = RulesEngine(), RulesEngine()
     cluster = MockCluster(tmp_path)

@@ -28,6 +28,12 @@ class Fetchers:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.broker_epoch = -1
 
+    def set_broker_epoch(self, broker_epoch: int) -> None:
+        """Fetch under this registration from now on, because leaders let only the present one into an ISR (KIP-903)."""
+        self.broker_epoch = broker_epoch
+        for fetcher in self._fetchers.values():
+            fetcher.broker_epoch = broker_epoch
+
     def add(self, partition: Partition) -> None:
         """Follow ``partition.leader`` in the partition's present leader epoch."""
         fetcher = self._fetchers.get(partition.leader)

@@ -67,7 +67,7 @@ class Replicas:
         self._outbox.broker_epoch = broker_epoch
         self._reports.broker_epoch = broker_epoch
         self.isr_changes.broker_epoch = broker_epoch
-        self.fetchers.broker_epoch = broker_epoch
+        self.fetchers.set_broker_epoch(broker_epoch)
 
     def begin(self) -> None:
         """Begin with the replicas that are in the metadata."""

@@ -1,0 +1,88 @@
+"""A mock broker's fetchers, with a leader that the test plays."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from brokers.mock.log.log import Log, LogConfig
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.fetchers import Fetchers
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.settings import Settings
+from brokers.wire.connection import Connection
+from state.decisions import BrokerDecision
+from state.events import TopicPartition
+from state.reason import Reason
+from state.registration import Listener
+from tests.brokers.test_partition import decided_leader
+
+FOLLOWER, LEADER = 1, 2
+Leader = Callable[[Any], Any]
+
+
+class _Played:
+    """A connection to a leader that the test plays."""
+
+    def __init__(self, leader: Leader) -> None:
+        self._leader = leader
+
+    async def ask(self, body: Any, timeout_ms: int) -> Any:
+        await asyncio.sleep(0)
+        return self._leader(body)
+
+    def close(self) -> None:
+        pass
+
+
+def followed(directory: Path, number: int) -> Partition:
+    """Make a partition that follows the leader, with an empty log."""
+    name = f"t-{number}"
+    partition = Partition(TopicPartition("t", number), "id", FOLLOWER, Log(directory / name, LogConfig(), False))
+    partition.make_follower(decided_leader(LEADER, 1), 0)
+    return partition
+
+
+def fetchers_of(leader: Leader, monkeypatch: pytest.MonkeyPatch) -> Fetchers:
+    """Make fetchers whose connections all lead to ``leader``."""
+
+    async def opened(*_: Any) -> _Played:
+        return _Played(leader)
+
+    monkeypatch.setattr(Connection, "open", opened)
+    metadata = Metadata()
+    said = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.BROKER_REGISTERED}
+    listener = Listener(name="PLAINTEXT", host="127.0.0.1", port=1)
+    known = {"broker": LEADER, "broker_epoch": 5, "incarnation": "first", "rack": None, "listeners": (listener,)}
+    metadata.apply(BrokerDecision(**said, **known, state="active"))
+    return Fetchers(FOLLOWER, metadata, Settings(), lambda partition: None)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait at most 10 s."""
+    async with asyncio.timeout(10):
+        while not true():
+            await asyncio.sleep(0.001)
+
+
+def test_a_running_fetcher_takes_a_new_broker_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    epochs: list[int] = []
+
+    def leader(body: Any) -> Any:
+        assert isinstance(body, FetchRequest)
+        epochs.append(body.replica_state.replica_epoch)
+        return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+
+    async def scene() -> None:
+        fetchers = fetchers_of(leader, monkeypatch)
+        fetchers.set_broker_epoch(7)
+        fetchers.add(followed(tmp_path, 0))
+        await until(lambda: epochs[-1:] == [7])
+        fetchers.set_broker_epoch(8)
+        await until(lambda: epochs[-1:] == [8])
+        await fetchers.stop()
+
+    asyncio.run(scene())
