@@ -159,6 +159,24 @@ def test_a_replica_that_cannot_be_opened_is_offline_and_the_others_go_on(play: P
     play(scene)
 
 
+def test_a_new_registration_repeats_log_ends_and_roles(play: Play) -> None:
+    """The engine forgets both when it unregisters a broker. Without log ends the high watermark stands still."""
+
+    async def scene(host: Host) -> None:
+        host.replicas.apply(decided_leader(1, 4))
+        host.replicas.apply(replace(decided_leader(2, 3), partition=1))
+        await host.published("replica_report")
+        for _ in range(2):
+            host.replicas.set_broker_epoch(8)
+        ends, reports = await host.published("log_end_offset"), await host.published("replica_report")
+        assert [(end["partition"], end["broker_epoch"]) for end in ends] == [(0, 7), (0, 8)]
+        said = [(one["partition"], one["outcome"], one["leader_epoch"], one["broker_epoch"]) for one in reports]
+        roles = [(0, "leader", 4), (1, "follower", 3)]
+        assert said == [(*role, epoch) for epoch in (7, 8) for role in roles]
+
+    play(scene)
+
+
 def answered(requests: dict[str, Any], error: str) -> Answer:
     common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REQUEST_REFUSED}
     return Answer(**common, request_id=requests["request_id"], request="alter_isr", error=error, message="")

@@ -68,6 +68,14 @@ class Outbox:
         """Set the function that says whether a refused report still holds, and must be sent again."""
         self._still_true = still_true
 
+    def registered(self, broker_epoch: int) -> None:
+        """Send log ends under this registration from now on.
+
+        If it is not the first, those that were sent are sent again, because the engine forgot them with the former one.
+        """
+        self.broker_epoch = broker_epoch
+        self._report_all_again(is_ahead=False)
+
     @property
     def has_refused(self) -> bool:
         """Whether something that the engine refused waits for the answer to a heartbeat."""
@@ -106,7 +114,7 @@ class Outbox:
             self._refused_log_ends[place] = None
 
     def _report_all_again(self, *, is_ahead: bool) -> None:
-        """Report the log ends of all replicas again, because a rejection shows only the beginning of many rows."""
+        # Of all replicas, because a rejection shows only the beginning of many rows.
         (self._refused_log_ends if is_ahead else self._changed).update(dict.fromkeys(self._reported))
         self._reported.clear()
         self._wake.set()

@@ -63,11 +63,19 @@ class Replicas:
         outbox.ask_whether_still_true(lambda report: is_still_true(report, self.partitions))
 
     def set_broker_epoch(self, broker_epoch: int) -> None:
-        """Send everything under this registration from now on."""
-        self._outbox.broker_epoch = broker_epoch
+        """Send everything under this registration from now on.
+
+        The engine has forgotten what this process reported under a former one, so that is reported again.
+        """
+        if broker_epoch == self._outbox.broker_epoch:
+            return
+        self._outbox.registered(broker_epoch)
         self._reports.broker_epoch = broker_epoch
         self.isr_changes.broker_epoch = broker_epoch
         self.fetchers.set_broker_epoch(broker_epoch)
+        for place, held in self.partitions.items():
+            if held.role is not Role.none:
+                self._reports.done(place, held.topic_id, held.leader_epoch, held.role.value)
 
     def begin(self) -> None:
         """Begin with the replicas that are in the metadata."""
