@@ -105,7 +105,13 @@ def test_a_report_that_is_refused_for_its_time_waits_for_a_heartbeat(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "change", [(b'"broker":1', b'"broker":2'), (b"log_end_offsets", b"replica_report"), (b"{", b"[")]
+    "change",
+    [
+        (b'"broker":1', b'"broker":2'),
+        (b'"broker":1', b'"broker":' + b"9" * 5_000),
+        (b"log_end_offsets", b"replica_report"),
+        (b"{", b"["),
+    ],
 )
 def test_the_rejection_of_something_else_has_no_effect(tmp_path: Path, change: tuple[bytes, bytes]) -> None:
     async def scenario(outbox: Outbox, bus: EmbeddedBus) -> None:

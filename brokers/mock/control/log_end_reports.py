@@ -47,7 +47,7 @@ class LogEndReports:
         It is not if only the broker is unknown, because a broker that registers reports everything.
         """
         found = _SENDER.match(decision.raw)
-        if found is None or int(found[1]) != self._broker or decision.reason == Reason.UNKNOWN_BROKER:
+        if found is None or found[1] != str(self._broker) or decision.reason == Reason.UNKNOWN_BROKER:
             return False
         if decision.reason != Reason.TIME_AHEAD:
             self._unknown_in = decision.controller_epoch

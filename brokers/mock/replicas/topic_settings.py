@@ -4,6 +4,9 @@ from brokers.mock.log.log import LogConfig
 from brokers.mock.metadata import Metadata
 from brokers.mock.settings import Settings
 
+# Kafka's type of all settings that are read here is a 32-bit integer.
+_NUMBER_MAX = 2**31 - 1
+
 
 class TopicSettings:
     """The present settings of topics."""
@@ -25,4 +28,8 @@ class TopicSettings:
 
     def _number(self, topic: str, name: str, default: int) -> int:
         text = self._metadata.topic_setting(topic, name)
-        return int(text) if text is not None and text.isascii() and text.isdecimal() else default
+        # The engine takes values that no broker can use, and Python refuses to read a number of thousands of digits.
+        if text is None or not (text.isascii() and text.isdecimal()) or len(text) > len(str(_NUMBER_MAX)):
+            return default
+        number = int(text)
+        return number if number <= _NUMBER_MAX else default
