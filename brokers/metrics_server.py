@@ -95,9 +95,19 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        request.settimeout(SILENCE_S_MAX)
-        if self._tls:
-            request = self._tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        try:
+            request.settimeout(SILENCE_S_MAX)
+            if self._tls:
+                # Fails if the client has already left.
+                request = self._tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+            self._serve(request, client_address)
+        except OSError:
+            # The scraper did not speak TLS, was too slow, or has gone.
+            self.shutdown_request(request)
+        finally:
+            self._places.release()
+
+    def _serve(self, request: Any, client_address: Any) -> None:
         end = threading.Timer(CONNECTION_S_MAX, _cut, (request,))
         end.daemon = True
         end.start()
@@ -106,12 +116,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
                 # Here and not where connections are accepted, so that a silent client holds up only its own thread.
                 request.do_handshake()
             super().process_request_thread(request, client_address)
-        except OSError:
-            # The scraper did not speak TLS, or was too slow.
-            self.shutdown_request(request)
         finally:
             end.cancel()
-            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a scraper that has gone is not an error of this process."""

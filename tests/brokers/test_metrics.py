@@ -1,5 +1,7 @@
 """A gateway and a mock broker tell Prometheus of themselves."""
 
+import socket
+import struct
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,9 @@ from brokers.mock.broker import Broker
 from brokers.mock.metrics import BrokerMeasures
 from brokers.mock.settings import Identity, settings_of
 from bus.embedded import EmbeddedBus
+from conf.security.authority import Authority
+from conf.security.exposure import Protection
+from conf.security.tls import TlsFiles, client_contexts, server_context
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.scrape import scrape
 from tests.support.waiting import wait_until
@@ -69,3 +74,25 @@ def test_a_mock_broker_measures_itself_before_it_has_registered(tmp_path: Path) 
         assert (seen["isrflow_mock_broker_epoch"], seen["isrflow_mock_broker_led_partitions"]) == (-1, 0)
     finally:
         bus.close()
+
+
+def test_scrapers_that_leave_at_once_give_their_places_back(tmp_path: Path) -> None:
+    """Some reset their connection before the server wraps it in TLS."""
+    authority = Authority(tmp_path / "ca")
+    keystore = TlsFiles(keystore=str(authority.issue("gateway")))
+    metrics = OwnMetrics(gateway_metrics.SERIES, lambda: GatewayMeasures(gateway=100, leads=True, quorum_epoch=3))
+    tls = client_contexts(TlsFiles(truststore=str(authority.certificate_file)))()
+    with served(metrics, "127.0.0.1", 0, Protection(None, server_context(keystore))) as port:
+        for _ in range(300):
+            with socket.create_connection(("127.0.0.1", port)) as leaving:
+                leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        def is_served() -> bool:
+            try:
+                with socket.create_connection(("127.0.0.1", port)) as plain:
+                    tls.wrap_socket(plain, server_hostname="127.0.0.1").close()
+            except OSError:
+                return False
+            return True
+
+        wait_until(is_served, "a place for a scraper", 30)
