@@ -13,6 +13,7 @@ from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.metrics import SERIES
+from brokers.mock.open_files import raise_limit
 from brokers.mock.settings import Identity, Settings, settings_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
@@ -53,6 +54,7 @@ def main(
     settings = parsed(given, settings_of)
     protection = metrics_protection(settings)
     configure("auto")
+    raise_limit()
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:

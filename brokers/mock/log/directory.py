@@ -26,7 +26,7 @@ PRODUCER_ID_BLOCK = 1_000
 _PRODUCER_IDS_PER_BROKER = 2**40
 NAME_LENGTH_MAX = 255
 # Errors that say nothing about the disk, so that other replicas can go on.
-_NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG})
+_NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE})
 
 
 class _CleanShutdown(msgspec.Struct, rename="camel"):
@@ -55,9 +55,11 @@ class LogDirectory:
     def lost(self, error: OSError) -> None:
         """Treat the directory as offline for good, as Kafka does at the first I/O error in it (KIP-112).
 
-        An error that is not the disk's concerns one replica only.
+        An error that is not the disk's concerns one replica only, or passes.
         """
-        if not self.is_lost and error.errno not in _NOT_OF_THE_DISK:
+        if error.errno in _NOT_OF_THE_DISK:
+            logger.warning("error in a log directory that stays online", path=str(self.path), why=str(error))
+        elif not self.is_lost:
             logger.error("log directory offline", path=str(self.path), why=str(error))
             self.is_lost = True
             self.on_loss()
@@ -163,8 +165,16 @@ def _renamed(folder: Path, topic_id: str, suffix: str) -> Path:
 
 
 def _topic_id_in(folder: Path) -> str:
+    """Return the topic id of a log; empty if it is not known.
+
+    Raises ``OSError`` if it cannot be read now, because a log of an unknown topic would be set aside.
+    """
     try:
         fields = dict(line.split(": ", 1) for line in (folder / METADATA_FILE).read_text().splitlines())
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return ""
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return ""
+        raise
     return fields.get("topic_id", "")

@@ -56,8 +56,19 @@ class Log:
         self._segments = self._opened(clean)
 
     def _opened(self, clean: bool) -> list[Segment]:
-        bases = sorted(int(path.stem) for path in self.directory.glob(f"*{SUFFIX}")) or [0]
         segments: list[Segment] = []
+        try:
+            self._recover(segments, clean)
+            self.epochs.truncate_from_end(segments[-1].next_offset)
+        except OSError:
+            # The broker may go on without this log, and then needs the descriptors.
+            for segment in segments:
+                segment.close()
+            raise
+        return segments
+
+    def _recover(self, segments: list[Segment], clean: bool) -> None:
+        bases = sorted(int(path.stem) for path in self.directory.glob(f"*{SUFFIX}")) or [0]
         for base in bases:
             segment = Segment.in_directory(self.directory, base)
             if segments and base != segments[-1].next_offset:
@@ -65,6 +76,7 @@ class Log:
                 logger.warning("segment dropped", path=str(segment.path), expected=segments[-1].next_offset)
                 segment.delete()
                 continue
+            segments.append(segment)
             before = segment.path.stat().st_size
             for batch in segment.recover(check=not clean and base == bases[-1]):
                 if batch.leader_epoch > self.epochs.latest:
@@ -72,9 +84,6 @@ class Log:
                 self.producers.note(batch)
             if segment.size < before:
                 logger.warning("torn tail truncated", path=str(segment.path), bytes=before - segment.size)
-            segments.append(segment)
-        self.epochs.truncate_from_end(segments[-1].next_offset)
-        return segments
 
     @property
     def log_start_offset(self) -> int:
