@@ -12,9 +12,12 @@ from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 from kafka.protocol.api_key import ApiKey
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
+from brokers.wire.element_count import check_elements
 from brokers.wire.errors import ErrorCode
 
 FRAME_LENGTH_BYTES = 4
+# A request up to this size cannot have many elements.
+_UNCOUNTED_BYTES_MAX = 64 * 1024
 
 
 class WireError(Exception):
@@ -62,12 +65,17 @@ class Request(NamedTuple):
 
 
 def decode_request(frame: bytes, apis: Mapping[int, Api]) -> Request:
-    """Read a request. One whose API or version is not supported is returned without a body."""
+    """Read a request. One whose API or version is not supported is returned without a body.
+
+    Raises ``WireError``, also for a request with so many elements that everybody else would wait for it.
+    """
     try:
         header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
         key, version = int(header.request_api_key), int(header.request_api_version)
         known = apis.get(key)
         served = known if known is not None and known.serves(version) else None
+        if served and len(frame) > _UNCOUNTED_BYTES_MAX:
+            check_elements(frame, served.request.__name__, version)
         body = served.request.decode(frame, version=version, header=True) if served else None
         return Request(key, version, int(header.correlation_id), header.client_id, body, served)
     except Exception as error:  # on bad bytes the codec may raise anything
