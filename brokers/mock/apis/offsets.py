@@ -1,7 +1,9 @@
 """ListOffsets and OffsetForLeaderEpoch: where a log starts and ends, by time or by leader epoch."""
 
+import asyncio
 from typing import Any
 
+import structlog
 from kafka.protocol.consumer import (
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -17,6 +19,8 @@ from brokers.wire.messages import Request, api
 from state.events import TopicPartition
 from state.ids import NO_EPOCH
 
+logger = structlog.get_logger()
+
 LIST_OFFSETS = api(ListOffsetsRequest, ListOffsetsResponse, (1, 7))
 OFFSET_FOR_LEADER_EPOCH = api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, (2, 4))
 CONSUMER = -1
@@ -28,7 +32,11 @@ async def list_offsets(context: Context, request: Request) -> Any:
     topic_response = ListOffsetsResponse.ListOffsetsTopicResponse
     topics = []
     for topic in request.body.topics:
-        partitions = [_listed(context, request, topic.name, wanted) for wanted in topic.partitions]
+        partitions = []
+        for wanted in topic.partitions:
+            partitions.append(_listed(context, request, topic.name, wanted))
+            # A search by time may take a while, so others have their turn in between.
+            await asyncio.sleep(0)
         topics.append(topic_response(version=request.version, name=topic.name, partitions=partitions))
     return request.answer(throttle_time_ms=0, topics=topics)
 
@@ -42,6 +50,8 @@ def _listed(context: Context, request: Request, topic: str, wanted: Any) -> Any:
         timestamp, offset, epoch = _found(partition, wanted.timestamp, upper)
     except RefusedError as refused:
         error = refused.code
+        if error == ErrorCode.CORRUPT_MESSAGE:
+            logger.warning("records cannot be read", topic=topic, partition=wanted.partition_index, why=str(refused))
     return ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
         version=request.version,
         partition_index=wanted.partition_index,

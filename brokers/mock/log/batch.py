@@ -2,8 +2,7 @@
 
 import struct
 
-from kafka.errors import KafkaError
-from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
+from kafka.record.default_records import DefaultRecordBase
 
 from brokers.wire.batch_header import LENGTH_UP_TO, MAGIC, Batch, batch_at, intact
 from brokers.wire.errors import ErrorCode, RefusedError
@@ -47,19 +46,3 @@ def stamped(records: bytes | memoryview, base_offset: int, leader_epoch: int) ->
     _BASE_OFFSET.pack_into(data, 0, base_offset)
     _LEADER_EPOCH.pack_into(data, _LEADER_EPOCH_AT, leader_epoch)
     return data
-
-
-def first_at_or_after(data: bytes, timestamp: int) -> tuple[int, int] | None:
-    """Return (timestamp, offset) of the first record of a batch that is not older than ``timestamp``.
-
-    If the batch's compression cannot be read here, that is its first record.
-    """
-    batch = batch_at(data, 0)
-    assert batch is not None
-    try:
-        for record in DefaultRecordBatch(data):
-            if record.timestamp >= timestamp:
-                return int(record.timestamp), int(record.offset)
-    except (KafkaError, NotImplementedError, ImportError):
-        return batch.first_timestamp, batch.base_offset
-    return None

@@ -8,9 +8,10 @@ import msgspec
 import structlog
 
 from brokers.files import flush_directory
-from brokers.mock.log.batch import first_at_or_after, produced, stamped
+from brokers.mock.log.batch import produced, stamped
 from brokers.mock.log.epochs import EndOffset, LeaderEpochs
 from brokers.mock.log.producers import Producers
+from brokers.mock.log.record_times import first_at_or_after
 from brokers.mock.log.segment import SUFFIX, Segment
 from brokers.wire.batch_header import batches_in, intact
 from brokers.wire.errors import ErrorCode, RefusedError
@@ -192,7 +193,10 @@ class Log:
                 self.producers.note(batch)
 
     def find_timestamp(self, timestamp: int, upper: int) -> tuple[int, int, int] | None:
-        """Return (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older."""
+        """Return (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older.
+
+        Raises ``RefusedError`` CORRUPT_MESSAGE if records cannot be read.
+        """
         for segment in self._segments:
             if segment.max_timestamp < timestamp or (data := segment.find_timestamp(timestamp)) is None:
                 continue
