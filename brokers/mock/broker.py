@@ -41,7 +41,7 @@ class Broker:
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
         self.identity = identity
         self._settings = settings
-        self._directory = LogDirectory(identity.directory, identity.broker)
+        self._directory = LogDirectory(identity.directory)
         self._metadata = Metadata()
         self._outbox = Outbox(identity.broker, bus, settings)
         self.replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
@@ -60,7 +60,6 @@ class Broker:
             self._settings,
             self._metadata,
             self.replicas,
-            self._directory,
             self._purgatory,
         )
 

@@ -122,7 +122,7 @@ async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, re
     bus = EmbeddedBus(directory / "bus.db")
     identity, settings = Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings()
     metadata = Metadata()
-    logs, outbox = LogDirectory(identity.directory, BROKER), Outbox(BROKER, bus, settings)
+    logs, outbox = LogDirectory(identity.directory), Outbox(BROKER, bus, settings)
     replicas = Replicas(BROKER, logs, metadata, outbox, settings)
     handler = DecisionHandler(BROKER, metadata, Lifecycle(identity, outbox, settings, -1), outbox, replicas)
     handler.is_acting = True

@@ -26,7 +26,7 @@ class BrokerReplicas:
         settings, self.metadata = Settings(), Metadata()
         self._bus = EmbeddedBus(path / "bus.db")
         self._outbox = Outbox(1, self._bus, settings)
-        directory = LogDirectory(self.path, 1)
+        directory = LogDirectory(self.path)
         self.replicas = Replicas(1, directory, self.metadata, self._outbox, settings)
 
     def tell(self, decision: object) -> None:

@@ -19,7 +19,7 @@ def folders(path: Path) -> list[str]:
 
 
 def test_a_recreated_topic_gets_another_log(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     directory.open_log(PLACE, "old", LogConfig()).append_as_leader(batch(b"x"), 0)
     assert directory.open_log(PLACE, "new", LogConfig()).log_end_offset == 0
     assert directory.open_log(PLACE, "new", LogConfig()).log_end_offset == 0
@@ -27,7 +27,7 @@ def test_a_recreated_topic_gets_another_log(tmp_path: Path) -> None:
 
 
 def test_deletion_spares_a_successor_of_the_same_name(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     directory.open_log(PLACE, "new", LogConfig())
     directory.delete(PLACE, "old")
     assert folders(tmp_path) == ["t-0"]
@@ -37,7 +37,7 @@ def test_deletion_spares_a_successor_of_the_same_name(tmp_path: Path) -> None:
 
 
 def test_foreign_folders_are_set_aside_and_remnants_removed(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     for partition in range(3):
         directory.open_log(TopicPartition("t", partition), "id", LogConfig())
     (tmp_path / "t-7-born").mkdir()
@@ -48,7 +48,7 @@ def test_foreign_folders_are_set_aside_and_remnants_removed(tmp_path: Path) -> N
 
 def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "t-0.id-born").mkdir()
-    log = LogDirectory(tmp_path, 1).open_log(PLACE, "id", LogConfig())
+    log = LogDirectory(tmp_path).open_log(PLACE, "id", LogConfig())
     assert log.log_end_offset == 0
     assert folders(tmp_path) == ["t-0"]
 
@@ -56,7 +56,7 @@ def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path)
 @pytest.mark.parametrize("length", [222, 223, 224, 247, 248, NAME_LENGTH_MAX])
 def test_a_topic_may_have_any_legal_name(tmp_path: Path, length: int) -> None:
     """A folder's name has at most 255 characters, also while it is made, set aside or deleted."""
-    directory, place = LogDirectory(tmp_path, 1), TopicPartition("a" * length, 9)
+    directory, place = LogDirectory(tmp_path), TopicPartition("a" * length, 9)
     sibling = TopicPartition("a" * length, 8)
     for topic_id in ("former-topic-topic-id1", "topic-topic-topic-id22"):
         for one in (place, sibling):
@@ -68,7 +68,7 @@ def test_a_topic_may_have_any_legal_name(tmp_path: Path, length: int) -> None:
 
 
 def test_an_error_that_is_not_of_the_disk_does_not_lose_the_directory(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     directory.lost(OSError(errno.ENAMETOOLONG, "File name too long"))
     assert not directory.is_lost
     directory.lost(OSError(errno.EIO, "Input/output error"))
@@ -76,20 +76,13 @@ def test_an_error_that_is_not_of_the_disk_does_not_lose_the_directory(tmp_path: 
 
 
 def test_a_clean_stop_is_reported_once(tmp_path: Path) -> None:
-    LogDirectory(tmp_path, 1).mark_clean_shutdown(42)
-    assert LogDirectory(tmp_path, 1).previous_broker_epoch == 42
-    assert LogDirectory(tmp_path, 1).previous_broker_epoch == -1
+    LogDirectory(tmp_path).mark_clean_shutdown(42)
+    assert LogDirectory(tmp_path).previous_broker_epoch == 42
+    assert LogDirectory(tmp_path).previous_broker_epoch == -1
 
 
 def test_high_watermarks_are_kept(tmp_path: Path) -> None:
-    LogDirectory(tmp_path, 1).checkpoint_high_watermarks({PLACE: 17, TopicPartition("a", 3): 0})
-    assert LogDirectory(tmp_path, 1).high_watermarks == {PLACE: 17, TopicPartition("a", 3): 0}
+    LogDirectory(tmp_path).checkpoint_high_watermarks({PLACE: 17, TopicPartition("a", 3): 0})
+    assert LogDirectory(tmp_path).high_watermarks == {PLACE: 17, TopicPartition("a", 3): 0}
     (tmp_path / "replication-offset-checkpoint").write_text("0\n3\nt 0 17\n")
-    assert LogDirectory(tmp_path, 1).high_watermarks == {}
-
-
-def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
-    one, other = LogDirectory(tmp_path / "1", 1), LogDirectory(tmp_path / "2", 2)
-    given = [one.next_producer_id() for _ in range(1_500)] + [other.next_producer_id()]
-    given += [LogDirectory(tmp_path / "1", 1).next_producer_id()]
-    assert len(set(given)) == len(given)
+    assert LogDirectory(tmp_path).high_watermarks == {}

@@ -51,7 +51,7 @@ def test_a_broker_has_more_logs_than_its_soft_limit_of_open_files(tmp_path: Path
 
 
 def test_a_log_that_cannot_be_opened_now_stays_where_it_is(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     log = directory.open_log(PLACE, "id", LogConfig(segment_bytes=1))
     for value in (b"x", b"y"):
         log.append_as_leader(batch(value), 0)
@@ -67,7 +67,7 @@ def test_a_log_that_cannot_be_opened_now_stays_where_it_is(tmp_path: Path) -> No
 
 
 def test_a_log_of_which_some_segments_can_be_opened_leaves_none_open(tmp_path: Path) -> None:
-    directory = LogDirectory(tmp_path, 1)
+    directory = LogDirectory(tmp_path)
     log = directory.open_log(PLACE, "id", LogConfig(segment_bytes=1))
     for _ in range(9):
         log.append_as_leader(batch(b"x"), 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokers.mock.log.log import Log, LogConfig
-from brokers.mock.log.producers import sequence_after
+from brokers.mock.log.producers import new_producer_id, sequence_after
 from tests.support.batches import batch
 
 
@@ -78,3 +78,10 @@ def test_a_follower_knows_the_producers_too(log: Log, tmp_path: Path) -> None:
 def test_sequence_numbers_wrap_around() -> None:
     assert sequence_after(2**31 - 1, 1) == 0
     assert sequence_after(2**31 - 2, 4) == 2
+
+
+def test_a_producer_id_is_given_once_whatever_becomes_of_disks() -> None:
+    """Nothing is counted, so a broker that begins with an empty disk repeats nothing."""
+    given = [new_producer_id() for _ in range(10_000)]
+    assert len(set(given)) == len(given)
+    assert all(2**62 <= one < 2**63 for one in given), "former ids were lower, and Kafka's have 63 bits"

@@ -98,7 +98,7 @@ def test_the_high_watermark_checkpoint_outlives_a_kill(cluster: MockCluster) -> 
     for broker in cluster.brokers:
         wait_until(lambda b=broker: written(b) == "0\n1\nt 0 5\n", f"broker {broker} to write it down")
         cluster.kill(broker)
-        assert LogDirectory(cluster.folder(broker), broker).high_watermarks == {PLACE: 5}
+        assert LogDirectory(cluster.folder(broker)).high_watermarks == {PLACE: 5}
     cluster.start()
     cluster.wait_for_isr("t", 3)
     assert [int(r.value) for r in read_all(cluster.bootstrap(), "t", 1)] == list(range(5))

@@ -60,7 +60,7 @@ def play(tmp_path: Path) -> Play:
     async def played(scene: Callable[[Host], Any]) -> None:
         bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
         outbox = Outbox(BROKER, bus, settings)
-        metadata, directory = Metadata(), LogDirectory(tmp_path / "1", BROKER)
+        metadata, directory = Metadata(), LogDirectory(tmp_path / "1")
         replicas = Replicas(BROKER, directory, metadata, outbox, settings)
         replicas.set_broker_epoch(7)
         try:
@@ -226,7 +226,7 @@ def test_a_decided_change_lets_the_next_one_be_sent(play: Play) -> None:
 
 async def produced(host: Host) -> ErrorCode:
     """Produce a record with acks=all, and return the error of the answer."""
-    context = Context(BROKER, settings_of(SETTINGS), host.metadata, host.replicas, host.directory, Purgatory(10))
+    context = Context(BROKER, settings_of(SETTINGS), host.metadata, host.replicas, Purgatory(10))
     data = ProduceRequest.TopicProduceData
     entry = data.PartitionProduceData(index=PLACE.partition, records=batch(b"x"))
     body = ProduceRequest(

@@ -3,7 +3,6 @@
 import uuid
 from typing import NamedTuple
 
-from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.table import Replicas
 from brokers.mock.replicas.waiting import Purgatory
@@ -18,7 +17,6 @@ class Context(NamedTuple):
     settings: Settings
     metadata: Metadata
     replicas: Replicas
-    directory: LogDirectory
     purgatory: Purgatory
 
     def topic_named(self, name: str | None, topic_id: "uuid.UUID | None") -> str:

@@ -6,6 +6,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from brokers.mock.apis.context import Context
+from brokers.mock.log.producers import new_producer_id
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import Request, api
 
@@ -33,4 +34,4 @@ async def init_producer_id(context: Context, request: Request) -> Any:
     """
     if request.body.transactional_id is not None:
         return request.answer(error_code=int(ErrorCode.INVALID_REQUEST), producer_id=-1, producer_epoch=-1)
-    return request.answer(error_code=0, producer_id=context.directory.next_producer_id(), producer_epoch=0)
+    return request.answer(error_code=0, producer_id=new_producer_id(), producer_epoch=0)

@@ -18,12 +18,9 @@ logger = structlog.get_logger()
 METADATA_FILE = "partition.metadata"
 HIGH_WATERMARKS_FILE = "replication-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-PRODUCER_IDS_FILE = "producer-ids"
 STRAY_SUFFIX = "-stray"
 BORN_SUFFIX = "-born"
 DOOMED_SUFFIX = "-delete"
-PRODUCER_ID_BLOCK = 1_000
-_PRODUCER_IDS_PER_BROKER = 2**40
 NAME_LENGTH_MAX = 255
 # Errors that say nothing about the disk, so that other replicas can go on.
 _NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE})
@@ -41,14 +38,12 @@ class LogDirectory:
     renamed to ``…-stray``, never read again, and never deleted here.
     """
 
-    def __init__(self, path: Path, broker: int) -> None:
+    def __init__(self, path: Path) -> None:
         private_dir(path)
         self.path = path
-        self._broker = broker
         self.previous_broker_epoch = self._take_clean_shutdown()
         self._clean = self.previous_broker_epoch >= 0
         self.high_watermarks = self._read_high_watermarks()
-        self._producer_id, self._producer_id_end = 0, 0
         self.is_lost = False
         self.on_loss: Callable[[], None] = lambda: None
 
@@ -145,16 +140,6 @@ class LogDirectory:
         lines = [f"{place.topic} {place.partition} {offset}" for place, offset in sorted(high_watermarks.items())]
         replace(self.path / HIGH_WATERMARKS_FILE, "\n".join(["0", str(len(lines)), *lines]) + "\n")
         self.high_watermarks = dict(high_watermarks)
-
-    def next_producer_id(self) -> int:
-        """Return a producer id that no broker has given out. Each broker has its range, and notes blocks in a file."""
-        if self._producer_id == self._producer_id_end:
-            path = self.path / PRODUCER_IDS_FILE
-            self._producer_id = int(path.read_text()) if path.exists() else 0
-            self._producer_id_end = self._producer_id + PRODUCER_ID_BLOCK
-            replace(path, str(self._producer_id_end))
-        self._producer_id += 1
-        return self._broker * _PRODUCER_IDS_PER_BROKER + self._producer_id - 1
 
 
 def _renamed(folder: Path, topic_id: str, suffix: str) -> Path:

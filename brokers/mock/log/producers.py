@@ -1,5 +1,6 @@
 """The last batches of idempotent producers, so that a batch that is sent twice is stored once (KIP-98)."""
 
+import uuid
 from collections import OrderedDict, deque
 from typing import NamedTuple
 
@@ -10,6 +11,19 @@ from brokers.wire.errors import ErrorCode, RefusedError
 BATCHES_KEPT = 5
 PRODUCERS_MAX = 10_000
 _SEQUENCES = 2**31
+# Above all ids that brokers have counted upwards from 0.
+_PRODUCER_ID_MIN = 2**62
+_RANDOM_HEX_DIGITS = 15
+
+
+def new_producer_id() -> int:
+    """Return a producer id that no broker has given out.
+
+    It is random, because a broker whose disk was replaced would count from the beginning again. Then a new producer's
+    records would be taken for those of the one that had its id before.
+    """
+    # The first digits of a uuid are not all random.
+    return _PRODUCER_ID_MIN + int(uuid.uuid4().hex[-_RANDOM_HEX_DIGITS:], 16)
 
 
 class Written(NamedTuple):
