@@ -124,10 +124,10 @@ class Metadata:
         known = self.brokers.get(broker)
         return known.listeners[0] if known is not None and known.listeners else None
 
-    def topic_setting(self, topic: str, name: str) -> str | None:
-        """Return a topic's own setting, or else the cluster's."""
+    def topic_setting(self, topic: str, name: str, of_brokers: str) -> str | None:
+        """Return a topic's own setting, or else the one of all brokers, which Kafka may call otherwise."""
         known = self.topics.get(topic)
-        return (known.config.get(name) if known is not None else None) or self._config.get(name)
+        return (known.config.get(name) if known is not None else None) or self._config.get(of_brokers)
 
 
 def _epochs(decision: LeaderAndIsr) -> tuple[int, int]:

@@ -26,3 +26,16 @@ def test_a_setting_that_is_no_number_of_kafka_s_counts_as_not_set(text: str, num
     topics = TopicSettings(metadata, settings_of(defaults))
     config = topics.log_config("t")
     assert [topics.min_insync_replicas("t"), config.segment_bytes, config.max_message_bytes] == [number] * 3
+
+
+def test_what_all_brokers_have_counts_under_kafka_s_names_for_brokers() -> None:
+    metadata = Metadata()
+    topics = TopicSettings(metadata, settings_of({}))
+    names = {"message.max.bytes": "1000", "log.segment.bytes": "2000", "min.insync.replicas": "2"}
+    metadata.apply(ConfigDecision(**SAID, entity="cluster", name=None, config=names))
+    config = topics.log_config("t")
+    assert (config.max_message_bytes, config.segment_bytes, topics.min_insync_replicas("t")) == (1_000, 2_000, 2)
+    own = {"max.message.bytes": "3000", "segment.bytes": "4000", "min.insync.replicas": "3"}
+    metadata.apply(TopicDecision(**SAID, topic="t", topic_id="id", state="created", config=own))
+    config = topics.log_config("t")
+    assert (config.max_message_bytes, config.segment_bytes, topics.min_insync_replicas("t")) == (3_000, 4_000, 3)

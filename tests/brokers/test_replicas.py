@@ -23,7 +23,7 @@ from brokers.mock.settings import settings_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import Request
 from bus.embedded import EmbeddedBus
-from state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
+from state.decisions import Answer, AnyDecision, ConfigDecision, HighWatermark, TopicDecision
 from state.reason import Reason
 from tests.brokers.test_coalesce import STOP
 from tests.brokers.test_control import heartbeat_answer, refusal_of
@@ -173,6 +173,24 @@ def test_a_new_registration_repeats_log_ends_and_roles(play: Play) -> None:
         said = [(one["partition"], one["outcome"], one["leader_epoch"], one["broker_epoch"]) for one in reports]
         roles = [(0, "leader", 4), (1, "follower", 3)]
         assert said == [(*role, epoch) for epoch in (7, 8) for role in roles]
+
+    play(scene)
+
+
+def test_settings_reach_logs_that_are_open(play: Play) -> None:
+    async def scene(host: Host) -> None:
+        said = {"controller_epoch": 1, "seq": 1, "time_ms": 0, "reason": Reason.CONFIG_CHANGED}
+        host.metadata.apply(TopicDecision(**said, topic=PLACE.topic, topic_id="id", state="created", config={}))
+        host.replicas.apply(decided_leader(1, 4))
+        log = host.replicas.partitions[PLACE].log
+        for decision in (
+            ConfigDecision(**said, entity="cluster", name=None, config={"message.max.bytes": "1000"}),
+            ConfigDecision(**said, entity="topic", name=PLACE.topic, config={"max.message.bytes": "2000"}),
+        ):
+            host.metadata.apply(decision)
+            host.replicas.apply(decision)
+            largest = int(next(iter(decision.config.values())))
+            assert log.config.max_message_bytes == largest
 
     play(scene)
 

@@ -41,12 +41,7 @@ class Replicas:
     """The replicas by partition. They carry out each decision after it was applied to ``Metadata``."""
 
     def __init__(
-        self,
-        broker: int,
-        directory: LogDirectory,
-        metadata: Metadata,
-        outbox: Outbox,
-        settings: Settings,
+        self, broker: int, directory: LogDirectory, metadata: Metadata, outbox: Outbox, settings: Settings
     ) -> None:
         self._broker = broker
         self._directory = directory
@@ -105,8 +100,8 @@ class Replicas:
                 self._gone(decision.topic_id)
             case TopicDecision():
                 self._configured(decision.topic)
-            case ConfigDecision(entity="topic"):
-                self._configured(decision.name or "")
+            case ConfigDecision(entity="topic" | "cluster"):
+                self._configured(decision.name)
             case Answer(request="alter_isr"):
                 self.isr_changes.answered(decision)
 
@@ -226,10 +221,11 @@ class Replicas:
         if held is not None:
             held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
 
-    def _configured(self, topic: str) -> None:
+    def _configured(self, topic: str | None) -> None:
+        """Give a topic's logs their present settings; None stands for all topics, after a change for the cluster."""
         for place, partition in self.partitions.items():
-            if place.topic == topic:
-                partition.log.config = self.topics.log_config(topic)
+            if topic in (None, place.topic):
+                partition.log.config = self.topics.log_config(place.topic)
                 wake(partition)
 
     # For the APIs

@@ -17,17 +17,19 @@ class TopicSettings:
 
     def log_config(self, topic: str) -> LogConfig:
         """Return the settings of a log of the topic, sizes in bytes."""
+        ours = self._settings
         return LogConfig(
-            segment_bytes=self._number(topic, "segment.bytes", self._settings.log_segment_bytes),
-            max_message_bytes=self._number(topic, "max.message.bytes", self._settings.message_max_bytes),
+            segment_bytes=self._number(topic, "segment.bytes", "log.segment.bytes", ours.log_segment_bytes),
+            max_message_bytes=self._number(topic, "max.message.bytes", "message.max.bytes", ours.message_max_bytes),
         )
 
     def min_insync_replicas(self, topic: str) -> int:
         """Return how many replicas must be in sync for acks=all."""
-        return self._number(topic, "min.insync.replicas", self._settings.min_insync_replicas)
+        name = "min.insync.replicas"
+        return self._number(topic, name, name, self._settings.min_insync_replicas)
 
-    def _number(self, topic: str, name: str, default: int) -> int:
-        text = self._metadata.topic_setting(topic, name)
+    def _number(self, topic: str, name: str, of_brokers: str, default: int) -> int:
+        text = self._metadata.topic_setting(topic, name, of_brokers)
         # The engine takes values that no broker can use, and Python refuses to read a number of thousands of digits.
         if text is None or not (text.isascii() and text.isdecimal()) or len(text) > len(str(_NUMBER_MAX)):
             return default
