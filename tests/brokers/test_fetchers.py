@@ -9,11 +9,12 @@ import pytest
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from brokers.mock.log.log import Log, LogConfig
-from brokers.mock.metadata import Metadata
+from brokers.mock.metadata import Metadata, uuid_of
 from brokers.mock.replicas.fetchers import Fetchers
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Settings
 from brokers.wire.connection import Connection
+from brokers.wire.errors import ErrorCode
 from state.decisions import BrokerDecision
 from state.events import TopicPartition
 from state.reason import Reason
@@ -83,6 +84,34 @@ def test_a_running_fetcher_takes_a_new_broker_epoch(tmp_path: Path, monkeypatch:
         await until(lambda: epochs[-1:] == [7])
         fetchers.set_broker_epoch(8)
         await until(lambda: epochs[-1:] == [8])
+        await fetchers.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_partition_may_be_added_while_an_offset_is_out_of_range(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adding it closes the connection over which the fetcher wants to ask where the leader's log ends."""
+    fetched: list[int] = []
+
+    async def scene() -> None:
+        def leader(body: Any) -> Any:
+            assert isinstance(body, FetchRequest)
+            first = not fetched
+            fetched.append(len(body.topics))
+            if not first:
+                return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+            fetchers.add(followed(tmp_path, 1))
+            topic = FetchResponse.FetchableTopicResponse
+            beyond = topic.PartitionData(partition_index=0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=0)
+            answers = [topic(topic_id=uuid_of("id"), partitions=[beyond])]
+            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=answers)
+
+        fetchers = fetchers_of(leader, monkeypatch)
+        fetchers.add(followed(tmp_path, 0))
+        await until(lambda: 2 in fetched or bool(fetchers.failed()))
+        assert fetchers.failed() == []
         await fetchers.stop()
 
     asyncio.run(scene())

@@ -107,7 +107,6 @@ class Fetcher:
                     continue
                 except (OSError, TimeoutError, WireError) as error:
                     if self._interrupted:
-                        self._interrupted = False
                         continue
                     logger.info("fetch failed", leader=self._leader, why=str(error) or type(error).__name__)
                     self._disconnect()
@@ -117,6 +116,7 @@ class Fetcher:
             self._disconnect()
 
     async def _round(self) -> None:
+        self._interrupted = False
         ready = await self._ready()
         if self._connection is None:
             self._connection = await self._connect()
@@ -157,7 +157,9 @@ class Fetcher:
             self._connection = None
 
     async def _ask(self, body: Any) -> Any:
-        assert self._connection is not None
+        if self._connection is None:
+            # A partition was added after the response to the long poll had come, and before this task went on.
+            raise WireError("interrupted")
         return await self._connection.ask(body, self._settings.replica_socket_timeout_ms)
 
     def _current(self, followed: _Followed) -> bool:
