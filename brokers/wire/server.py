@@ -217,7 +217,7 @@ class _Connection:
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
                 answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
-                await self._answers.put(answer)
+                await self._put(answer)
 
     async def _frame(self) -> bytes | None:
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
@@ -244,6 +244,14 @@ class _Connection:
                 return await self._reader.readexactly(size)
         except BaseException:
             self._rooms.free_frame(size)
+            raise
+
+    async def _put(self, answer: "asyncio.Future[bytes | None]") -> None:
+        try:
+            await self._answers.put(answer)
+        except asyncio.CancelledError:
+            # The connection ends while the queue is full, so nobody else knows of this request.
+            answer.cancel()
             raise
 
     async def _write(self) -> None:

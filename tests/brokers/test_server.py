@@ -121,3 +121,31 @@ def test_connections_are_limited(port: int) -> None:
 def test_idle_connections_are_closed(port: int) -> None:
     client = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
     assert client.recv(1) == b""
+
+
+def test_no_request_outlives_its_connection() -> None:
+    """One more is in progress than may be in flight, because it waits for its place in the queue."""
+    asked, ended = [], []
+
+    async def answer(frame: bytes, peer: Any) -> bytes | None:
+        asked.append(frame)
+        try:
+            await asyncio.sleep(TIMEOUT_S)
+        finally:
+            ended.append(frame)
+        return None
+
+    async def scene() -> None:
+        server = Server(answer, LIMITS)
+        _, writer = await asyncio.open_connection("127.0.0.1", await server.start("127.0.0.1", 0))
+        writer.write(b"\0\0\0\x01x" * 10)
+        async with asyncio.timeout(TIMEOUT_S):
+            # The writing side has taken one from the queue.
+            while len(asked) < LIMITS.requests_in_flight + 2:
+                await asyncio.sleep(0.01)
+        await server.stop()
+        writer.close()
+        await asyncio.sleep(0)
+        assert len(ended) == len(asked)
+
+    asyncio.run(scene())
