@@ -53,6 +53,8 @@ Handler = Callable[[Request], Awaitable[Any | None]]
 # ``WireError`` if the connection must be closed.
 Answer = Callable[[bytes, Peer], Awaitable[bytes | None]]
 Gone = Callable[[Peer], None]
+# The keys of Fetch and FetchSnapshot, with which their frames begin.
+_LONG_ANSWERED = (b"\x00\x01", b"\x00\x3b")
 
 logger = structlog.get_logger()
 
@@ -214,6 +216,9 @@ class _Connection:
                     frame = await self._frame()
                 if frame is None:
                     return
+                if _is_long_answered(frame):
+                    # Its answer may be as long as all others together, so it waits until they are written.
+                    await self._answers.join()
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
                 answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
@@ -267,11 +272,14 @@ class _Connection:
             except Exception:
                 logger.exception("connection closed", why="a request failed")
                 return
-            if data is None:
-                continue
             try:
-                self._writer.write(data)
+                self._writer.write(data or b"")
                 async with asyncio.timeout(self._limits.write_timeout_ms / 1000):
                     await self._writer.drain()
             except (OSError, TimeoutError):
                 return
+            self._answers.task_done()
+
+
+def _is_long_answered(frame: bytes) -> bool:
+    return frame.startswith(_LONG_ANSWERED)

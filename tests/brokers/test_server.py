@@ -149,3 +149,32 @@ def test_no_request_outlives_its_connection() -> None:
         assert len(ended) == len(asked)
 
     asyncio.run(scene())
+
+
+def test_a_fetch_waits_until_the_answers_before_it_are_written() -> None:
+    """Otherwise a client that asks often and reads nothing would fill the memory."""
+    long_answer = bytes(4 << 20)
+    asked: list[bytes] = []
+
+    async def answer(frame: bytes, peer: Any) -> bytes | None:
+        asked.append(frame)
+        return long_answer if frame.startswith(b"\0\x01") else b"short"
+
+    async def scene() -> None:
+        server = Server(answer, LIMITS)
+        reader, writer = await asyncio.open_connection("127.0.0.1", await server.start("127.0.0.1", 0))
+        fetch, other = b"\0\x01x", b"\0\x03x"
+        for frame in (fetch, other, fetch, other):
+            writer.write(len(frame).to_bytes(4, "big") + frame)
+        async with asyncio.timeout(TIMEOUT_S):
+            while len(asked) < 2:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert asked == [fetch, other], "others need not wait"
+        async with asyncio.timeout(TIMEOUT_S):
+            await reader.readexactly(2 * (len(long_answer) + len(b"short")))
+        assert asked == [fetch, other, fetch, other]
+        await server.stop()
+        writer.close()
+
+    asyncio.run(scene())
