@@ -183,13 +183,11 @@ def test_settings_reach_logs_that_are_open(play: Play) -> None:
         host.metadata.apply(TopicDecision(**said, topic=PLACE.topic, topic_id="id", state="created", config={}))
         host.replicas.apply(decided_leader(1, 4))
         log = host.replicas.partitions[PLACE].log
-        for decision in (
-            ConfigDecision(**said, entity="cluster", name=None, config={"message.max.bytes": "1000"}),
-            ConfigDecision(**said, entity="topic", name=PLACE.topic, config={"max.message.bytes": "2000"}),
-        ):
+        of_cluster = ConfigDecision(**said, entity="cluster", name=None, config={"message.max.bytes": "1000"})
+        of_topic = ConfigDecision(**said, entity="topic", name=PLACE.topic, config={"max.message.bytes": "2000"})
+        for decision, largest in ((of_cluster, 1_000), (of_topic, 2_000)):
             host.metadata.apply(decision)
             host.replicas.apply(decision)
-            largest = int(next(iter(decision.config.values())))
             assert log.config.max_message_bytes == largest
 
     play(scene)
