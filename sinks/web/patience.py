@@ -1,9 +1,12 @@
 """How long the server waits for clients: a connection that does not move for a while ends."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
+import time
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,8 +25,23 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._silent_since_s = time.monotonic()
         self._former: object = self
         self._look()
+
+    def on_response_complete(self) -> None:
+        self._silent_since_s = time.monotonic()
+        super().on_response_complete()
+
+    @property
+    def descriptor(self) -> int:
+        """Return the file descriptor of its socket, or -1 if that is closed."""
+        return int(self.transport.get_extra_info("socket").fileno())
+
+    @property
+    def silent_since_s(self) -> float | None:
+        """Return since when it has waited for a whole request head, by the steady clock; None if it is in use."""
+        return self._silent_since_s if self.cycle is None or self.cycle.response_complete else None
 
     def _look(self) -> None:
         stands = self._stands()
@@ -51,24 +69,49 @@ class PatientProtocol(H11Protocol):
 class BoundedListener(socket.socket):
     """A listening socket that keeps at most ``SOCKETS_MAX`` connections, those in a handshake included.
 
+    When it is full, a new connection takes the place of the one that has been silent longest. Otherwise clients that
+    say nothing would keep out a supervisor, which would restart an engine that works. A connection in use keeps its
+    place.
     Requests are counted elsewhere (``request_limit.py``), and only when TLS is done.
     """
 
-    __slots__ = ("_accepted",)
+    __slots__ = ("_accepted_s", "_closing", "_connections")
 
-    def __init__(self, listening: socket.socket) -> None:
-        """Take over ``listening``."""
+    def __init__(self, listening: socket.socket, connections: Collection[PatientProtocol]) -> None:
+        """Take over ``listening``. ``connections`` are those that are past their handshake, at any time."""
         super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
-        self._accepted: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._connections = connections
+        self._accepted_s: weakref.WeakKeyDictionary[socket.socket, float] = weakref.WeakKeyDictionary()
+        self._closing: socket.socket | None = None
 
     def accept(self) -> tuple[socket.socket, Any]:
-        accepted, address = super().accept()
-        if sum(one.fileno() >= 0 for one in self._accepted) >= SOCKETS_MAX:
-            accepted.close()
-            # This tells the event loop that no further connection is waiting at the moment.
+        if self._closing is not None and self._closing.fileno() >= 0:
+            # The event loop asks again when it has closed that one.
             raise BlockingIOError
-        self._accepted.add(accepted)
+        accepted, address = super().accept()
+        held = [one for one in self._accepted_s if one.fileno() >= 0]
+        if len(held) >= SOCKETS_MAX:
+            self._closing = self._silent_longest(held)
+            if self._closing is None:
+                accepted.close()
+                # This tells the event loop that no further connection is waiting at the moment.
+                raise BlockingIOError
+            _end(self._closing)
+        self._accepted_s[accepted] = time.monotonic()
         return accepted, address
+
+    def _silent_longest(self, held: list[socket.socket]) -> socket.socket | None:
+        """Return the connection that has waited longest for a whole request head; None if all are in use."""
+        silent_s = {one.descriptor: one.silent_since_s for one in self._connections}
+        # Those without a protocol are in their handshake.
+        since_s = {one: silent_s.get(one.fileno(), self._accepted_s[one]) for one in held}
+        return min((one for one in held if since_s[one] is not None), key=lambda one: since_s[one] or 0, default=None)
+
+
+def _end(connection: socket.socket) -> None:
+    # The event loop owns it, so it is not closed here. The loop takes it for one whose client left.
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class HandshakeLoop(asyncio.SelectorEventLoop):

@@ -3,6 +3,8 @@
 import asyncio
 import socket
 import threading
+from collections.abc import Collection
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -56,9 +58,12 @@ class WebServer:
         """
         if port < 0:
             return None
-        listening = _listen(host, port)
+        server = uvicorn.Server(self._config)
+        # Its protocols are all of this class, as the configuration says.
+        connections = cast("set[PatientProtocol]", server.server_state.connections)
+        listening = _listen(host, port, connections)
         log_to_engine()
-        server = self._server = uvicorn.Server(self._config)
+        self._server = server
         self._thread = threading.Thread(target=_run, args=(server, listening), name="isrflow-web", daemon=True)
         self._thread.start()
         return int(listening.getsockname()[1])
@@ -76,10 +81,10 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
         runner.run(server.serve(sockets=[listening]))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, connections: Collection[PatientProtocol]) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG))
+        return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)
     except OSError as error:
         raise MetricsError(
             f"cannot serve metrics on {host}:{port}: {error.strerror}; "
