@@ -58,7 +58,7 @@ class PatientProtocol(H11Protocol):
         if self.flow.write_paused:
             return ("write", self.transport.get_write_buffer_size())
         if self.cycle is None or self.cycle.response_complete:
-            return ("head", id(self.cycle))
+            return ("head", self._silent_since_s)
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -110,3 +111,15 @@ def test_a_connection_in_use_keeps_its_place(door: Door) -> None:
     assert status(door.connect(HEALTH)) == 0, "all are in use, so the new one is refused"
     door.release()
     assert [status(one) for one in (first, *others)] == [200] * LIMIT
+
+
+def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_S", 1.0)
+    # CPython uses the id of an object that is gone again, here every time.
+    monkeypatch.setattr(patience, "id", lambda one: 1, raising=False)
+    asking = [door.connect() for _ in range(LIMIT)]
+    ends_s = time.monotonic() + 2.5
+    while time.monotonic() < ends_s:
+        for one in asking:
+            one.sendall(HEALTH)
+        assert {status(one) for one in asking} == {200}
