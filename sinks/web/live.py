@@ -10,11 +10,12 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from bus.interface import AFTER_ALL_OF, Bus, BusError, Decided
+from bus.interface import Bus, BusError, Decided
 from sinks.web.handover import Handover, Taken
 from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
+from sinks.web.recall import Recall
 from sinks.web.recent import Recent
-from sinks.web.seen import seen
+from sinks.web.seen import Seen, seen
 from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
@@ -34,11 +35,6 @@ REST_FACTOR = 3.0
 DECISIONS_AT_ONCE = 2_000
 PAGES_AT_ONCE = 16
 ROWS_MAX = 500
-# After a start the page shows the decisions on this many events. They are read from the bus in at most this many parts
-# of at most this many bytes each.
-RECALLED_EVENTS = 20_000
-RECALLED_PAGES_MAX = 50
-RECALLED_BYTES = 4 * 1024 * 1024
 
 logger = structlog.get_logger("isrflow.page")
 _T = TypeVar("_T")
@@ -199,15 +195,15 @@ class Live(threading.Thread):
         """Take in the newest decisions through a seq, which were made before this thread or its job began."""
         if self._told_seq is not None and through <= self._told_seq:
             return
-        oldest = through - RECALLED_EVENTS * self._bus.seq_step
-        place = (max(self._told_seq or 0, oldest, 0), AFTER_ALL_OF)
-        self._told_seq = through
-        for _ in range(RECALLED_PAGES_MAX):
-            page = self._bus.decisions(place, DECISIONS_AT_ONCE, RECALLED_BYTES, passing_over=True)
-            self.take_decisions([one for one in page if one.seq <= through])
-            if not page or page[-1].seq > through or self._stopping.is_set():
-                return
-            place = (page[-1].seq, page[-1].idx)
+        former, self._told_seq = self._told_seq, through
+        try:
+            recalled = Recall(self._bus, self._rest).newest(former or 0, through)
+        except BusError:
+            # They are recalled again, and not left out.
+            self._told_seq = former
+            raise
+        for piece in self._pieces(recalled, DECISIONS_AT_ONCE):
+            self._take_in(piece)
 
     def _take_decisions(self, taken: Taken) -> None:
         for decisions in taken.decisions:
@@ -220,10 +216,13 @@ class Live(threading.Thread):
         if decisions:
             self._told_seq = decisions[-1].seq
         for piece in self._pieces(decisions, DECISIONS_AT_ONCE):
-            for one, body in seen(piece):
-                self.recent.add(one, body)
-                self.timeline.add(one)
-            self.version += 1
+            self._take_in(seen(piece))
+
+    def _take_in(self, ones: Iterable[tuple[Seen, bytes]]) -> None:
+        for one, body in ones:
+            self.recent.add(one, body)
+            self.timeline.add(one)
+        self.version += 1
 
     def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:
         """Cut work into pieces, and rest after each full one."""
@@ -231,5 +230,9 @@ class Live(threading.Thread):
         while piece := list(islice(rest, size)):
             began_s = time.thread_time()
             yield piece
-            if len(piece) == size and self._stopping.wait((time.thread_time() - began_s) * REST_FACTOR):
+            if len(piece) == size and self._rest(began_s):
                 return
+
+    def _rest(self, began_s: float) -> bool:
+        """Rest after work that began at ``began_s`` of the thread's time. Return True if the thread stops."""
+        return self._stopping.wait((time.thread_time() - began_s) * REST_FACTOR)
