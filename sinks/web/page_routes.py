@@ -62,6 +62,8 @@ def _events(push: Push) -> Callable[[Request], object]:
         if push.is_full:
             return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "10"})
         headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if request.method == "HEAD":
+            return Response(headers=headers, media_type="text/event-stream")
         return StreamingResponse(push.stream(), headers=headers, media_type="text/event-stream")
 
     return stream

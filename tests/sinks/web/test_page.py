@@ -186,6 +186,23 @@ def test_too_many_browsers_are_refused_and_one_that_left_makes_room(
     streams.pop().close()
 
 
+def test_the_head_of_the_stream_ends_and_keeps_no_place(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push, "BROWSERS_MAX", 1)
+    for _ in range(3):
+        connection = http.client.HTTPConnection("127.0.0.1", served.port or 0, timeout=TIMEOUT_S)
+        connection.request("HEAD", "/page/events")
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+        answer.read()
+        # Another request on the same connection is answered, so this answer has ended.
+        connection.request("HEAD", "/page/events")
+        assert connection.getresponse().status == 200
+        connection.close()
+    stream = Stream(served.port)
+    stream.next("status")
+    stream.close()
+
+
 def test_a_partition_is_explained(served: Served) -> None:
     fenced = decision("leader_and_isr", "LEADER_FENCED", topic="orders", partition=0, leader=2)
     served.batch(partition(0, isr=(1, 2)), decisions=(json.dumps(json.loads(fenced), separators=(",", ":")).encode(),))
