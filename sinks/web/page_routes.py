@@ -10,6 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from sinks.web.live import Live
 from sinks.web.past import Past, PastError
@@ -42,7 +43,7 @@ def page_routes(push: Push, live: Live, past: Past | None = None) -> Sequence[Ba
     return [
         Route("/", _file("page.html")),
         *(Route(f"/page/{name}", _file(name)) for name in MEDIA_TYPES if name != "page.html"),
-        Route("/page/events", _events(push)),
+        Route("/page/events", _Events(push), methods=["GET"]),
         Route("/page/partition", questions.partition),
         Route("/page/past", questions.past),
     ]
@@ -57,16 +58,24 @@ def _file(name: str) -> Callable[[Request], Response]:
     return send
 
 
-def _events(push: Push) -> Callable[[Request], object]:
-    async def stream(request: Request) -> Response:
-        if push.is_full:
+class _Events:
+    """The stream of events, for as many browsers as there are places."""
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Counted here, because the stream itself begins only later, or never if its browser has left.
+        with self._push.place() as is_free:
+            await self._answer(scope["method"], is_free)(scope, receive, send)
+
+    def _answer(self, method: str, is_free: bool) -> Response:
+        if not is_free:
             return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "10"})
         headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        if request.method == "HEAD":
+        if method == "HEAD":
             return Response(headers=headers, media_type="text/event-stream")
-        return StreamingResponse(push.stream(), headers=headers, media_type="text/event-stream")
-
-    return stream
+        return StreamingResponse(self._push.stream(), headers=headers, media_type="text/event-stream")
 
 
 class _BusyError(PastError):

@@ -4,7 +4,8 @@ Nothing is queued for a slow browser: it gets the newest state when it is ready 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Iterator
 
 from bus.clock import steady_ms
 from sinks.metrics import Metrics
@@ -31,10 +32,15 @@ class Push:
         self._is_closed = False
         self._rendered: tuple[int, Sections] = (-1, {})
 
-    @property
-    def is_full(self) -> bool:
-        """Say whether no more browsers are accepted."""
-        return self._browsers >= BROWSERS_MAX
+    @contextlib.contextmanager
+    def place(self) -> Iterator[bool]:
+        """Keep a place for one browser. Say whether there was one."""
+        is_free = self._browsers < BROWSERS_MAX
+        self._browsers += is_free
+        try:
+            yield is_free
+        finally:
+            self._browsers -= is_free
 
     def close(self) -> None:
         """End all streams."""
@@ -42,30 +48,26 @@ class Push:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield the events for one browser."""
-        self._browsers += 1
         sent: Sections = {}
         timeline_version, silent_s = -1, 0.0
-        try:
-            yield b"retry: %d\n\n" % RETRY_MS
-            while not self._is_closed:
-                self._live.watched()
-                now = self._sections()
-                changed = {name: body for name, body in now.items() if sent.get(name) != body}
-                sent |= changed
-                if timeline_version != self._live.timeline.version:
-                    former, timeline_version = timeline_version, self._live.timeline.version
-                    buckets = self._live.timeline.since(max(former, 0))
-                    changed["timeline"] = encode({"all": former < 0, "buckets": buckets})
-                if changed:
-                    yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in changed.items())
-                    silent_s = 0.0
-                elif silent_s >= SILENCE_S_MAX:
-                    yield b": still here\n\n"
-                    silent_s = 0.0
-                await asyncio.sleep(LOOK_INTERVAL_S)
-                silent_s += LOOK_INTERVAL_S
-        finally:
-            self._browsers -= 1
+        yield b"retry: %d\n\n" % RETRY_MS
+        while not self._is_closed:
+            self._live.watched()
+            now = self._sections()
+            changed = {name: body for name, body in now.items() if sent.get(name) != body}
+            sent |= changed
+            if timeline_version != self._live.timeline.version:
+                former, timeline_version = timeline_version, self._live.timeline.version
+                buckets = self._live.timeline.since(max(former, 0))
+                changed["timeline"] = encode({"all": former < 0, "buckets": buckets})
+            if changed:
+                yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in changed.items())
+                silent_s = 0.0
+            elif silent_s >= SILENCE_S_MAX:
+                yield b": still here\n\n"
+                silent_s = 0.0
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            silent_s += LOOK_INTERVAL_S
 
     def _sections(self) -> Sections:
         """Render the sections, which are the same for all browsers, once for each version."""

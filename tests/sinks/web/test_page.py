@@ -1,8 +1,10 @@
 """The page over HTTP: its files, its stream of events, and its questions."""
 
+import contextlib
 import http.client
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -184,6 +186,19 @@ def test_too_many_browsers_are_refused_and_one_that_left_makes_room(
     served.batch(partition(0))
     wait_until(lambda: Stream(served.port).answer.status == 200, "room for another browser")
     streams.pop().close()
+
+
+def test_browsers_that_come_at_once_are_counted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push, "BROWSERS_MAX", 2)
+    with contextlib.ExitStack() as stack:
+        browsers = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", served.port or 0), TIMEOUT_S)) for _ in range(40)
+        ]
+        for one in browsers:
+            one.sendall(b"GET /page/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        answers = [one.recv(12) for one in browsers]
+    assert answers.count(b"HTTP/1.1 200") == 2
+    wait_until(lambda: Stream(served.port).answer.status == 200, "room for another browser")
 
 
 def test_the_head_of_the_stream_ends_and_keeps_no_place(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
