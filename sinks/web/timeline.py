@@ -21,15 +21,17 @@ class Timeline:
 
     def add(self, one: Seen) -> None:
         """Count a decision. One that is older than the newest bucket is counted in the newest bucket."""
-        self.version += 1
+        version = self.version + 1
         lane = 1 + LANES.index(one.lane)
         for width_ms, buckets in self._buckets.items():
             start_ms = one.time_ms - one.time_ms % width_ms
             if not buckets or buckets[-1][0] < start_ms:
-                buckets.append([start_ms, *([0] * len(LANES)), self.version])
+                buckets.append([start_ms, *([0] * len(LANES)), version])
             newest = buckets[-1]
             newest[lane] += 1
-            newest[-1] = self.version
+            newest[-1] = version
+        # Last, because who has seen this version does not ask again for what led to it.
+        self.version = version
 
     def since(self, version: int) -> dict[str, list[Bucket]]:
         """Return the buckets that changed after ``version``, by their width. For version 0 these are all buckets."""

@@ -58,6 +58,37 @@ def test_decisions_of_one_second_are_one_bucket_and_only_changes_are_sent_again(
     assert [bucket[0] for bucket in timeline.since(0)["1000"]] == [5_000, 6_000]
 
 
+class Watched:
+    """A decision, and a browser that looks at the time line each time when that asks for the decision's time."""
+
+    lane = "isr"
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._version = 0
+        self.counts: dict[tuple[str, int], int] = {}
+
+    @property
+    def time_ms(self) -> int:
+        self.look()
+        return 60_000
+
+    def look(self) -> None:
+        if self._version != self._timeline.version:
+            former, self._version = self._version, self._timeline.version
+            for width, buckets in self._timeline.since(former).items():
+                self.counts |= {(width, bucket[0]): sum(bucket[1:]) for bucket in buckets}
+
+
+def test_a_browser_that_looks_while_a_decision_is_counted_misses_nothing() -> None:
+    timeline = Timeline()
+    watched: Any = Watched(timeline)
+    for count in (1, 2):
+        timeline.add(watched)
+        watched.look()
+        assert watched.counts == {("1000", 60_000): count, ("60000", 60_000): count}
+
+
 def test_the_time_line_is_bounded() -> None:
     timeline = Timeline()
     for second in range(WIDTHS_MS[WIDTH_MS] + 50):
