@@ -105,6 +105,11 @@ class Live(threading.Thread):
                 logger.warning("the page cannot read the state now; trying again later", why=str(error))
                 self._handover.begin()
                 wait_s = RETRY_S
+            # Without this thread the page would show an old state and not say so.
+            except Exception as error:
+                logger.error("the page's thread failed; it begins again with what is on the bus", error=repr(error))
+                self._handover.begin()
+                wait_s = RETRY_S
 
     def stop(self) -> None:
         self._stopping.set()

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
+from sinks.web import live
 from sinks.web.handover import Handover
 from sinks.web.live import Live
 from sinks.web.partitions import Row
@@ -18,7 +20,7 @@ from state.partition import Topic
 from state.slices import Slice, slices_of
 from tests.sinks.sample import decision
 from tests.sinks.web.test_partitions import partition, topic
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 BROKERS = {number: Broker(number, number, "i", BrokerState.active, None, (), (), 0) for number in (1, 2, 3)}
 
@@ -177,3 +179,26 @@ def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene) -> No
     scene.live.stop()
     scene.live.join(TIMEOUT_S)
     assert not scene.live.is_alive()
+
+
+def test_an_error_that_nobody_foresaw_is_logged_and_does_not_end_the_thread(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(rows: Sequence[Row]) -> None:
+        raise ZeroDivisionError("broken")
+
+    monkeypatch.setattr(live, "RETRY_S", 0.1)
+    monkeypatch.setattr(live, "INTERVAL_S", 0.01)
+    broken = Live(scene.bus, scene.handover, lambda: False, lambda rows: scene.tell(rows))
+    with structlog.testing.capture_logs() as lines:
+        with monkeypatch.context() as patch:
+            patch.setattr(scene, "tell", fail)
+            scene.batch(topic(partition(0)))
+            broken.start()
+            wait_until(lambda: bool(lines), "a log line")
+        scene.batch(topic(partition(0, isr=(1, 2))))
+        wait_until(lambda: broken.picture.seq == 2, "the next batch")
+    broken.stop()
+    broken.join(TIMEOUT_S)
+    assert [(line["log_level"], line["error"]) for line in lines][:1] == [("error", "ZeroDivisionError('broken')")]
+    assert [row.partition for row in scene.told] == [0]
