@@ -71,7 +71,7 @@ class _Events:
 
     def _answer(self, method: str, is_free: bool) -> Response:
         if not is_free:
-            return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "10"})
+            return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "5"})
         headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if method == "HEAD":
             return Response(headers=headers, media_type="text/event-stream")

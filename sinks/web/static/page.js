@@ -9,15 +9,29 @@ const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq:
 
 // ---- what the engine sends ----
 
-const source = new EventSource("/page/events");
-const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+// A stream that is refused is given up by the browser, so the page opens another one after this time.
+const AGAIN_MS = 5_000;
+const takers = new Map();
+const on = (name, take) => takers.set(name, take);
 
-source.onerror = async () => {
-  trouble("The engine does not answer. The page tries again, and shows what it last knew.");
-  // If the session has ended, the page asks for the token after a reload.
-  if (source.readyState === EventSource.CLOSED && (await fetch("/page/icon.svg")).status === 401) location.reload();
-};
-source.onopen = () => trouble("");
+function connect() {
+  const source = new EventSource("/page/events");
+  for (const [name, take] of takers) source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+  source.onopen = () => trouble("");
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) refused();
+    else trouble("The engine does not answer. The page tries again, and shows what it last knew.");
+  };
+}
+
+async function refused() {
+  setTimeout(connect, AGAIN_MS);
+  trouble("The engine serves too many pages at the moment. This one tries again, and shows what it last knew.");
+  const answer = await fetch("/page/icon.svg").catch(() => null);
+  // The session has ended, so the page asks for the token after a reload.
+  if (answer?.status === 401) location.reload();
+  if (!answer) trouble("The engine does not answer. The page tries again, and shows what it last knew.");
+}
 
 on("status", (status) => {
   state.status = status;
@@ -43,6 +57,7 @@ function dimLater() {
   for (const line of el("decisions").children) line.classList.toggle("later", state.past !== null && Number(line.dataset.seq) > state.past.seq);
 }
 on("timeline", (sent) => timeline.take(sent));
+connect();
 
 function trouble(text) {
   el("trouble").hidden = !text;

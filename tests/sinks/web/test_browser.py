@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sinks.web import push
 from tests.sinks.sample import decision
-from tests.sinks.web.test_page import Served, Told
+from tests.sinks.web.test_page import Served, Stream, Told
 from tests.sinks.web.test_partitions import partition
 from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, missing
 from tests.support.waiting import wait_until
@@ -83,6 +84,21 @@ def test_everything_is_reached_by_keyboard(window: Browser, served: Served) -> N
     window.press("l")
     wait_until(lambda: window.run("return document.querySelector('#past').hidden"), "now")
     shows(window, "#rows", "orders-2")
+
+
+def test_a_page_too_many_says_so_and_comes_in_later(
+    window: Browser, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "BROWSERS_MAX", 1)
+    other = Stream(served.port)
+    other.next("status")
+    window.open(f"http://127.0.0.1:{served.port}/")
+    shows(window, "#trouble", "The engine serves too many pages at the moment")
+    other.close()
+    shows(window, "#rows", "orders-2")
+    assert window.run("return document.querySelector('#trouble').hidden")
+    # The refusal is one, so it is no complaint of a later test.
+    assert all("503" in complaint for complaint in window.complaints())
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
