@@ -109,3 +109,32 @@ def test_every_query_of_the_dashboard_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "queries.yml").write_text("groups:\n  - name: x\n    rules:\n" + "".join(rules))
     checked = promtool("check", "rules", "--lint=none", "queries.yml", cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason=NO_PROMTOOL)
+def test_a_standby_does_not_hide_the_skew_of_the_engine_that_decides(tmp_path: Path) -> None:
+    (panel,) = (panel for panel in panels() if panel["title"] == "Clock skew")
+    exported = {
+        "isrflow_controller_active": {"decides": 1, "standby": 0},
+        # A standby has made no commit, so it exports 0.
+        "isrflow_clock_skew_seconds": {"decides": -7, "standby": 0},
+        "isrflow_bus_clock_skew_seconds": {"decides": -7, "standby": 0},
+    }
+    series = [
+        {"series": f'{name}{{instance="{instance}",job="isrflow"}}', "values": f"{value}x10"}
+        for name, values in exported.items()
+        for instance, value in values.items()
+    ]
+    queries = [
+        {
+            "expr": target["expr"].replace("$job", ".*"),
+            "eval_time": "1m",
+            "exp_samples": [{"labels": "{}", "value": -7}],
+        }
+        for target in panel["targets"]
+    ]
+    test = {"tests": [{"interval": "15s", "input_series": series, "promql_expr_test": queries}]}
+    # JSON is YAML too.
+    (tmp_path / "skew.yml").write_text(json.dumps(test))
+    tested = promtool("test", "rules", "skew.yml", cwd=tmp_path)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
