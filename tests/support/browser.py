@@ -68,6 +68,11 @@ class Browser:
         params = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
         self.call("POST", "/goog/cdp/execute", params)
 
+    def resize(self, width: int, height: int = 1000) -> None:
+        """Give the page a size in pixels, also one that is smaller than a window can be."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
 

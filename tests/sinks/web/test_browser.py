@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from sinks.web import push
+from state.broker import Broker, BrokerState
 from tests.sinks.sample import decision
+from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_page import Served, Stream, Told
 from tests.sinks.web.test_partitions import partition
 from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, missing
@@ -106,6 +108,43 @@ def test_text_can_be_read_in_both_themes(window: Browser, served: Served, theme:
     window.theme(theme)
     opened(window, served)
     assert {name: ratio for name, ratio in contrasts(window).items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_long_names_fit_into_a_window_of_any_width(
+    window: Browser, served: Served, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    long = "customer-payments.settlement-events." + "x" * 150
+    large = Broker(1_000_000_001, 9, "i", BrokerState.active, f"rack-{long}", (), (), 0)
+    monkeypatch.setitem(BROKERS, large.broker, large)
+    fields = {"topic": long, "partition": 0, "leader": large.broker, "isr": [large.broker], "leader_epoch": 1}
+    window.resize(width)
+    window.open(f"http://127.0.0.1:{served.port}/")
+    served.batch(
+        partition(0, replicas=(large.broker, 2, 3), leader=large.broker, isr=(large.broker,)),
+        decisions=(
+            decision("leader_and_isr", "LEADER_FENCED", seq=2, **fields),
+            decision("rejected", "MALFORMED", seq=2, index=1, field="topic", message="y" * 150),
+        ),
+        name=long,
+    )
+    shows(window, "#rows", long)
+    shows(window, "#decisions", "y" * 150)
+    assert window.run(CUT) == []
+
+
+# Elements that stick out of their card, or whose text does not fit into them.
+CUT = """
+const fits = (el) => {
+  const card = (el.closest(".card, .tile") ?? document.body).getBoundingClientRect();
+  const text = [...el.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const isCut = text && el.clientWidth > 0 && el.scrollWidth > el.clientWidth + 1;
+  return el.getBoundingClientRect().right <= card.right + 1 && !isCut;
+};
+return [...document.querySelectorAll("header, header *, main *, footer *")]
+  .filter((el) => el.checkVisibility() && !el.closest("svg") && !fits(el))
+  .map((el) => `${el.tagName} ${el.className || el.id} ${el.textContent.slice(0, 40)}`);
+"""
 
 
 # WCAG's contrast of each kind of text with what is behind it.

@@ -63,12 +63,13 @@ class Served:
         self.metrics.took_over(3)
         self.seq = 0
 
-    def batch(self, *partitions: Any, decisions: tuple[bytes, ...] = ()) -> None:
+    def batch(self, *partitions: Any, decisions: tuple[bytes, ...] = (), name: str = "orders") -> None:
         self.seq += 1
         cluster = Cluster(seq=self.seq, clock_ms=NOW_MS, brokers=BROKERS)
         pages = [Page(0, -1, encode_cluster(cluster))]
         if partitions:
-            pages += [Page(0, n, encode_slices([one])) for n, one in enumerate(slices_of(topic(*partitions)))]
+            slices = slices_of(topic(*partitions, name=name))
+            pages += [Page(0, number, encode_slices([one])) for number, one in enumerate(slices)]
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)
         self.metrics.committed(
