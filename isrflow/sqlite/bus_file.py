@@ -28,6 +28,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from isrflow.errors import BusError
+from isrflow.sqlite.connections import Connections, Held
 from isrflow.sqlite.file_identity import check_same, look, unwritten_state
 from isrflow.sqlite.lock_wait import LOCK_TOLD_S, while_locked
 
@@ -63,20 +64,19 @@ class BusFile:
         self._access = access
         self._lock_timeout_s = lock_timeout_s
         self._busy_timeout_ms = int(min(LOCK_TOLD_S, lock_timeout_s) * 1_000)
-        self._local = threading.local()
-        # Each with the thread that uses it.
-        self._connections: dict[sqlite3.Connection, threading.Thread] = {}
         self._lock = threading.Lock()
         self._seen = _Seen()
         self._identity = look(self.path, make=access is Access.MAKE)
+        self._connections = Connections(self.path, self._identity)
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+    def _held(self) -> Held:
+        held = self._connections.mine()
+        if held is None:
+            self._connections.check_usable()
             # A file without a write-ahead log has no writer. Reading it as immutable changes neither it nor its folder.
             reads = self._access is Access.READ
-            self._local.unwritten = unwritten_state(self.path) if reads else None
-            mode = "rw" if not reads else "ro" if self._local.unwritten is None else "ro&immutable=1"
+            unwritten = unwritten_state(self.path) if reads else None
+            mode = "rw" if not reads else "ro" if unwritten is None else "ro&immutable=1"
             connection = sqlite3.connect(
                 f"file:{quote(str(self.path.absolute()))}?mode={mode}",
                 uri=True,
@@ -84,32 +84,22 @@ class BusFile:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            with self._lock:
-                self._close_those_of_ended_threads()
-                self._connections[connection] = threading.current_thread()
-            self._local.connection = connection
+            held = Held(connection, unwritten)
+            self._connections.hold(held)
             check_same(self.path, self._identity)
             if self._access is not Access.READ:
                 self._when_unlocked(connection, "PRAGMA synchronous = FULL")
                 self._when_unlocked(connection, f"PRAGMA journal_size_limit = {JOURNAL_BYTES_KEPT}")
-        return connection
+        return held
 
-    def _close_those_of_ended_threads(self) -> None:
-        """Close connections that nobody uses any more. A program may have a thread for each of its requests."""
-        ended = [connection for connection, thread in self._connections.items() if not thread.is_alive()]
-        for connection in ended:
-            del self._connections[connection]
-            connection.close()
+    def _connection(self) -> sqlite3.Connection:
+        return self._held().connection
 
     def _reopen_if_written(self) -> None:
         """Open a new connection if a writer has come to a file that was read as immutable."""
-        unwritten = getattr(self._local, "unwritten", None)
-        if unwritten is None or unwritten == unwritten_state(self.path):
-            return
-        with self._lock:
-            del self._connections[self._local.connection]
-        self._local.connection.close()
-        self._local.__dict__.clear()
+        held = self._connections.mine()
+        if held is not None and held.unwritten is not None and held.unwritten != unwritten_state(self.path):
+            self._connections.drop_mine()
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -157,7 +147,8 @@ class BusFile:
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """Give reads a consistent view of one moment. Inside a transaction, give that transaction's view."""
         self._reopen_if_written()
-        connection, seen = self._connection(), self._seen
+        held, seen = self._held(), self._seen
+        connection = held.connection
         if connection.in_transaction:
             yield connection
             return
@@ -167,16 +158,16 @@ class BusFile:
             self._check_same_bus(connection, seen)
             yield connection
         except sqlite3.DatabaseError:
-            self._check_unwritten()
+            self._check_unwritten(held)
             raise
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        self._check_unwritten()
+        self._check_unwritten(held)
 
-    def _check_unwritten(self) -> None:
+    def _check_unwritten(self, held: Held) -> None:
         """Refuse what was read without a lock if a writer came meanwhile."""
-        if self._local.unwritten is not None and self._local.unwritten != unwritten_state(self.path):
+        if held.unwritten is not None and held.unwritten != unwritten_state(self.path):
             raise BusError(f"bus {self.path}: a writer opened it during this read: try again")
 
     def _check_same_bus(self, connection: sqlite3.Connection, seen: _Seen) -> None:
@@ -214,11 +205,7 @@ class BusFile:
         connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
-        with self._lock:
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
-        self._local = threading.local()
+        self._connections.close()
 
 
 def _seen_now(connection: sqlite3.Connection) -> _Seen:

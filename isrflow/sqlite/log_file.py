@@ -141,16 +141,15 @@ class LogFile(BusFile):
         # data_version changes when another connection commits, also one of this instance's other threads.
         with self._errors():
             self._reopen_if_written()
-            connection = self._connection()
+            held = self._held()
             check_same(self.path, self._identity)
             version = while_locked(
                 self.path,
                 self._lock_timeout_s,
-                lambda: int(connection.execute("PRAGMA data_version").fetchone()[0]),
+                lambda: int(held.connection.execute("PRAGMA data_version").fetchone()[0]),
             )
-        seen = getattr(self._local, "data_version", None)
-        self._local.data_version = version
-        return bool(version != seen)
+        seen, held.data_version = held.data_version, version
+        return version != seen
 
 
 def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
