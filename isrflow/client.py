@@ -77,13 +77,18 @@ class Client:
         deadline_s = time.monotonic() + timeout_s
         after = self._log.newest_decision()
         seq = self.publish({"request_id": uuid.uuid4().hex, **event})
-        while (left_s := deadline_s - time.monotonic()) > 0:
-            for decision in self.decisions(after, kinds=_ANSWERS, wait_s=left_s):
-                after = (decision["seq"], decision["index"])
-                if decision["seq"] == seq:
+        while True:
+            batch = self._log.decisions(after, _DECISIONS_PER_READ)
+            for decided in batch:
+                if decided.seq == seq and (decision := _from_json(decided))["kind"] in _ANSWERS:
                     return decision
-                if time.monotonic() > deadline_s:
-                    break
+            # Other decisions may come without end, so they do not make the wait longer.
+            if (left_s := deadline_s - time.monotonic()) <= 0:
+                break
+            if batch:
+                after = (batch[-1].seq, batch[-1].idx)
+            else:
+                self._log.wait(left_s)
         raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: is an engine running on this bus?")
 
     def decisions(
@@ -98,7 +103,7 @@ class Client:
         while True:
             batch = self._log.decisions(after, _DECISIONS_PER_READ)
             for decided in batch:
-                decision: Decision = msgspec.json.decode(decided.body)
+                decision = _from_json(decided)
                 if not kinds or decision["kind"] in kinds:
                     yield decision
             if batch:
@@ -133,6 +138,11 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _from_json(decided: Decided) -> Decision:
+    decision: Decision = msgspec.json.decode(decided.body)
+    return decision
 
 
 def _as_json(event: Event, number: int) -> bytes:

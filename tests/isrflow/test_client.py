@@ -4,6 +4,7 @@ The buses on Kafka are on the node of ``kafka_servers``.
 """
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 import isrflow
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF
-from isrflow.client import BEGINNING
+from isrflow.client import BEGINNING, Client
+from isrflow.contract import Decided
 from tests.support.decided_bus import DecidedBus
 from tests.support.waiting import TIMEOUT_S
 
@@ -83,6 +85,35 @@ def test_an_answer_that_never_comes_is_an_error(path: Path) -> None:
         with pytest.raises(isrflow.NoAnswerError, match=r"no answer to event 1 in 0\.1 s: is an engine running"):
             bus.ask(REGISTER, timeout_s=0.1)
         assert bus.publish(REGISTER) == 2, "the request stays published"
+
+
+class FlowingLog:
+    """A log on which another decision stands at each look, up to a number that no wait of a test reaches."""
+
+    def __init__(self) -> None:
+        self._decided = 0
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        return 1
+
+    def newest_decision(self) -> tuple[int, int]:
+        return BEGINNING
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        self._decided += 1
+        assert self._decided < 100_000, "the time-out has long passed"
+        return [Decided(1, self._decided, b'{"kind":"no_op","seq":1,"index":%d}' % self._decided)]
+
+    def wait(self, timeout_s: float) -> None:
+        raise AssertionError("there is always another decision")
+
+    def close(self) -> None:
+        pass
+
+
+def test_other_decisions_do_not_make_the_wait_for_an_answer_longer() -> None:
+    with Client(FlowingLog()) as bus, pytest.raises(isrflow.NoAnswerError, match=r"no answer to event 1 in 0\.05 s"):
+        bus.ask(REGISTER, timeout_s=0.05)
 
 
 @pytest.mark.parametrize("event", [{}, {"kind": 7}, ["kind"], "kind", {"kind": "tick", "x": object()}])
