@@ -33,8 +33,15 @@ class Log(Protocol):
         """Return a place after all decisions that can be read now. The next decision comes after it."""
         ...
 
-    def decisions(self, after: Place, limit: int) -> list[Decided]:
-        """Return up to ``limit`` decisions after a place, in order."""
+    def thinned(self) -> Place:
+        """Return the place up to which retention has left only some decisions; a place before all if they are whole."""
+        ...
+
+    def decisions(self, after: Place, limit: int, *, passing_over: bool) -> list[Decided]:
+        """Return up to ``limit`` decisions after a place, in order.
+
+        Raises ``TrimmedError`` if retention has removed any of them, unless ``passing_over`` skips those.
+        """
         ...
 
     def wait(self, timeout_s: float) -> None:
@@ -78,7 +85,7 @@ class Client:
         after = self._log.newest_decision()
         seq = self.publish({"request_id": uuid.uuid4().hex, **event})
         while True:
-            batch = self._log.decisions(after, _DECISIONS_PER_READ)
+            batch = self._log.decisions(after, _DECISIONS_PER_READ, passing_over=False)
             for decided in batch:
                 if decided.seq == seq and (decision := _from_json(decided))["kind"] in _ANSWERS:
                     return decision
@@ -100,8 +107,10 @@ class Client:
         retention has removed decisions after that place. From the beginning it starts with the oldest one that is left.
         """
         last_s = time.monotonic()
+        # Who begins anywhere else must hear that decisions are missing.
+        thinned = self._log.thinned() if after[0] <= 0 else BEGINNING
         while True:
-            batch = self._log.decisions(after, _DECISIONS_PER_READ)
+            batch = self._log.decisions(after, _DECISIONS_PER_READ, passing_over=after < thinned)
             for decided in batch:
                 decision = _from_json(decided)
                 if not kinds or decision["kind"] in kinds:

@@ -120,8 +120,15 @@ class KafkaLog:
             self._after = found[-1].place if found else (0, -1)
             return self._after
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
-        """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``."""
+    def thinned(self) -> tuple[int, int]:
+        """Return a place before all decisions, because Kafka removes them only from the beginning of the topic."""
+        return 0, -1
+
+    def decisions(self, after: tuple[int, int], limit: int, *, passing_over: bool) -> list[Decided]:
+        """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``.
+
+        ``passing_over`` is for buses whose decisions are thinned, which those of a topic are not.
+        """
         with self._lock, self._errors():
             start, end = self._ends()
             is_there = self._after == after

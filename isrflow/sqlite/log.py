@@ -20,6 +20,11 @@ class SqliteLog(LogFile):
         with self._errors(), self._snapshot() as connection:
             return decision_table.newest(connection) or (0, -1)
 
+    def thinned(self) -> tuple[int, int]:
+        """Return the place up to which retention has left only some decisions."""
+        with self._errors(), self._snapshot():
+            return self._removed_up_to()
+
     def wait(self, timeout_s: float) -> None:
         """Return when another process has written, or after ``timeout_s``."""
         deadline_s = time.monotonic() + timeout_s

@@ -124,8 +124,7 @@ class LogFile(BusFile):
 
     def _start_after(self, after: tuple[int, int], *, passing_over: bool = False) -> tuple[int, int]:
         """Return the place from which to read on. Raises ``TrimmedError`` if decisions after ``after`` were removed."""
-        # Files of older versions lack the mark of the index: there all decisions of that event were removed.
-        gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
+        gone = self._removed_up_to()
         if after >= gone or passing_over:
             return after
         if after[0] > 0:
@@ -135,6 +134,10 @@ class LogFile(BusFile):
             )
         # Retention has left only some of these, so a reader that follows all decisions starts after them.
         return gone
+
+    def _removed_up_to(self) -> tuple[int, int]:
+        # Files of older versions lack the mark of the index: there all decisions of that event were removed.
+        return self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1
 
     def changed(self) -> bool:
         """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""

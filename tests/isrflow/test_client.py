@@ -99,7 +99,10 @@ class FlowingLog:
     def newest_decision(self) -> tuple[int, int]:
         return BEGINNING
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+    def thinned(self) -> tuple[int, int]:
+        return BEGINNING
+
+    def decisions(self, after: tuple[int, int], limit: int, *, passing_over: bool) -> list[Decided]:
         self._decided += 1
         assert self._decided < 100_000, "the time-out has long passed"
         return [Decided(1, self._decided, b'{"kind":"no_op","seq":1,"index":%d}' % self._decided)]
@@ -146,4 +149,20 @@ def test_removed_decisions_are_noticed(tmp_path: Path) -> None:
     with isrflow.connect(str(tmp_path / "bus.db")) as bus:
         assert {one["seq"] for one in bus.decisions(BEGINNING)} == {4}
         with pytest.raises(isrflow.TrimmedError, match="read on from"):
+            list(bus.decisions((1, 0)))
+
+
+def test_a_reader_from_the_beginning_gets_all_that_thinning_has_left(tmp_path: Path) -> None:
+    held = DecidedBus(tmp_path / "bus.db")
+    events = [REGISTER, heartbeat(1), {**CREATE, "partitions": 1_100}, {"kind": "tick", "controller_epoch": 0}]
+    for event in events:
+        last = held.take([msgspec.json.encode({**event, "time_ms": 1})])
+    held.bus.passed(last)
+    while held.bus.thin(last):
+        pass
+    with isrflow.connect(str(tmp_path / "bus.db")) as bus:
+        whole = list(bus.decisions())
+        assert [one["kind"] for one in whole if one["seq"] == 1] == ["broker", "answer"]
+        assert sum(one["kind"] == "leader_and_isr" for one in whole) == 1_100, "they are more than one read brings"
+        with pytest.raises(isrflow.TrimmedError):
             list(bus.decisions((1, 0)))
