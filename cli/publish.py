@@ -11,6 +11,7 @@ from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
+from cli.input_file import InputFile
 from cli.options import with_settings
 from cli.progress import progress
 from conf.settings import Settings
@@ -29,7 +30,7 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 
 
 @click.command("publish")
-@click.argument("events", type=click.File("rb"), metavar="FILE|-")
+@click.argument("events", type=InputFile(), metavar="FILE|-")
 @click.option("--wait", is_flag=True, help="Wait for the answers, print them, and exit with 1 if any is a refusal.")
 @click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
 @click.option("--check", "checking", is_flag=True, help="Only check the lines. Nothing is published.")
@@ -61,8 +62,10 @@ def command(
         return
     count = None
     if not as_is and events.seekable():
+        # A shell may have read a part of its standard input before.
+        start = events.tell()
         count = _check(events, " Nothing was published.")
-        events.seek(0)
+        events.seek(start)
     bus = _open(settings, create)
     spans: list[range] = []
     try:
