@@ -64,7 +64,7 @@ def command(
 
     The sets of jars are those that the command lists, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's
     cache). The exit code is 3 if something is wrong: there is no Java, a jar does not match its hash, a clock is
-    skewed, or a place cannot be written.
+    skewed, the bus cannot be read, or a place cannot be written. A bus that does not exist yet is not wrong.
 
     \b
     Examples:

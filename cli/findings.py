@@ -8,14 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
-from bus.interface import Bus, BusError
-from bus.open_bus import files_name
+from bus.interface import Bus, BusError, NoBusError
+from bus.open_bus import files_name, open_bus
 from cli.committed import OLD_AFTER_S, read_committed
 from cli.errors import Unreachable
-from cli.options import existing_bus
 from conf.java import JavaError, java_home
+from conf.place_uri import local_path
 from conf.settings import SQLITE, Settings
 from isrflow.masking import masked
 from state.codec import CodecError
@@ -71,9 +69,12 @@ def _java_version(home: Path) -> str:
 def bus(settings: Settings) -> Iterator[Finding]:
     """Find the bus: whether it can be read and written, and whether an engine decides and its clock is right."""
     try:
-        opened = existing_bus(settings)
-    except click.ClickException as error:
-        yield Finding("bus", False, False, error.message)
+        opened = open_bus(settings.bus, read_only=True)
+    except NoBusError as error:
+        # The first engine makes it.
+        yield Finding("bus", False, False, masked(str(error)))
+    except BusError as error:
+        yield Finding("bus", False, True, masked(str(error)))
     else:
         try:
             yield Finding("bus", True, False, f"{masked(settings.bus)}{_number(opened)}")
@@ -81,7 +82,7 @@ def bus(settings: Settings) -> Iterator[Finding]:
         except Unreachable as error:
             yield Finding("engine", False, False, error.message)
         except (BusError, CodecError) as error:
-            yield Finding("engine", False, True, str(error))
+            yield Finding("engine", False, True, masked(str(error)))
         else:
             yield from _engine(found.age_s, found.cluster.clock_skew_ms or 0)
         finally:
@@ -106,7 +107,12 @@ def _engine(age_s: float, skew_ms: int) -> Iterator[Finding]:
 
 def _writable(settings: Settings) -> Iterator[Finding]:
     """Find whether this user may write the checkpoint and a bus in a file, and whether there is room."""
-    places = {"checkpoint": Path(settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint")}
+    places = {}
+    checkpoint = settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint"
+    if (path := local_path(checkpoint)) is not None:
+        places["checkpoint"] = path
+    else:
+        yield Finding("checkpoint", False, False, f"{masked(checkpoint)} was not checked: only Spark reaches it")
     if settings.bus.startswith(SQLITE):
         places["bus file"] = Path(settings.bus.removeprefix(SQLITE))
     for name, place in places.items():

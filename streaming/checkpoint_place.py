@@ -2,11 +2,11 @@
 
 import errno
 import os
-import re
 import tempfile
 from pathlib import Path
 
 from bus.open_bus import files_name
+from conf.place_uri import is_uri
 from conf.private_dir import private_dir
 from conf.settings import Settings
 from streaming.hadoop_path import HadoopPath
@@ -18,12 +18,6 @@ SUFFIX = ".checkpoint"
 PROBE_BYTES = 1 << 20
 # The directories that Spark writes into while a query runs.
 _WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-
-
-def is_uri(text: str) -> bool:
-    """Say whether a checkpoint's place is a URI, and not a path on this machine."""
-    return _URI.match(text) is not None
 
 
 def checkpoint_of(settings: Settings) -> Checkpoint:

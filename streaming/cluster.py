@@ -19,9 +19,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from conf.place_uri import is_uri
 from conf.settings import Settings
 from conf.spark_settings import is_local
-from streaming.checkpoint_place import is_uri
 from streaming.job_errors import JobError
 from streaming.sources.interface import Source
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Page
+from bus.kafka import connection
 from cli import command
 from conf.jars import pinned
 from state.cluster import Cluster
@@ -38,6 +39,35 @@ def test_doctor_shows_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> N
 def test_doctor_finds_the_bus(tmp_path: Path) -> None:
     EmbeddedBus(tmp_path / "bus.db").close()
     assert f"sqlite:{tmp_path / 'bus.db'}" in doctor("--bus", str(tmp_path / "bus.db"), "spark-files")[1]
+
+
+def test_a_bus_that_cannot_be_read_is_wrong(tmp_path: Path) -> None:
+    bus = tmp_path / "bus.db"
+    bus.write_bytes(b"this is no database" * 100)
+    code, said = doctor("--bus", str(bus), "spark-files")
+    assert (code, "MISSING bus " in said, "missing or damaged: bus." in said) == (3, True, True)
+    bus.unlink()
+    EmbeddedBus(bus).close()
+    with bus.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 2_000)
+    code, said = doctor("--bus", str(bus), "spark-files")
+    assert (code, "malformed" in said) == (3, True)
+
+
+def test_a_bus_on_kafka_that_cannot_be_reached_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 0.5)
+    code, said = doctor("--bus", "kafka://127.0.0.1:1", "spark-files")
+    assert (code, "MISSING bus " in said) == (3, True)
+
+
+def test_a_checkpoint_elsewhere_is_not_checked(tmp_path: Path) -> None:
+    bus = ("--bus", str(tmp_path / "bus.db"), "spark-files")
+    code, said = doctor(*bus, "--set", "checkpoint.dir=hdfs://name:8020/checkpoints")
+    assert code == 0
+    assert re.search(r"- +checkpoint +hdfs://name:8020/checkpoints was not checked: only Spark reaches it\n", said)
+    code, said = doctor(*bus, "--set", f"checkpoint.dir=file://{tmp_path}/some%20place")
+    assert re.search(rf"ok +checkpoint +{tmp_path} can be written", said)
 
 
 def test_a_jar_with_the_wrong_hash_is_an_error(tmp_path: Path) -> None:
