@@ -22,7 +22,10 @@ from conf.security.tls import TlsFiles, client_contexts
 
 _LINE = re.compile(r"[ \t]*([^#!=: \t][^=: \t]*)[ \t]*[=:][ \t]*(.*)")
 _JAAS_OPTION = re.compile(r'(username|password)[ \t]*=[ \t]*"([^"]*)"')
+# The scheme is one that Kafka's clients allow before an address.
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
 _ROUNDS_MAX = 10
+BOOTSTRAP = "controller.quorum.bootstrap.servers"
 
 
 class _BrokerFile:
@@ -41,6 +44,18 @@ class _BrokerFile:
         """Return a setting of the connections to controllers, or else the general one."""
         own = f"listener.name.{self.listener.lower()}.{key}"
         return self._values.get(own, self._values.get(key, default))
+
+    def controller_host(self) -> str:
+        """Return the host of the first controller. Raises ``ValueError`` if none is named as Kafka expects it."""
+        if voters := self.value("controller.quorum.voters"):
+            return voters_of(voters)[0].host
+        first = self.value(BOOTSTRAP).split(",")[0].strip()
+        if not first:
+            raise ValueError(f"file names no controller: set {BOOTSTRAP} or controller.quorum.voters")
+        match = _ADDRESS.fullmatch(first)
+        if match is None:
+            raise ValueError(f"{BOOTSTRAP}: {first!r} is not HOST:PORT")
+        return match[1].strip("[]")
 
     @property
     def protocol(self) -> str:
@@ -71,14 +86,18 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     yield from _token_keys(token_key, broker)
     if not same or security is None:
         return
-    principal = ANONYMOUS
+    shown, principal = True, ANONYMOUS
     if security.tls is not None:
         tls, principal = _tls(security, security.tls, broker)
+        shown = tls.there
         yield tls
     if security.mechanisms:
         sasl, principal = _sasl(security, broker)
+        shown = True
         yield sasl
-    yield _node(security, broker, principal)
+    # Without a handshake nobody knows the broker's principal.
+    if shown:
+        yield _node(security, broker, principal)
 
 
 def _authorizers(settings: Settings, broker: _BrokerFile) -> Iterator[Finding]:
@@ -123,7 +142,7 @@ def _tls(security: Security, server: ssl.SSLContext, broker: _BrokerFile) -> tup
     )
     checks_host = broker.of_controllers("ssl.endpoint.identification.algorithm", "https") == "https"
     try:
-        host = voters_of(broker.value("controller.quorum.voters"))[0].host
+        host = broker.controller_host()
         context = client_contexts(files, checks_host=checks_host)()
         certificate = _handshake(context, server, host)
     except ssl.SSLError as error:

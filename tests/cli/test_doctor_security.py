@@ -90,6 +90,34 @@ def test_certificates_that_the_other_side_refuses_are_found(pair: Pair, tmp_path
     assert "the broker's ssl.keystore.location: " in pair.compared()[1]
 
 
+@pytest.mark.parametrize("servers", ["127.0.0.1:9093", "127.0.0.1:9093,other:9093", "CONTROLLER://127.0.0.1:9093"])
+def test_a_broker_may_name_bootstrap_servers_in_place_of_voters(pair: Pair, servers: str) -> None:
+    pair.change("controller.quorum.voters=100@127.0.0.1:9093", f"controller.quorum.bootstrap.servers={servers}")
+    code, said = pair.compared()
+    assert code == 0, said
+    assert "a handshake of both sides' certificates, for 127.0.0.1" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("", "the broker's file names no controller: set controller.quorum.bootstrap.servers"),
+        ("controller.quorum.bootstrap.servers=100@a:1", "bootstrap.servers: '100@a:1' is not HOST:PORT"),
+    ],
+)
+def test_a_principal_is_only_shown_after_a_handshake(pair: Pair, line: str, wrong: str) -> None:
+    pair.change("controller.quorum.voters=100@127.0.0.1:9093", line)
+    code, said = pair.compared()
+    assert (code, "principal" in said) == (3, False)
+    assert wrong in said
+
+
+def test_a_keystore_that_is_not_pem_is_not_judged(pair: Pair) -> None:
+    pair.change("ssl.keystore.type=PEM", "ssl.keystore.type=JKS")
+    code, said = pair.compared()
+    assert (code, "cannot be read here" in said, "principal" in said) == (0, True, False)
+
+
 def test_passwords_are_compared_and_not_shown(pair: Pair, tmp_path: Path) -> None:
     users = tmp_path / "users.toml"
     users.write_text(f'[broker-1]\npassword = "{CANARY}"\n')
