@@ -112,9 +112,14 @@ def _show(findings: Sequence[Finding], form: str) -> None:
         click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
 
 
+def _tell(done: str) -> None:
+    # Standard output has the findings, which programs read.
+    click.echo(done, err=True)
+
+
 def _fetch(name: str) -> None:
     def tell(jar: Jar) -> None:
-        click.echo(f"fetched {jar.coordinate}")
+        _tell(f"fetched {jar.coordinate}")
 
     try:
         fetch(name, tell)
@@ -131,13 +136,13 @@ def _prepare() -> None:
 
     _fetch("spark-files")
     try:
-        click.echo(f"wrote {write_class_archive()}")
+        _tell(f"wrote {write_class_archive()}")
         for version, kafka in KAFKA_VERSIONS.items():
             if not missing(kafka.jars):
-                click.echo(f"the classes of Kafka {version} are in {prepare(version)}")
+                _tell(f"the classes of Kafka {version} are in {prepare(version)}")
         default = KAFKA_VERSIONS[KAFKA_VERSION]
         if not missing(default.jars) and not missing(default.tools):
-            click.echo(f"the classes of Kafka's admin tools are in {prepare_tools()}")
+            _tell(f"the classes of Kafka's admin tools are in {prepare_tools()}")
     except (RuntimeError, ServiceError, ToolError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"cannot archive classes: {error}") from error
 

@@ -13,6 +13,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from bus.kafka import connection
 from cli import command
+from cli import doctor as doctor_command
 from conf.jars import pinned
 from state.cluster import Cluster
 from state.codec import encode_cluster
@@ -68,6 +69,15 @@ def test_a_checkpoint_elsewhere_is_not_checked(tmp_path: Path) -> None:
     assert re.search(r"- +checkpoint +hdfs://name:8020/checkpoints was not checked: only Spark reaches it\n", said)
     code, said = doctor(*bus, "--set", f"checkpoint.dir=file://{tmp_path}/some%20place")
     assert re.search(rf"ok +checkpoint +{tmp_path} can be written", said)
+
+
+def test_what_was_fetched_is_not_among_the_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jar = pinned("spark-files")[0]
+    monkeypatch.setattr(doctor_command, "fetch", lambda name, fetched: fetched(jar))
+    words = ["doctor", "spark-files", "--fetch", "--format", "json", "--bus", str(tmp_path / "bus.db")]
+    done = CliRunner().invoke(command, words)
+    assert {finding["name"] for finding in json.loads(done.stdout)} >= {"versions", "spark-files"}
+    assert done.stderr == f"fetched {jar.coordinate}\n"
 
 
 def test_a_jar_with_the_wrong_hash_is_an_error(tmp_path: Path) -> None:
