@@ -137,7 +137,7 @@ class Client:
         return self._log.newest_decision()
 
     def close(self) -> None:
-        """Close the bus."""
+        """Close the bus. Whatever is called later raises ``BusError``, and so do calls that other threads are in."""
         self._log.close()
 
     def __enter__(self) -> "Client":

@@ -43,6 +43,7 @@ class KafkaLog:
         common = {"bootstrap_servers": self._address.servers.split(","), **client_config().for_kafka_python()}
         self._decisions = TopicPartition(self._address.decisions, 0)
         self._lock = threading.Lock()
+        self._is_closed = False
         # The place after which the consumer stands.
         self._after: tuple[int, int] | None = None
         self._producer: Any = None
@@ -189,6 +190,8 @@ class KafkaLog:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
+        if self._is_closed:
+            raise BusError(f"bus {self._address}: this program has closed it")
         try:
             yield
         except KafkaError as error:
@@ -196,6 +199,8 @@ class KafkaLog:
 
     def close(self) -> None:
         """Close the clients. What was published is acknowledged already."""
-        for client in (self._producer, self._consumer):
-            if client is not None:
-                client.close()
+        with self._lock:
+            self._is_closed = True
+            for client in (self._producer, self._consumer):
+                if client is not None:
+                    client.close()

@@ -72,7 +72,6 @@ class BusFile:
     def _held(self) -> Held:
         held = self._connections.mine()
         if held is None:
-            self._connections.check_usable()
             # A file without a write-ahead log has no writer. Reading it as immutable changes neither it nor its folder.
             reads = self._access is Access.READ
             unwritten = unwritten_state(self.path) if reads else None
@@ -104,7 +103,8 @@ class BusFile:
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            yield
+            with self._connections.using():
+                yield
         except sqlite3.Error as error:
             hint = ""
             if self._access is Access.READ and getattr(error, "sqlite_errorcode", 0) & 0xFF in _MAY_NOT_WRITE:

@@ -5,13 +5,12 @@ believes that it has them, for new connections too. When the parent closes the b
 SQLite removes the write-ahead log. The child goes on writing to a file without a name: what it publishes is
 acknowledged, and lost.
 
-So a child closes what it inherited, before it does anything else. Then it opens connections of its own.
+So a child closes what it inherited, before it does anything else, and opens connections of its own. But it must not
+close a connection that a thread of the parent was using at that moment: that could damage the file, or never end. If
+there is any, the child leaves all as they are, and may not use these files.
 
-    connection of the thread that forked     closed in the child
-    connection of a thread that has ended    closed in the child
-    connection in a transaction, or of another thread, which may be in the middle of a call
-                                             left as it is: using or closing it could damage the file, so the child
-                                             may not use this file at all
+For the same reason ``close`` leaves a connection that another thread is using to that thread. Python crashes if a
+connection is closed in the middle of a call.
 """
 
 import contextlib
@@ -19,6 +18,7 @@ import os
 import sqlite3
 import threading
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,9 @@ class Connections:
         self._local = threading.local()
         # Each with the thread that uses it.
         self._threads: dict[sqlite3.Connection, threading.Thread] = {}
-        # What the child of a fork under way may close.
-        self._idle: list[sqlite3.Connection] = []
+        self._is_closed = False
+        # How many uses of this file each thread is in, by the thread's ident. Only the thread itself writes its number.
+        self._uses: dict[int, int] = {}
         with _lock:
             _all.add(self)
 
@@ -60,12 +61,35 @@ class Connections:
         held: Held | None = getattr(self._local, "held", None)
         return held
 
+    @contextlib.contextmanager
+    def using(self) -> Iterator[None]:
+        """Let nobody close this thread's connection during the block. Raises ``BusError`` if it is closed already."""
+        me = threading.get_ident()
+        self._uses[me] = self._uses.get(me, 0) + 1
+        try:
+            # After the line above, so that either this thread sees that the bus is closed, or ``close`` sees the use.
+            self.check_usable()
+            yield
+        finally:
+            # None are left in the child of a fork.
+            self._uses[me] = self._uses.get(me, 1) - 1
+            if not self._uses[me]:
+                del self._uses[me]
+                if self._is_closed:
+                    self.drop_mine()
+
+    def is_used(self) -> bool:
+        """Say whether any thread is using a connection."""
+        return bool(self._uses)
+
     def check_usable(self) -> None:
-        """Raise ``BusError`` if this process may not open the file."""
+        """Raise ``BusError`` if this process may not open the file, or has closed it."""
+        if self._is_closed:
+            raise BusError(f"bus {self._path}: this program has closed it")
         if self._identity in _inherited:
             raise BusError(
-                f"bus {self._path}: this process was forked while another thread or a transaction used the bus, so it "
-                "cannot use it: start it without a fork, in multiprocessing with 'spawn', or fork before connecting"
+                f"bus {self._path}: this process was forked in the middle of a use of the bus, so it cannot use it: "
+                "fork before other threads use a bus, or start the process with multiprocessing's 'spawn'"
             )
 
     def hold(self, held: Held) -> None:
@@ -78,56 +102,48 @@ class Connections:
         self._local.held = held
 
     def drop_mine(self) -> None:
-        """Close this thread's connection."""
+        """Close this thread's connection, if it has one."""
         held = self.mine()
         if held is not None:
-            with _lock:
-                self._threads.pop(held.connection, None)
-            held.connection.close()
             del self._local.held
+            self._close_one(held.connection)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all of them, for good. Those in use are closed by their threads."""
+        self._is_closed = True
+        for connection, thread in list(self._threads.items()):
+            if not (thread.is_alive() and thread.ident in self._uses):
+                self._close_one(connection)
+
+    def _close_one(self, connection: sqlite3.Connection) -> None:
         with _lock:
-            for connection in self._threads:
+            if self._threads.pop(connection, None) is not None:
                 connection.close()
-            self._threads.clear()
-        self._local = threading.local()
 
-    def before_fork(self) -> None:
-        """Note which connections are in no thread's hands, or in those of this one, which is in no call of SQLite."""
-        me = threading.current_thread()
-        self._idle = [
-            connection
-            for connection, thread in self._threads.items()
-            if (thread is me or not thread.is_alive()) and not connection.in_transaction
-        ]
-
-    def after_fork(self) -> None:
-        """Close what the child of a fork has inherited, and leave what may be in use."""
-        for connection in self._idle:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-            del self._threads[connection]
-        if self._threads:
-            _inherited.setdefault(self._identity, []).extend(self._threads)
-        self._idle = []
+    def after_fork(self, *, may_close: bool) -> None:
+        """Close what the child of a fork has inherited, or keep it unused."""
+        for connection in self._threads:
+            if may_close:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+            else:
+                _inherited.setdefault(self._identity, []).append(connection)
+        self._uses = {}
         self._threads = {}
         self._local = threading.local()
-
-
-def _before_fork() -> None:
-    # Nobody opens or closes a connection during the fork.
-    _lock.acquire()
-    for connections in list(_all):
-        connections.before_fork()
 
 
 def _after_fork_in_child() -> None:
     global _lock
     _lock = threading.RLock()
-    for connections in list(_all):
-        connections.after_fork()
+    # As it was at the moment of the fork.
+    inherited = list(_all)
+    may_close = not any(connections.is_used() for connections in inherited)
+    for connections in inherited:
+        connections.after_fork(may_close=may_close)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=lambda: _lock.release(), after_in_child=_after_fork_in_child)
+# The lock is held, so that nobody opens or closes a connection during the fork.
+os.register_at_fork(
+    before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_after_fork_in_child
+)

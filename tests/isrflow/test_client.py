@@ -4,6 +4,9 @@ The buses on Kafka are on the node of ``kafka_servers``.
 """
 
 import itertools
+import math
+import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,30 @@ def test_a_program_registers_a_broker_and_reads_what_is_decided(decided_url: str
         assert whole == sorted(set(whole))
 
 
+def test_a_closed_bus_stays_closed_and_ends_those_who_follow_it(decided_url: str) -> None:
+    bus = isrflow.connect(decided_url)
+    bus.ask(REGISTER)
+    following, ends = threading.Event(), []
+
+    def follow() -> None:
+        try:
+            for _ in bus.decisions(wait_s=math.inf):
+                following.set()
+        except isrflow.BusError as error:
+            ends.append(str(error))
+
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    assert following.wait(TIMEOUT_S)
+    bus.close()
+    follower.join(TIMEOUT_S)
+    assert ["this program has closed it" in end for end in ends] == [True]
+    for use in (bus.newest, lambda: bus.publish(REGISTER), lambda: next(bus.decisions()), lambda: bus.ask(REGISTER)):
+        with pytest.raises(isrflow.BusError, match="this program has closed it"):
+            use()
+    bus.close()
+
+
 def test_a_refused_and_a_malformed_request_are_answered(decided_url: str) -> None:
     with isrflow.connect(decided_url) as bus:
         assert bus.ask({"kind": "delete_topic", "topic": "t"})["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -78,6 +105,21 @@ def test_nobody_may_publish_what_only_the_engine_makes(decided_url: str) -> None
 def path(tmp_path: Path) -> Path:
     EmbeddedBus(tmp_path / "bus.db").close()
     return tmp_path / "bus.db"
+
+
+def test_nothing_is_left_open_after_close_however_late_it_is_used(path: Path) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    bus = isrflow.connect(str(path))
+    first, last = threading.Event(), threading.Event()
+    reader = threading.Thread(target=lambda: (bus.newest(), first.set(), last.wait()), daemon=True)
+    reader.start()
+    assert first.wait(TIMEOUT_S)
+    bus.close()
+    with pytest.raises(isrflow.BusError, match="has closed it"):
+        bus.newest()
+    last.set()
+    reader.join(TIMEOUT_S)
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_an_answer_that_never_comes_is_an_error(path: Path) -> None:
