@@ -19,6 +19,7 @@ Place = tuple[int, int]
 BEGINNING: Place = (0, -1)
 ANSWER_TIMEOUT_S = 30.0
 _DECISIONS_PER_READ = 1_000
+_INT_MAX = 2**63 - 1
 _ANSWERS = ("answer", "rejected")
 
 
@@ -99,13 +100,17 @@ class Client:
         raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: is an engine running on this bus?")
 
     def decisions(
-        self, after: Place = BEGINNING, *, kinds: Collection[str] = (), wait_s: float = 0.0
+        self, after: Sequence[int] = BEGINNING, *, kinds: Collection[str] = (), wait_s: float = 0.0
     ) -> Iterator[Decision]:
         """Yield decisions after a place (seq, index), in order, and only of ``kinds`` if any are given.
 
-        Ends when no decision has come for ``wait_s``; with ``math.inf`` it never ends. Raises ``TrimmedError`` if
-        retention has removed decisions after that place. From the beginning it starts with the oldest one that is left.
+        A place may be a list, as it comes back from JSON. Ends when no decision has come for ``wait_s``; with
+        ``math.inf`` it never ends. Raises ``TrimmedError`` if retention has removed decisions after that place. From
+        the beginning it starts with the oldest one that is left. Raises ``ValueError`` for what is no place.
         """
+        return self._decisions(_place(after), kinds, wait_s)
+
+    def _decisions(self, after: Place, kinds: Collection[str], wait_s: float) -> Iterator[Decision]:
         last_s = time.monotonic()
         # Who begins anywhere else must hear that decisions are missing.
         thinned = self._log.thinned() if after[0] <= 0 else BEGINNING
@@ -147,6 +152,14 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _place(given: Sequence[int]) -> Place:
+    if not isinstance(given, list | tuple) or [type(part) for part in given] != [int, int]:
+        raise ValueError(f"{given!r:.200} is not a place: expected two whole numbers, (seq, index)")
+    # SQLite has no larger ones, and no seq is.
+    seq, index = (max(-_INT_MAX, min(part, _INT_MAX)) for part in given)
+    return seq, index
 
 
 def _from_json(decided: Decided) -> Decision:

@@ -175,6 +175,22 @@ def test_a_missing_bus_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_may_come_back_from_json(path: Path) -> None:
+    with isrflow.connect(str(path)) as bus:
+        for place in ((0, -1), [0, -1], (3, 4), [3, 4], (2**70, 0)):
+            assert list(bus.decisions(place)) == []
+        assert bus.decisions_on(2**63) == []
+
+
+@pytest.mark.parametrize("place", [None, 5, "50", (None, 0), ("5", 0), (5.0, 0), (5,), [1, 2, 3], True])
+def test_what_is_no_place_is_an_error_that_says_what_is(path: Path, place: Any) -> None:
+    with (
+        isrflow.connect(str(path)) as bus,
+        pytest.raises(ValueError, match=r"is not a place: expected two whole numbers, \(seq, index\)"),
+    ):
+        bus.decisions(place)
+
+
 @pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://host:1/a/b"])
 def test_a_malformed_url_is_an_error(url: str) -> None:
     with pytest.raises(isrflow.BusError, match="is not a bus on Kafka: expected kafka://host:port"):
