@@ -10,6 +10,8 @@ from conf.settings import Settings
 from history.explanation import shown_time
 from history.reach import reach_of
 
+SETTINGS_HERE = "settings_of_this_command"
+
 
 @click.command("history")
 @format_option
@@ -19,7 +21,8 @@ def command(settings: Settings, form: str) -> None:
 
     'describe --at', 'whatif' and 'events --snapshot' need a state that can be rebuilt. 'partitions explain', 'events'
     and 'decisions' reach as far back as there are decisions. The settings history.ms, history.events, retention.ms and
-    retention.events of the engine say how far that is.
+    retention.events of the engine say how far that is. They are not on the bus. The command shows its own
+    settings, which are the engine's if both have the same --conf, --set and environment.
 
     \b
     Examples:
@@ -38,7 +41,7 @@ def command(settings: Settings, form: str) -> None:
         "decisions_from_seq": reach.decisions_from,
         "decided_seq": reach.decided,
         "snapshots": [{"seq": snapshot.seq, "time_ms": snapshot.time_ms} for snapshot in snapshots],
-        "settings": {
+        SETTINGS_HERE: {
             "history.ms": settings.history_ms,
             "history.events": settings.history_events,
             "history.snapshot.interval.ms": settings.history_snapshot_interval_ms,
@@ -57,6 +60,6 @@ def command(settings: Settings, form: str) -> None:
             ("Events", f"all after seq {kept_after}, and before it those that changed the cluster"),
             ("Decisions", f"from seq {oldest}"),
             ("Snapshots", len(snapshots)),
-            *shown["settings"].items(),
+            *((f"{name} of this command", value) for name, value in shown[SETTINGS_HERE].items()),
         ]
     )
