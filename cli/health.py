@@ -116,6 +116,7 @@ def judged(found: Committed, max_age_ms: int) -> Health:
     if not brokers:
         reasons.append("no broker is registered")
     details = {
+        "controller_id": found.cluster.controller_id,
         "controller_epoch": found.cluster.controller_epoch,
         "brokers": len(brokers),
         "not_active": sorted(away),
@@ -137,6 +138,8 @@ def _show(found: Health, form: str) -> None:
     fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", age)]
     fields += [("Reason", reason) for reason in found.reasons]
     if details:
+        # The engine that claimed last, so of a standby pair the one that decides.
+        fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]
         fields += [("Partitions", details["partitions"])]
         fields += [(_heading(name), _some(details[name])) for name in _AT_RISK if details[name]]

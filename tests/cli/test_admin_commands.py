@@ -1,6 +1,7 @@
 """The commands that show and change a cluster, on a bus that the rules decide in a thread."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,8 @@ def test_health_has_three_exit_codes(isrflow: Isrflow, cluster: EmbeddedBus, tmp
     found = said(isrflow, "health")
     assert (found["status"], found["reasons"], found["brokers"]) == ("healthy", [], 3)
     assert 0 <= found["last_commit_age_ms"] < 10_000
+    assert found["controller_id"] == "rules-engine"
+    assert re.search("^Controller: +rules-engine$", isrflow("health").stdout, re.MULTILINE)
     assert said(isrflow, "health", "--max-age-ms", "1", code=2)["status"] == "unknown"
     missing = said(isrflow, "health", "--bus", "gone.db", code=2)
     assert missing["reasons"][0].startswith("there is no bus at gone.db")
