@@ -67,6 +67,14 @@ def test_a_unit_starts_a_command_with_its_own_places(path: Path) -> None:
     assert Path(load(PRODUCTION).bus.removeprefix("sqlite:")).is_relative_to(state)
 
 
+def test_what_is_prepared_is_where_the_units_look_for_it() -> None:
+    lines = (DEPLOY.parent / "docs" / "running.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.endswith("doctor --prepare")]
+    cache, program, *_ = shlex.split(line)
+    assert program == COMMAND
+    assert all(cache in service(path)["Environment"] for path in UNITS)
+
+
 def test_only_what_may_start_again_is_restarted() -> None:
     one, pair = by_name("isrflow"), by_name("isrflow-standby")
     wrong, superseded = errors.WrongUse.exit_code, errors.Superseded.exit_code
