@@ -14,8 +14,10 @@ import yaml
 
 from conf.environment import given_in
 from conf.loader import KEYS, load
+from conf.security.token import token_of
 from tests.deploy.commands import understood
 from tests.deploy.documents import DEPLOY, KUBERNETES, Document, documents, files, kind_of, pod_of, read
+from tests.support.waiting import TIMEOUT_S
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = DEPLOY.parent
@@ -179,3 +181,16 @@ def test_the_operators_start_this_spark_and_this_command_in_the_drivers_pod() ->
     ]
     accounts.append(apache["spec"]["sparkConf"]["spark.kubernetes.authenticate.driver.serviceAccountName"])
     assert set(accounts) == {one("ServiceAccount")["metadata"]["name"]}
+
+
+def test_the_token_has_no_newline_which_the_prometheus_operator_would_send(tmp_path: Path) -> None:
+    lines = (ROOT / "docs" / "running.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.endswith("> metrics.token")]
+    subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=True, timeout=TIMEOUT_S)
+    text = (tmp_path / "metrics.token").read_text()
+    assert text == text.strip()
+    (tmp_path / "with-newline").write_text(f"{text}\n")
+    for name in ("metrics.token", "with-newline"):
+        token = token_of(str(tmp_path / name), {})
+        assert token is not None
+        assert token.is_text(text), "isrflow itself takes both"
