@@ -11,6 +11,7 @@ import msgspec
 
 from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
+from cli.input_file import InputFile
 from cli.options import conf_option, set_option
 from cli.progress import progress
 from conf.loader import from_sets, load, policy_text
@@ -37,7 +38,7 @@ _is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | Non
 
 
 @click.command("replay")
-@click.argument("events", type=click.File("rb"), metavar="EVENTS")
+@click.argument("events", type=InputFile(), metavar="EVENTS")
 @click.option(
     "--out",
     type=click.Path(),

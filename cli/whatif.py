@@ -10,6 +10,7 @@ import msgspec
 
 from bus.interface import Bus, Entry
 from cli.errors import WrongUse
+from cli.input_file import InputFile
 from cli.moment import seq_named, start_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json
@@ -38,7 +39,7 @@ _PASSES = 3
     "--add-event",
     "files",
     multiple=True,
-    type=click.File("rb"),
+    type=InputFile(),
     metavar="FILE",
     help="Add the events of a file, one JSON object a line. Each follows the recorded event that its `seq` names, "
     "or comes first.",

@@ -94,3 +94,12 @@ def test_characters_that_the_terminal_does_not_have_are_escaped(tmp_path: Path) 
     done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     assert b"\\u6771" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["publish", "-"], ["replay", "-"], ["whatif", "--add-event", "-"]])
+def test_closed_input_is_an_error_in_a_line(arguments: list[str]) -> None:
+    closed = ["sh", "-c", 'exec "$0" "$@" <&-', *COMMAND, *arguments]
+    done = subprocess.run(closed, capture_output=True, timeout=TIMEOUT_S, text=True)
+    assert done.returncode == 2
+    assert "standard input is closed" in done.stderr
+    assert "Traceback" not in done.stderr

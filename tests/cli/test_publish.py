@@ -177,16 +177,6 @@ def test_lines_that_were_read_before_are_not_published(tmp_path: Path) -> None:
     assert [json.loads(raw)["topic"] for raw in published(str(tmp_path / "bus.db"))] == ["b", "c"]
 
 
-def test_a_closed_standard_input_is_an_error_in_a_line() -> None:
-    words = [sys.executable, "-m", "cli", "publish", "-"]
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" <&-', "sh", *words], capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-    assert done.returncode == 2
-    assert "standard input is closed" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def decided(bus: EmbeddedBus, *errors: str) -> None:
     """Answer the next events as an engine would; the first event also gets another decision."""
     bus.claim("test", {}, 1)
