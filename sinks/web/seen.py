@@ -48,6 +48,9 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     state: str = ""
     entity: str = ""
     name: str | None = None
+    # Of a metadata entity. Its values are not shown, because some are secret.
+    entity_type: str = ""
+    names: dict[str, str | None] = {}
     voter: int | None = None
     request: str = ""
     error: str = ""

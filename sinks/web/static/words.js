@@ -25,6 +25,8 @@ const REASONS = {
   GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",
   CONFIG_CHANGED: "a setting changed", REQUEST_DONE: "it was requested", REQUEST_REFUSED: "the request cannot be granted",
   MALFORMED: "the event is malformed", TIME_AHEAD: "its time is ahead", UNKNOWN_BROKER: "the broker is not registered",
+  LOG_DIR_FAILED: "a log directory failed", LOG_DIR_ASSIGNED: "a broker said where its replica is",
+  TOPIC_ADOPTED: "the topic was taken over", ACLS_CHANGED: "it was requested", ENTITY_CHANGED: "it was requested", TOKEN_EXPIRED: "its time is over",
   UNKNOWN_CLAIM: "no job claimed that epoch", INVARIANT_BROKEN: "an invariant would break", RULES_FAILED: "a rule failed",
 };
 
@@ -42,6 +44,11 @@ export function age(ms) {
   return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
 }
 
+function entity(one) {
+  const names = Object.entries(one.names ?? {}).map(([part, name]) => `${part} ${name ?? "(default)"}`);
+  return [one.entity_type.replaceAll("_", " "), names.length ? `of ${names.join(", ")}` : ""].filter(Boolean).join(" ");
+}
+
 // What was decided: the thing, and what became of it.
 export function told(one) {
   const partition = one.topic ? `${one.topic}-${one.partition}` : "";
@@ -54,6 +61,8 @@ export function told(one) {
     case "config": return [`settings of ${one.entity}${one.name ? ` ${one.name}` : ""}`, "changed"];
     case "answer": return [one.request, `refused: ${one.error}`];
     case "rejected": return ["an event", `rejected: ${[one.field, one.message].filter(Boolean).join(": ")}`];
+    case "acls": return ["ACLs", "changed"];
+    case "entity": return [entity(one), one.reason === "TOKEN_EXPIRED" ? "removed" : "changed"];
     case "quorum": return [`gateway ${one.voter}`, "leads the metadata quorum"];
     default: return [one.kind, ""];
   }

@@ -60,6 +60,24 @@ def test_the_page_shows_the_cluster_and_follows_it(window: Browser, served: Serv
     assert window.complaints() == []
 
 
+def test_a_metadata_entity_is_named_and_its_values_are_not_shown(window: Browser, served: Served) -> None:
+    opened(window, served)
+    bob = {
+        "entity_type": "client_quota",
+        "names": {"user": None, "client-id": "bob"},
+        "values": {"request_percentage": "50.0"},
+    }
+    token = {"entity_type": "delegation_token", "names": {"token-id": "abc"}, "values": {}}
+    acls = decision("acls", "ACLS_CHANGED", created=[], deleted=[])
+    said = (decision("entity", "ENTITY_CHANGED", **bob), decision("entity", "TOKEN_EXPIRED", **token), acls)
+    served.batch(partition(0), decisions=said)
+    shows(window, "#decisions", "client quota of user (default), client-id bob: changed, because it was requested")
+    shows(window, "#decisions", "delegation token of token-id abc: removed, because its time is over")
+    shows(window, "#decisions", "ACLs: changed")
+    assert "50.0" not in window.text("#decisions")
+    assert window.complaints() == []
+
+
 def test_a_partition_is_explained_by_mouse(window: Browser, served: Served) -> None:
     opened(window, served)
     window.click("#rows button[data-key='orders-1']")
