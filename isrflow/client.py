@@ -35,7 +35,7 @@ class Log(Protocol):
         ...
 
     def thinned(self) -> Place:
-        """Return the place up to which retention has left only some decisions; a place before all if they are whole."""
+        """Return the place up to which retention has left only some decisions; before all of them if it left all."""
         ...
 
     def decisions(self, after: Place, limit: int, *, passing_over: bool) -> list[Decided]:
@@ -112,7 +112,7 @@ class Client:
 
     def _decisions(self, after: Place, kinds: Collection[str], wait_s: float) -> Iterator[Decision]:
         last_s = time.monotonic()
-        # Who begins anywhere else must hear that decisions are missing.
+        # A reader that begins anywhere else must hear that decisions are missing.
         thinned = self._log.thinned() if after[0] <= 0 else BEGINNING
         while True:
             batch = self._log.decisions(after, _DECISIONS_PER_READ, passing_over=after < thinned)

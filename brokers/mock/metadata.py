@@ -125,7 +125,7 @@ class Metadata:
         return known.listeners[0] if known is not None and known.listeners else None
 
     def topic_setting(self, topic: str, name: str, of_brokers: str) -> str | None:
-        """Return a topic's own setting, or else the one of all brokers, which Kafka may call otherwise."""
+        """Return a topic's own setting, or else that of all brokers, which may have another name in Kafka."""
         known = self.topics.get(topic)
         return (known.config.get(name) if known is not None else None) or self._config.get(of_brokers)
 

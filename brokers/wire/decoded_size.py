@@ -1,19 +1,19 @@
 """How much memory a decoded message may take. Few bytes can become many objects: an empty struct of 3 bytes takes 350.
 
-``decoded_bytes_max`` says what bytes of a size may become. The codec refuses a message that would take more, by the
-weights of its arrays' elements. So a server can count a request by its size before it reads it.
+``decoded_bytes_max`` says how much a message of a size may take. The codec adds up the weights of its arrays' elements,
+and refuses a message that would take more. So a server can count a request by its size before it reads it.
 
-The limits are above all that Kafka's clients and brokers send. The dearest bytes of theirs cancel a reassignment: 6
-bytes for 310. A leader that asks for the ISRs of 50,000 partitions sends 1.4 MB or more, and each byte becomes 32.
+Kafka's clients and brokers send nothing that reaches these limits. Cancelled reassignments come closest: 6 bytes become
+310. A leader that asks for the ISRs of 50,000 partitions sends 1.4 MB or more, and each byte becomes 32.
 """
 
 import sys
 from collections.abc import Collection
 
 MIB = 1024 * 1024
-# A message may take so many times its size, and beyond the first part only so many times.
+# A message may take 100 times its size. A large one may take 40 times its size and 4 MiB more.
 FACTOR_MAX, LARGE_FACTOR_MAX = 100, 40
-FIRST_PART_BYTES = 4 * MIB
+LARGE_EXTRA_BYTES = 4 * MIB
 MESSAGE_BYTES_MAX = 256 * MIB
 
 # In bytes. Kinds that are not listed are numbers: an object each, except the smallest, which Python shares.
@@ -27,7 +27,7 @@ PLACE = 9
 
 def decoded_bytes_max(size: int) -> int:
     """Return how many bytes of memory the objects in a message of ``size`` bytes may take."""
-    return min(FACTOR_MAX * size, LARGE_FACTOR_MAX * size + FIRST_PART_BYTES, MESSAGE_BYTES_MAX)
+    return min(FACTOR_MAX * size, LARGE_FACTOR_MAX * size + LARGE_EXTRA_BYTES, MESSAGE_BYTES_MAX)
 
 
 def weight_of_plain(kind: str) -> int:

@@ -224,7 +224,7 @@ def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _S
 
 
 class _Codec(NamedTuple):
-    """How a field is read and written, and what it takes at least: in bytes, and in bytes of memory."""
+    """How a field is read and written, and the least that it takes: bytes in a message, and bytes of memory."""
 
     plain: Plain
     default: Callable[[], Any]

@@ -14,7 +14,7 @@ EVENTS_MAX = 20_000
 PARTS_MAX = 50
 PART_DECISIONS = 2_000
 PART_BYTES = 1024 * 1024
-# Each stretch has this many times as many events as the one after it, until one has too many decisions.
+# Each stretch has this many times as many events as the later one, until a stretch has too many decisions.
 GROWTH = 8
 
 SeenOnes = list[tuple[Seen, bytes]]

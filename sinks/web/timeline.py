@@ -30,7 +30,7 @@ class Timeline:
             newest = buckets[-1]
             newest[lane] += 1
             newest[-1] = version
-        # Last, because who has seen this version does not ask again for what led to it.
+        # Last, because a browser that has seen this version does not ask again for what changed before it.
         self.version = version
 
     def since(self, version: int) -> dict[str, list[Bucket]]:

@@ -166,7 +166,7 @@ def _items(value: str) -> list[str]:
 
 
 def _without(listed: list[str], given: list[str]) -> Iterator[str]:
-    """Yield the items of a list that are left when each of ``given`` takes one away, the first that is like it."""
+    """Yield the items of a list without those in ``given``. An item that is given once is removed once."""
     left = Counter(given)
     for item in listed:
         if left[item]:
