@@ -216,9 +216,6 @@ class _Connection:
                     frame = await self._frame()
                 if frame is None:
                     return
-                if _is_long_answered(frame):
-                    # Its answer may be as long as all others together, so it waits until they are written.
-                    await self._answers.join()
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
                 answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
@@ -231,7 +228,10 @@ class _Connection:
             return None
         frame = await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
         try:
-            # Only now, so that a client that sends slowly does not keep this room from others.
+            if _is_long_answered(frame):
+                # Its answer may be as long as all others together, so it waits until they are written.
+                await self._answers.join()
+            # Only now, so that a client that sends or reads slowly does not keep this room from others.
             await self._rooms.take_decoded(size)
         except BaseException:
             self._rooms.free_frame(size)

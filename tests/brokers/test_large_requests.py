@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from brokers.wire.messages import WireError
 from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, TINY_REQUEST_BYTES
 from brokers.wire.server import Limits, Peer, Server
 
 LARGE = LARGE_REQUEST_BYTES + 1
+BAD = b"bad"
+# Needs room, and waits for the answers before it.
+FETCH = b"\x00\x01" + bytes(TINY_REQUEST_BYTES)
 LIMITS = Limits(queued_max_request_bytes=LARGE, large_request_timeout_ms=300)
 BOUND_S = 30.0
 
@@ -16,13 +20,15 @@ def framed(body: bytes) -> bytes:
 
 
 class Answering:
-    """A handler that answers small requests at once, and larger ones when the test releases them."""
+    """A handler that answers small requests at once, larger ones when the test releases them, and ``BAD`` not."""
 
     def __init__(self, at_once_max: int = LARGE_REQUEST_BYTES) -> None:
         self.at_once_max = at_once_max
         self.held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
 
     async def __call__(self, frame: bytes, peer: Peer) -> bytes:
+        if frame == BAD:
+            raise WireError("bad")
         if len(frame) > self.at_once_max:
             let_go = asyncio.Event()
             self.held.put_nowait(let_go)
@@ -144,3 +150,31 @@ def test_a_client_that_sends_slowly_keeps_no_room_from_others() -> None:
         assert await slow.answer() == b"ok"
 
     play(story, TINY_REQUEST_BYTES, whole_room)
+
+
+def test_a_fetch_that_waits_for_its_turn_keeps_no_room_from_others() -> None:
+    async def story(answering: Answering, port: int) -> None:
+        waiting, other = Client(port), Client(port)
+        await waiting.send(framed(b"x") + framed(FETCH))
+        let_first_go = await answering.held.get()
+        await other.send(framed(b"x" * (TINY_REQUEST_BYTES + 1)))
+        (await answering.held.get()).set()
+        assert await other.answer() == b"ok"
+        let_first_go.set()
+        assert await waiting.answer() == b"ok"
+        (await answering.held.get()).set()
+        assert await waiting.answer() == b"ok"
+
+    play(story, 0, whole_room)
+
+
+def test_a_connection_that_ends_while_its_fetch_waits_gives_the_room_back() -> None:
+    async def story(answering: Answering, port: int) -> None:
+        ended, other = Client(port), Client(port)
+        # Together, so that the fetch is read before the answer to the first request ends the connection.
+        await ended.send(framed(BAD) + framed(FETCH))
+        assert await ended.answer() == b""
+        await other.send(framed(b"x" * (TINY_REQUEST_BYTES + 1)))
+        assert await other.answer() == b"ok"
+
+    play(story, LARGE_REQUEST_BYTES, whole_room)
