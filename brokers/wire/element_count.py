@@ -74,15 +74,25 @@ def _message(name: str, version: int) -> tuple[bool, _Skip]:
 
 
 def _struct(fields: Sequence[Mapping[str, Any]], common: Mapping[str, Any], version: int, flexible: bool) -> _Skip:
-    untagged = [
-        _field(field, common, version, flexible)
-        for field in fields
-        if version in versions(field["versions"]) and version not in versions(field.get("taggedVersions", "none"))
-    ]
+    steps: list[_Skip] = []
+    # Of fields of fixed size that follow each other, which are skipped together.
+    size = 0
+    for field in fields:
+        if version not in versions(field["versions"]) or version in versions(field.get("taggedVersions", "none")):
+            continue
+        if field["type"] in FIXED_SIZES:
+            size += FIXED_SIZES[field["type"]]
+            continue
+        if size:
+            steps.append(_fixed(size))
+            size = 0
+        steps.append(_field(field, common, version, flexible))
+    if size:
+        steps.append(_fixed(size))
 
     def skip(counter: _Counter) -> None:
-        for one in untagged:
-            one(counter)
+        for step in steps:
+            step(counter)
         if flexible:
             counter.tags()
 

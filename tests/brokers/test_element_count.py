@@ -11,7 +11,7 @@ from kafka.protocol.producer import ProduceRequest
 from brokers.mock.apis.serving import APIS
 from brokers.wire.element_count import ELEMENTS_MAX, check_elements
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, decode_request, encode_request
-from brokers.wire.plain import Fault
+from brokers.wire.plain import Fault, Reader
 
 VERSIONS = [
     (served.request.__name__, version)
@@ -107,3 +107,18 @@ def test_a_request_with_tagged_fields_in_many_elements_is_refused_at_once() -> N
 def test_the_layout_of_every_served_request_is_known(name: str, version: int) -> None:
     with pytest.raises(Fault, match="bytes are needed"):
         check_elements(b"", name, version)
+
+
+def test_fields_of_fixed_size_are_skipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower of thousands of partitions has them all in each of its fetches."""
+    taken: list[int] = []
+    take = Reader.take
+
+    def counted(reader: Reader, size: int) -> memoryview:
+        taken.append(size)
+        return take(reader, size)
+
+    frame = fetch(11, 1_000)
+    monkeypatch.setattr(Reader, "take", counted)
+    check_elements(frame, "FetchRequest", 11)
+    assert 1_000 < len(taken) < 1_100
