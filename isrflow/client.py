@@ -142,7 +142,7 @@ class Client:
         return self._log.newest_decision()
 
     def close(self) -> None:
-        """Close the bus. Whatever is called later raises ``BusError``, and so do calls that other threads are in."""
+        """Close the bus. Later calls raise ``BusError``, and so do those that wait for decisions in other threads."""
         self._log.close()
 
     def __enter__(self) -> "Client":

@@ -42,14 +42,16 @@ class KafkaLog:
             raise BusError(str(error)) from error
         common = {"bootstrap_servers": self._address.servers.split(","), **client_config().for_kafka_python()}
         self._decisions = TopicPartition(self._address.decisions, 0)
-        self._lock = threading.Lock()
+        # A signal handler may close the log in the middle of a call, in the same thread.
+        self._lock = threading.RLock()
         self._is_closed = False
+        self._is_used = False
         # The place after which the consumer stands.
         self._after: tuple[int, int] | None = None
         self._producer: Any = None
         self._consumer: Any = None
         try:
-            with self._errors():
+            with self._use():
                 self._consumer = KafkaConsumer(
                     **common,
                     bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
@@ -90,7 +92,7 @@ class KafkaLog:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
         last: Any = None
-        with self._lock, self._errors():
+        with self._use():
             sent = []
             for raw in events:
                 replica = replica_of(raw)
@@ -107,7 +109,7 @@ class KafkaLog:
 
     def newest_decision(self) -> tuple[int, int]:
         """Return the place of the newest decision that can be read, or a place before all decisions."""
-        with self._lock, self._errors():
+        with self._use():
             start, end = self._ends()
             self._after = None
             back = _FIRST_STEP_BACK
@@ -130,7 +132,7 @@ class KafkaLog:
 
         ``passing_over`` is for buses whose decisions are thinned, which those of a topic are not.
         """
-        with self._lock, self._errors():
+        with self._use():
             start, end = self._ends()
             is_there = self._after == after
             # After an error the consumer may stand behind decisions that were not returned.
@@ -189,18 +191,29 @@ class KafkaLog:
         return taken
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        if self._is_closed:
-            raise BusError(f"bus {self._address}: this program has closed it")
-        try:
-            yield
-        except KafkaError as error:
-            raise BusError(f"bus {self._address}: {error}") from error
+    def _use(self) -> Iterator[None]:
+        """Let no other thread use the clients during the block, and nobody close them. Raises ``BusError``."""
+        with self._lock:
+            if self._is_closed:
+                raise BusError(f"bus {self._address}: this program has closed it")
+            self._is_used = True
+            try:
+                yield
+            except KafkaError as error:
+                raise BusError(f"bus {self._address}: {error}") from error
+            finally:
+                self._is_used = False
+                if self._is_closed:
+                    self._close_clients()
 
     def close(self) -> None:
-        """Close the clients. What was published is acknowledged already."""
+        """Close the clients. What was published is acknowledged already. A call in progress ends first."""
+        self._is_closed = True
         with self._lock:
-            self._is_closed = True
-            for client in (self._producer, self._consumer):
-                if client is not None:
-                    client.close()
+            if not self._is_used:
+                self._close_clients()
+
+    def _close_clients(self) -> None:
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                client.close()
