@@ -36,7 +36,9 @@ class PatientProtocol(H11Protocol):
     @property
     def descriptor(self) -> int:
         """Return the file descriptor of its socket, or -1 if that is closed."""
-        return int(self.transport.get_extra_info("socket").fileno())
+        # With TLS, a connection that has just ended has no socket any more.
+        held = self.transport.get_extra_info("socket")
+        return -1 if held is None else int(held.fileno())
 
     @property
     def silent_since_s(self) -> float | None:

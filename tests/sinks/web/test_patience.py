@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -123,3 +125,11 @@ def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkey
         for one in asking:
             one.sendall(HEALTH)
         assert {status(one) for one in asking} == {200}
+
+
+def test_a_connection_with_tls_that_has_just_ended_has_no_descriptor() -> None:
+    """A new connection may come before the protocol hears of the end. It must not be lost to an error."""
+    connection: Any = patience.PatientProtocol.__new__(patience.PatientProtocol)
+    # As asyncio's transport for TLS answers from then on.
+    connection.transport = SimpleNamespace(get_extra_info=lambda name: None)
+    assert connection.descriptor == -1
