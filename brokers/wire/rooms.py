@@ -25,12 +25,17 @@ class _Room:
     def __init__(self, size: int) -> None:
         self._left = self._size = size
         self._freed = asyncio.Event()
+        self._first = asyncio.Lock()
 
     async def take(self, size: int) -> None:
-        """Wait for room. A request that is larger than the whole room waits until it is empty."""
-        while self._left < min(size, self._size):
-            await self._freed.wait()
-        self._left -= size
+        """Wait for room. A request that is larger than the whole room waits until it is empty.
+
+        The first to come is the first to get room. Otherwise a stream of smaller requests would keep out a large one.
+        """
+        async with self._first:
+            while self._left < min(size, self._size):
+                await self._freed.wait()
+            self._left -= size
 
     def free(self, size: int) -> None:
         self._left += size

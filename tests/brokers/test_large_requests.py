@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from brokers.wire.messages import WireError
-from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, TINY_REQUEST_BYTES
+from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, TINY_REQUEST_BYTES, Rooms
 from brokers.wire.server import Limits, Peer, Server
 
 LARGE = LARGE_REQUEST_BYTES + 1
@@ -178,3 +178,24 @@ def test_a_connection_that_ends_while_its_fetch_waits_gives_the_room_back() -> N
         assert await other.answer() == b"ok"
 
     play(story, LARGE_REQUEST_BYTES, whole_room)
+
+
+def test_smaller_requests_do_not_keep_out_a_larger_one() -> None:
+    whole, small = 4 * LARGE_REQUEST_BYTES, LARGE_REQUEST_BYTES + 1
+
+    async def scene() -> None:
+        rooms = Rooms(whole, lambda size: size)
+        await rooms.take_frame(small)
+        large = asyncio.ensure_future(rooms.take_frame(whole))
+        await asyncio.sleep(0)
+        later = asyncio.ensure_future(rooms.take_frame(small))
+        await asyncio.sleep(0.01)
+        assert (large.done(), later.done()) == (False, False)
+        rooms.free_frame(small)
+        await large
+        await asyncio.sleep(0.01)
+        assert not later.done()
+        rooms.free_frame(whole)
+        await later
+
+    asyncio.run(scene())

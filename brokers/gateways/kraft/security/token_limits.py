@@ -10,9 +10,9 @@ from brokers.gateways.kraft.metadata.entity_values import renewers_of
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.entity import TOKEN, Entity, entity_id_of
 
-# Of one owner: 5 % of what the engine keeps in all.
-OWNER_TOKENS_MAX = 500
-OWNER_BYTES_MAX = 50 * 1024
+# Of one owner: a tenth of what the engine keeps in all.
+OWNER_TOKENS_MAX = 1_000
+OWNER_BYTES_MAX = 100 * 1024
 # Of one token.
 RENEWERS_BYTES_MAX = 4 * 1024
 

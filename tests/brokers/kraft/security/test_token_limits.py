@@ -30,8 +30,8 @@ def refusal(new: Entity, *held: Entity) -> str:
 
 
 def test_one_owner_may_have_a_small_share_of_what_the_engine_keeps() -> None:
-    assert OWNER_TOKENS_MAX <= ENTITIES_MAX / 20
-    assert OWNER_BYTES_MAX <= ENTITIES_BYTES_MAX / 20
+    assert OWNER_TOKENS_MAX <= ENTITIES_MAX / 10
+    assert OWNER_BYTES_MAX <= ENTITIES_BYTES_MAX / 10
 
 
 def test_an_owner_may_have_many_tokens_and_no_more_bytes_than_allowed() -> None:
@@ -50,7 +50,7 @@ def test_an_owner_may_have_many_tokens_and_no_more_bytes_than_allowed() -> None:
 
 def test_the_number_of_tokens_is_bounded_too() -> None:
     tiny = [msgspec.structs.replace(one, values={"owner": ALICE}) for one in map(token, range(OWNER_TOKENS_MAX))]
-    assert "500 are allowed" in refusal(token(1), *tiny)
+    assert "1000 are allowed" in refusal(token(1), *tiny)
 
 
 def test_the_renewers_of_one_token_are_bounded() -> None:
