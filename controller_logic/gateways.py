@@ -19,10 +19,10 @@ from controller_logic.commit_cluster import commit_gateway, commit_quorum, commi
 from state.broker import Broker
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.ids import NO_LEADER, NO_TIME
-from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
+from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT, SET_AGAIN_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
-from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, NO_OLDER_RULES, UNREPEATED_RULES
+from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, NO_OLDER_RULES, SET_AGAIN_RULES, UNREPEATED_RULES
 
 # A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
 # heartbeats follow its fetches.
@@ -167,7 +167,10 @@ def _elect_another(batch: Batch, reason: Reason) -> None:
 
 
 def _announced_format(batch: Batch, announced: int) -> int:
-    return FIRST_FORMAT if batch.state.rules_version < ANNOUNCING_RULES else min(announced, NEWEST_FORMAT)
+    """Return what an announcement counts as. An engine takes no format for one that came after its rules."""
+    if batch.state.rules_version < ANNOUNCING_RULES:
+        return FIRST_FORMAT
+    return min(announced, NEWEST_FORMAT if batch.state.rules_version >= SET_AGAIN_RULES else SET_AGAIN_FORMAT - 1)
 
 
 def _format(batch: Batch) -> int:

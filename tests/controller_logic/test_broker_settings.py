@@ -7,10 +7,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from state.decisions import ConfigDecision, QuorumDecision, Rejected
-from state.metadata_format import NEWEST_FORMAT
+from state.metadata_format import NEWEST_FORMAT, SET_AGAIN_FORMAT
 from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 from tests.support.world import World
 
+# The newest that rules before SET_AGAIN_RULES know.
+KNOWN_FORMAT = SET_AGAIN_FORMAT - 1
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
@@ -47,7 +49,7 @@ def test_the_first_gateway_hears_the_engines_settings(world: World) -> None:
     start(world)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
     assert (world.one(ConfigDecision).entity, world.one(ConfigDecision).config) == ("cluster", {})
-    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
+    assert world.one(QuorumDecision).metadata_format == KNOWN_FORMAT
     start(world, 101)
     assert world.kinds == ""
 
@@ -104,7 +106,7 @@ def test_a_gateway_upgraded_before_the_engine_names_its_format_in_a_heartbeat() 
         100,
         "a",
         2,
-        NEWEST_FORMAT,
+        KNOWN_FORMAT,
     )
     beat(world, 100, metadata_format=NEWEST_FORMAT)
     assert world.kinds == ""
@@ -186,3 +188,16 @@ def test_older_rules_and_gateways_tell_of_changes_only(rules: int, metadata_form
     for kinds in ("config,answer", "answer"):
         world.publish("alter_config", entity="broker", name="1", config=KEYSTORE)
         assert sorted(world.kinds.split(",")) == sorted(kinds.split(","))
+
+
+def test_a_gateway_that_is_newer_than_the_rules_counts_as_it_did() -> None:
+    """Gateways may be updated before the engine, whose log a newer isrflow must decide as it was decided."""
+    world = World()
+    claim(world, 1, rules_version=SET_AGAIN_RULES - 1)
+    start(world, metadata_format=SET_AGAIN_FORMAT)
+    assert world.one(QuorumDecision).metadata_format == KNOWN_FORMAT
+    beat(world, 100, metadata_format=SET_AGAIN_FORMAT)
+    assert world.all(QuorumDecision) == []
+    claim(world, 2, rules_version=SET_AGAIN_RULES)
+    beat(world, 100, metadata_format=SET_AGAIN_FORMAT)
+    assert world.one(QuorumDecision).metadata_format == SET_AGAIN_FORMAT
