@@ -150,7 +150,8 @@ def _type(entity_type: EntityType, rules_version: int) -> _Type:
         supported = supported_by(rules_version)
         return _Type(partial(_check_unnamed, FEATURES), partial(checked_level, supported=supported), _anything)
     if entity_type == _CLIENT_METRICS and rules_version < FEW_GROUPS_RULES:
-        return _subscription(groups_max=_PATTERN_CHARS_MAX)
+        # No value has so many, so that a pattern with too many characters gets the same answer as before.
+        return _subscription(groups_max=_VALUE_BYTES_MAX)
     return _TYPES[entity_type]
 
 

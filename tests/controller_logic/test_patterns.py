@@ -2,6 +2,7 @@
 
 import pytest
 
+from state.decisions import Answer
 from state.rules import FEW_GROUPS_RULES
 from tests.controller_logic.test_entities import METRICS, alter, world
 
@@ -23,3 +24,10 @@ def test_the_answer_about_a_pattern_does_not_depend_on_how_deep_the_caller_is(de
 def test_older_rules_set_no_limit_to_groups() -> None:
     pattern = f"client_id={'(' * 60}a{')' * 60}"
     assert alter(world(FEW_GROUPS_RULES - 1), "client_metrics", METRICS, {"match": pattern}) == "NONE"
+
+
+def test_older_rules_say_of_a_long_pattern_what_they_said() -> None:
+    started = world(FEW_GROUPS_RULES - 1)
+    pattern = f"client_id={'(' * 1_001}"
+    assert alter(started, "client_metrics", METRICS, {"match": pattern}) == "INVALID_CONFIG"
+    assert started.one(Answer).message == f"match: {pattern!r} is not a pattern of the form name=expression"
