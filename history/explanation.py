@@ -14,7 +14,7 @@ from history.told_events import told_event
 from state import decisions as d
 from state.ids import NO_LEADER
 from state.reason import Reason
-from state.secrets import shown_settings
+from state.secrets import shown_event
 
 CHANGES_MAX = 20
 _ORDER: dict[type[d.AnyDecision], int] = {
@@ -180,9 +180,6 @@ def _event_of(raw: bytes | None) -> Any:
     if raw is None:
         return None
     try:
-        event = msgspec.json.decode(raw)
+        return shown_event(msgspec.json.decode(raw))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return raw.decode(errors="backslashreplace")
-    if isinstance(event, dict) and event.get("kind") == "alter_config" and isinstance(event.get("config"), dict):
-        return event | {"config": shown_settings(event.get("entity", ""), event["config"])}
-    return event

@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from state.decisions import decode
+from state.decisions import AnyDecision, decode
 from state.secrets import without_secrets
 from tests.cli.conftest import Isrflow
 from tests.support.decided_bus import DecidedBus
@@ -37,6 +38,7 @@ def _bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         {"kind": "alter_config", "entity": "broker", "name": "1", "config": SETTINGS},
         {"kind": "alter_config", "entity": "cluster", "config": SETTINGS | unclean},
         {"kind": "alter_config", "entity": "topic", "name": "t", "config": {"min.insync.replicas": "1"}},
+        {"kind": "alter_config", "entity": "broker", "name": 1, "config": SETTINGS},
     ]
     bus.take([json.dumps({"time_ms": 0, **event}).encode() for event in events])
     bus.close()
@@ -52,6 +54,7 @@ def _bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["state", "cat", "/settings/cluster"],
         ["decisions", "--kind", "config"],
         ["decisions", "--kind", "config", "--format", "text"],
+        ["decisions", "--kind", "rejected"],
         ["events", "--kind", "alter_config", "--format", "text"],
         ["partitions", "explain", "t-0"],
         ["partitions", "explain", "t-0", "--format", "json"],
@@ -76,12 +79,39 @@ def test_a_decision_keeps_everything_else(isrflow: Isrflow) -> None:
 
 
 def test_the_settings_that_are_in_force_are_hidden_too() -> None:
-    common = {"seq": 1, "index": 0, "controller_epoch": 1, "time_ms": 1, "reason": "CONFIG_CHANGED"}
-    body = {"kind": "config", **common, "entity": "cluster", "name": None, "config": {}, "in_force": SETTINGS}
-    shown = decode(without_secrets(json.dumps(body, separators=(",", ":")).encode()))
+    shown = seen("config", entity="cluster", name=None, config={}, in_force=SETTINGS)
     assert getattr(shown, "in_force", None) == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ({"entity": "cluster", "config": {"sasl.jaas.config": None}}, None),
+        ({"entity": "topic", "name": "t", "config": {"my.reporter.token": "seen"}}, None),
+        ({"config": {"my.reporter.token": ["hunter2"]}}, {"config": {"my.reporter.token": "[hidden]"}}),
+        ({"entity": "broker", "settings": SECRETS}, "withheld"),
+        ('{"kind":"alter_config","config":{"ssl.key.password":"hunter2"', "withheld"),
+        ('{"kind":"tick"', None),
+    ],
+)
+def test_the_text_of_a_rejected_event_is_shown_without_secrets(
+    raw: dict[str, Any] | str, shown: dict[str, Any] | str | None
+) -> None:
+    text = raw if isinstance(raw, str) else json.dumps({"kind": "alter_config"} | raw)
+    found = getattr(seen("rejected", raw=text, field="", message=""), "raw", "")
+    if isinstance(shown, dict):
+        assert json.loads(found) == {"kind": "alter_config"} | shown
+    else:
+        assert found == text if shown is None else shown in found and "hunter2" not in found
+
+
+def seen(kind: str, **fields: Any) -> AnyDecision:
+    """Return a decision as people see it."""
+    common = {"seq": 1, "index": 0, "controller_epoch": 1, "time_ms": 1, "reason": "CONFIG_CHANGED"}
+    body = {"kind": kind, **common, **fields}
+    return decode(without_secrets(json.dumps(body, separators=(",", ":")).encode()))
 
 
 def test_events_keep_every_byte(isrflow: Isrflow) -> None:
     """A replay could not repeat the decisions otherwise."""
-    assert isrflow("events", "--kind", "alter_config").stdout.count("hunter2") == 2 * len(SECRETS)
+    assert isrflow("events", "--kind", "alter_config").stdout.count("hunter2") == 3 * len(SECRETS)
