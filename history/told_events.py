@@ -25,14 +25,10 @@ def _of_broker(event: Told) -> str | None:
     match event:
         case e.BrokerRegister():
             return f"Broker {event.broker} registered."
-        case e.BrokerHeartbeat(want_shutdown=True) | e.ControlledShutdown():
+        case e.ControlledShutdown():
             return f"Broker {event.broker} asked to shut down."
-        case e.BrokerHeartbeat(want_fence=False) if event.offline_log_dirs:
-            failed = ", ".join(event.offline_log_dirs)
-            return f"Broker {event.broker} said with a heartbeat that log directories failed: {failed}."
         case e.BrokerHeartbeat():
-            wish = "asked to be fenced" if event.want_fence else "sent a heartbeat, ready to serve"
-            return f"Broker {event.broker} {wish}."
+            return _heartbeat(event)
         case e.BrokerConnectionLost():
             return f"The connection to broker {event.broker} was lost."
         case e.AlterIsr():
@@ -57,6 +53,16 @@ def _of_broker(event: Told) -> str | None:
             epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
             return f"Broker {event.broker} reported its replica as {event.outcome}{error}{epoch}."
     return None
+
+
+def _heartbeat(event: e.BrokerHeartbeat) -> str:
+    """Tell a heartbeat, which may report failed log directories and ask for something at once."""
+    who, failed = f"Broker {event.broker}", f"that log directories failed: {', '.join(event.offline_log_dirs)}"
+    if event.want_shutdown or event.want_fence:
+        wish = "asked to shut down" if event.want_shutdown else "asked to be fenced"
+        return f"{who} {wish}, and said {failed}." if event.offline_log_dirs else f"{who} {wish}."
+    told = f"said with a heartbeat {failed}" if event.offline_log_dirs else "sent a heartbeat, ready to serve"
+    return f"{who} {told}."
 
 
 def _of_admin(event: Told) -> str | None:

@@ -38,6 +38,7 @@ EXPLAINED = {
     "isr/lost_log_dir_of_the_leader": ("t", 0),
     "isr/shrink_and_expand": ("t", 0),
     "isr/stale_broker_epoch": ("t", 0),
+    "log_dirs/fails_with_another_wish": ("t", 0),
     "log_dirs/one_fails": ("t", 0),
     "reassign/cancelled": ("t", 0),
     "reassign/leader_dies_meanwhile": ("t", 0),
