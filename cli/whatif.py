@@ -41,8 +41,8 @@ _PASSES = 3
     multiple=True,
     type=InputFile(),
     metavar="FILE",
-    help="Add the events of a file, one JSON object a line. Each follows the recorded event that its `seq` names, "
-    "or comes first.",
+    help="Add the events of a file, one JSON object a line. Each comes at its `seq`, after the recorded event of that "
+    "seq if there is one. Without a `seq` it comes first.",
 )
 @format_option
 @conf_option
