@@ -15,7 +15,7 @@ from state.features import KRAFT_VERSION, METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT, VOTERS_FORMAT
 from state.rules import ENTITY_RULES, EXPIRY_RULES, LEVEL_RULES, TOKEN_RULES, VOTERS_RULES
 
-# They are stored as a whole with each batch. Tokens and all others have these limits each.
+# They are stored as a whole with each batch. One such limit is for all tokens, and one for all others.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
