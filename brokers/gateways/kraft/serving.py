@@ -157,6 +157,9 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
+    if api.is_leaders and not context.quorum_view.leads:
+        # Meanwhile another gateway leads. The broker looks for it only if the Envelope itself says so.
+        return {"ErrorCode": ErrorCode.NOT_CONTROLLER}
     return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
 
 
