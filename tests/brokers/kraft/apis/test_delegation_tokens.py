@@ -127,7 +127,7 @@ def test_one_owner_cannot_take_the_room_of_others(client: ControllerClient) -> N
     while name_of(one := create(client, MALLORY, "", *renewers)) == "NONE":
         made.append(one)
     assert name_of(one) == "POLICY_VIOLATION"
-    assert len(made) < 20
+    assert len(made) < 30
     assert name_of(create(client, MALLORY, "", *renewers, *renewers)) == "POLICY_VIOLATION"
     assert name_of(create(client, BOB, "", *renewers)) == "NONE"
     assert name_of(expire(client, made[0], MALLORY)) == "NONE"
@@ -135,7 +135,7 @@ def test_one_owner_cannot_take_the_room_of_others(client: ControllerClient) -> N
 
 
 def test_requests_for_one_owner_are_counted_one_after_another(quorum: InProcessQuorum) -> None:
-    clients = [quorum.client() for _ in range(20)]
+    clients = [quorum.client() for _ in range(40)]
     renewers = [{"PrincipalType": "User", "PrincipalName": "r" * 4_000}]
     asked = {"OwnerPrincipalType": None, "OwnerPrincipalName": None, "Renewers": renewers, "MaxLifetimeMs": -1}
     data = encode_request(key_of("CreateDelegationToken"), 3, 1, None, asked)
@@ -144,7 +144,7 @@ def test_requests_for_one_owner_are_counted_one_after_another(quorum: InProcessQ
         one.send("Envelope", RequestData=data, **told)
     answers = [one.receive("Envelope")["ResponseData"] for one in clients]
     errors = [decode_response(key_of("CreateDelegationToken"), 3, answer).values["ErrorCode"] for answer in answers]
-    assert 0 < errors.count(ErrorCode.NONE) <= 12
+    assert 0 < errors.count(ErrorCode.NONE) <= 24
     assert set(errors) == {ErrorCode.NONE, ErrorCode.POLICY_VIOLATION}
     for one in clients:
         one.close()
