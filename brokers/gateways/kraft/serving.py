@@ -61,13 +61,11 @@ logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
 SASL_KEYS = (HANDSHAKE_KEY, AUTHENTICATE_KEY)
-# Short requests that may have long answers: DescribeConfigs, and ElectLeaders and ListPartitionReassignments of all
-# partitions.
+# Short requests that may have long answers: DescribeConfigs, ElectLeaders and ListPartitionReassignments.
 LONG_ANSWERS = (32, 43, 46)
 # A gateway that has lost the bus makes a broker wait this long, and then sends it to another voter.
 CUT_OFF_PAUSE_S = 0.25
-# In characters. A Kafka string has at most 32,767 bytes.
-MESSAGE_LENGTH_MAX = 1_000
+MESSAGE_LENGTH_MAX = 1_000  # in characters; a Kafka string has at most 32,767 bytes
 _MESSAGE = "ErrorMessage"
 
 
