@@ -13,7 +13,7 @@ from history.explanation import explain, json_of, shown_time, text_of
 from history.told_decisions import RULES
 from state.decisions import LeaderAndIsr, decode
 from state.policy import Policy
-from tests.scenarios.story import all_stories, parse
+from tests.scenarios.story import Story, all_stories, parse
 from tests.scenarios.telling import scenes
 from tests.support.decided_bus import DecidedBus
 
@@ -55,8 +55,17 @@ EXPLAINED = {
 
 def decided(path: Path, name: str) -> DecidedBus:
     """Return a bus on which a story has been decided."""
+    return decided_on(path, STORIES[name])
+
+
+def decided_log(path: Path, *commands: str) -> DecidedBus:
+    """Return a bus on which the events of some commands have been decided."""
+    return decided_on(path, parse("a log", "\n".join(["# A log.", *commands, "----", ""])))
+
+
+def decided_on(path: Path, story: Story) -> DecidedBus:
     bus = DecidedBus(path)
-    for scene in scenes(STORIES[name]):
+    for scene in scenes(story):
         if scene.written:
             bus.take([event.raw for event in scene.written])
     return bus
@@ -108,10 +117,7 @@ def test_a_topic_that_is_being_deleted_waits_for_no_leader(tmp_path: Path) -> No
 
 
 def test_a_partition_that_lost_its_leader_before_its_topic_waits_for_no_leader(tmp_path: Path) -> None:
-    bus = DecidedBus(tmp_path / "bus.db")
-    told = ("brokers 1 2", "topic t 1,2 isr=1", "silence 1", "tick 9s", "delete-topic t")
-    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
-        bus.take([event.raw for event in scene.written])
+    bus = decided_log(tmp_path / "bus.db", "brokers 1 2", "topic t 1,2 isr=1", "silence 1", "tick 9s", "delete-topic t")
     explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
     assert explanation is not None
     assert explanation.summary[0].startswith(f"t-0 as of seq {bus.bus.decided_seq()}: no leader, ISR 1")
@@ -132,10 +138,7 @@ def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None
 
 
 def test_an_election_by_older_rules_does_not_say_who_was_passed_over(tmp_path: Path) -> None:
-    bus = DecidedBus(tmp_path / "bus.db")
-    told = ("rules 3", "brokers 1 2", "topic t 1,2", "silence 1", "tick 9s")
-    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
-        bus.take([event.raw for event in scene.written])
+    bus = decided_log(tmp_path / "bus.db", "rules 3", "brokers 1 2", "topic t 1,2", "silence 1", "tick 9s")
     explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
     assert explanation is not None
     assert explanation.steps[-1].sentences[-1] == (
@@ -145,10 +148,8 @@ def test_an_election_by_older_rules_does_not_say_who_was_passed_over(tmp_path: P
 
 
 def test_a_change_whose_past_retention_removed_is_not_told_as_an_election(tmp_path: Path) -> None:
-    bus = DecidedBus(tmp_path / "bus.db")
     told = ("brokers 1 2 3", "topic t 1,2,3", "silence 1", "tick 9s", "isr-change t-0 isr=2")
-    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
-        bus.take([event.raw for event in scene.written])
+    bus = decided_log(tmp_path / "bus.db", *told)
     bus.trim(1)
     explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
     assert explanation is not None
@@ -158,9 +159,7 @@ def test_a_change_whose_past_retention_removed_is_not_told_as_an_election(tmp_pa
 
 
 def test_a_topic_is_adopted_without_an_election(tmp_path: Path) -> None:
-    bus = DecidedBus(tmp_path / "bus.db")
-    for scene in scenes(parse("a log", "\n".join(["# A log.", "brokers 1 2 3", "----", ""]))):
-        bus.take([event.raw for event in scene.written])
+    bus = decided_log(tmp_path / "bus.db", "brokers 1 2 3")
     led = {"replicas": [1, 2, 3], "leader": 2, "leader_epoch": 7, "isr": [1, 2, 3], "partition_epoch": 9}
     rest = {"leader_recovery_state": "RECOVERED", "adding_replicas": [], "removing_replicas": []}
     adopted = {"kind": "adopt_topic", "time_ms": 0, "topic": "t", "topic_id": "TP9lxr6dp7ZsOP5Q0S-ctQ", "config": {}}
