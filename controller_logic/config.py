@@ -13,7 +13,7 @@ from controller_logic.commit_topic import commit_topic_config
 from controller_logic.config_limits import complaint_about_shared, complaint_about_size
 from controller_logic.working_topic import WorkingTopic
 from state.events import AlterConfig
-from state.ids import BROKER_ID_MAX
+from state.ids import broker_named
 from state.limits import Scalar
 from state.policy import NAMES, TOPIC_NAMES, complaint_about, misspelt
 from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
@@ -164,7 +164,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
 
 
 def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
-    broker = _broker_named(name)
+    broker = None if name is None else broker_named(name)
     if broker is None:
         batch.recorder.answer("INVALID_REQUEST", "name the broker by its id")
         return
@@ -180,14 +180,6 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     if (after != before or again) and not event.validate_only:
         commit_broker_config(batch, name, after, again)
     batch.recorder.answer()
-
-
-def _broker_named(name: str | None) -> int | None:
-    """Read a broker's id, which may have leading zeros; None if it is not an id."""
-    if name is None or not (name.isascii() and name.isdecimal()):
-        return None
-    digits = name.lstrip("0") or "0"
-    return int(digits) if len(digits) <= len(str(BROKER_ID_MAX)) and int(digits) <= BROKER_ID_MAX else None
 
 
 def _merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict[str, str]:

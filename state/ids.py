@@ -1,4 +1,4 @@
-"""Values for 'none', and what is computed from names: a topic's shard, page and id."""
+"""Values for 'none', and what is computed from names: a broker's id, and a topic's shard, page and id."""
 
 import base64
 import hashlib
@@ -14,6 +14,15 @@ NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1
 # So many names are remembered with their hashes. With more topics than that, going through all of them remembers none.
 HASHES_MAX = 65_536
+
+
+def broker_named(name: str) -> int | None:
+    """Read a broker's id, which may have leading zeros; None if it is not an id."""
+    if not (name.isascii() and name.isdecimal()):
+        return None
+    digits = name.lstrip("0") or "0"
+    # Python would refuse to read thousands of digits.
+    return int(digits) if len(digits) <= len(str(BROKER_ID_MAX)) and int(digits) <= BROKER_ID_MAX else None
 
 
 def without_collisions(topic: str) -> str:

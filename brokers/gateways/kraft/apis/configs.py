@@ -25,7 +25,7 @@ from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterConfig, AlterEntity
-from state.ids import BROKER_ID_MAX
+from state.ids import broker_named
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _BROKER_LOGGER_RESOURCE = 8
@@ -103,17 +103,11 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
     if kind == TOPIC_RESOURCE and not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a topic's name is expected: topics have no common settings")
     if kind == BROKER_RESOURCE and name != ALL_BROKERS:
-        node = _node_named(name)
+        node = broker_named(name)
+        if node is None:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
         if node not in context.image.brokers and node not in {voter.voter for voter in context.identity.voters}:
             raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
-
-
-def _node_named(name: str) -> int:
-    """Read a node's id. Python would refuse to read thousands of digits."""
-    is_id = name.isascii() and name.isdecimal() and len(name) <= len(str(BROKER_ID_MAX))
-    if not is_id or int(name) > BROKER_ID_MAX:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
-    return int(name)
 
 
 def _response(place: tuple[int, str], error: Values) -> Values:
