@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -25,6 +26,10 @@ State = Literal["running", "paused", "stopped"]
 class _Identity(msgspec.Struct, frozen=True):
     pid: int
     started: str
+    # Figures from before the start. What the process does shows by how they change.
+    before: dict[str, int] = {}
+    # Whether the process has been seen to do its work.
+    was_ready: bool = False
 
 
 # Made at import, because several processes are looked for at once (see ``brokers/wire/layout.py``).
@@ -68,7 +73,7 @@ def _becomes(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 
 class DetachedProcess:
-    """One process, whose identity is kept in a file.
+    """One process, whose identity is kept in a file, with how far its start has got.
 
     The id alone is not enough, because the system may give it to another process later. That process has another start,
     so it is left alone.
@@ -78,10 +83,13 @@ class DetachedProcess:
         self._identity = identity
         self._started: subprocess.Popen[bytes] | None = None
 
-    def start(self, command: Sequence[str], folder: Path, output: Path) -> int:
+    def start(
+        self, command: Sequence[str], folder: Path, output: Path, before: Mapping[str, int] = MappingProxyType({})
+    ) -> int:
         """Start ``command`` in ``folder``, in a session of its own, and return its id. Raises OSError.
 
-        The command names the settings file that it is to read, if any. One that the environment names is for commands
+        ``before`` is kept for those who wait until the process is ready, in this or in a later command of the user.
+        ``command`` names the settings file that it is to read, if any. One that the environment names is for commands
         that a user types.
         """
         environment = {key: value for key, value in os.environ.items() if key != CONF_VARIABLE}
@@ -96,7 +104,8 @@ class DetachedProcess:
                 start_new_session=True,
             )
         try:
-            self._remember(self._started.pid)
+            pid = self._started.pid
+            self._remember(_Identity(pid, start_of(psutil.Process(pid)), dict(before)))
         except BaseException:
             # Nobody could find the process again.
             self._started.kill()
@@ -104,20 +113,46 @@ class DetachedProcess:
             raise
         return self._started.pid
 
-    def _remember(self, pid: int) -> None:
+    def _remember(self, identity: _Identity) -> None:
         aside = self._identity.with_suffix(".new")
-        aside.write_bytes(msgspec.json.encode(_Identity(pid, start_of(psutil.Process(pid)))))
+        aside.write_bytes(msgspec.json.encode(identity))
         os.replace(aside, self._identity)
+
+    def _known(self) -> _Identity | None:
+        try:
+            return _identity.decode(self._identity.read_bytes())
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
 
     def _found(self) -> psutil.Process | None:
         if self._started is not None:
             self._started.poll()  # a child that ended stays in the process table until its parent looks
+        known = self._known()
+        if known is None:
+            return None
         try:
-            known = _identity.decode(self._identity.read_bytes())
             found = psutil.Process(known.pid)
             return found if start_of(found) == known.started and not _is_gone(found) else None
-        except (FileNotFoundError, msgspec.MsgspecError, psutil.NoSuchProcess):
+        except psutil.NoSuchProcess:
             return None
+
+    @property
+    def before(self) -> Mapping[str, int]:
+        """Return the figures from before the last start."""
+        known = self._known()
+        return {} if known is None else known.before
+
+    @property
+    def was_ready(self) -> bool:
+        """Say whether the last process to start has been seen to do its work (``note_ready``)."""
+        known = self._known()
+        return known is not None and known.was_ready
+
+    def note_ready(self) -> None:
+        """Note that the process does its work. Raises OSError."""
+        known = self._known()
+        if known is not None and not known.was_ready:
+            self._remember(msgspec.structs.replace(known, was_ready=True))
 
     @property
     def pid(self) -> int | None:

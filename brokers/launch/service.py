@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from brokers.launch.process import DetachedProcess, State
@@ -38,9 +38,18 @@ class Service:
         """Return the command line, after writing the files that it needs."""
         raise NotImplementedError
 
+    def figures(self) -> dict[str, int]:
+        """Return the figures by whose change ``is_ready`` sees that the process works. They are read before a start."""
+        return {}
+
     def is_ready(self) -> bool:
         """Say whether the running process does its work yet."""
         raise NotImplementedError
+
+    @property
+    def before(self) -> Mapping[str, int]:
+        """Return ``figures`` as they were before the start, which may have been by another command."""
+        return self._process.before
 
     @property
     def state(self) -> State:
@@ -59,11 +68,16 @@ class Service:
             raise ServiceError(f"{self.name} already runs as process {self.pid}")
         private_dir(self.folder)
         self._ended_by_us = False
-        self._process.start(self.command(), self.folder, self.console)
+        figures = self.figures()
+        self._process.start(self.command(), self.folder, self.console, figures)
 
     def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time-out passes."""
-        self.wait_until(self.is_ready, timeout_s, "did not start")
+        """Wait until the process is ready, unless it was seen to be so before.
+
+        Raises ``ServiceError`` when it ends or the time-out passes.
+        """
+        self.wait_until(lambda: self._process.was_ready or self.is_ready(), timeout_s, "did not start")
+        self._process.note_ready()
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
         """Wait for something of the running process. Raises ``ServiceError`` when it ends or the time-out passes.

@@ -12,6 +12,7 @@ from bus.interface import Bus
 from cli.cluster.bus_place import BusPlace
 from conf.loader import load
 from conf.python import PYTHON
+from conf.settings import Settings
 from state.event_text import decode
 from state.events import ControllerStarted
 
@@ -19,6 +20,7 @@ from state.events import ControllerStarted
 SILENCE_MAX_S = 8.0
 # The longest silence of an engine between its claim and its first batch.
 COLD_START_MAX_MS = 60_000
+_EPOCH, _DECIDED = "claimed_epoch", "decided_seq"
 _POLL_S = 0.1
 # More events than brokers and gateways publish while an engine starts.
 _EVENTS_READ_MAX = 20_000
@@ -36,28 +38,36 @@ class EngineProcess(Service):
         self._bus = BusPlace.of(bus)
         self._settings = settings
         self._conf = conf
-        self._epoch_before = 0
-        self._decided_before = 0
+
+    def figures(self) -> dict[str, int]:
+        bus = self._bus.open()
+        try:
+            return {_EPOCH: bus.claimed_epoch(), _DECIDED: bus.decided_seq()}
+        finally:
+            bus.close()
 
     def command(self) -> list[str]:
-        with_bus = self._bus.open()
-        self._epoch_before, self._decided_before = with_bus.claimed_epoch(), with_bus.decided_seq()
-        with_bus.close()
         settings = load(self._conf, self._settings, environment=os.environ)
         metrics = free_metrics_port(settings.metrics_host, settings.metrics_port)
         ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
-        sets = (*ours, *self._settings, f"metrics.port={metrics}")
+        sets = (*ours, *self._settings, f"metrics.port={metrics}", *_absolute(settings))
         conf = ("--conf", str(self._conf)) if self._conf else ()
         program = "from cli import main; main()"
         return [*PYTHON, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
 
     def is_ready(self) -> bool:
         """Check whether the engine decides."""
-        bus = self._bus.open()
-        try:
-            return bus.claimed_epoch() > self._epoch_before and bus.decided_seq() > self._decided_before
-        finally:
-            bus.close()
+        now = self.figures()
+        return all(figure > self.before.get(name, 0) for name, figure in now.items())
+
+
+def _absolute(settings: Settings) -> list[str]:
+    """Return the settings that name files, with absolute paths, because the engine runs in a folder of its own."""
+    named = {
+        "metrics.ssl.keystore.location": settings.metrics_ssl_keystore_location,
+        "metrics.token.file": settings.metrics_token_file,
+    }
+    return [f"{name}={Path(path).absolute()}" for name, path in named.items() if path]
 
 
 def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:

@@ -60,8 +60,11 @@ def test_records_outlive_a_killed_broker(cluster_folder: Path) -> None:
     assert on_cluster(cluster_folder, "up", "--plain", "--brokers", "3")[0] == 2, (
         "an existing cluster is not created again"
     )
+    # This is what an ``up`` leaves that is killed just after it started the broker.
+    found.nodes[2].start()
     code, said = on_cluster(cluster_folder, "up")
     assert code == 0, said
+    assert KafkaCluster.open(cluster_folder).nodes[2].is_ready(), "the broker is waited for, no matter who started it"
     produce(found.bootstrap, RECORDS)
     assert sorted(consume(found.bootstrap, 2 * RECORDS)) == list(range(2 * RECORDS))
 

@@ -129,7 +129,7 @@ class KafkaCluster:
         _all(list(self.nodes.values()), lambda node: node.format(self.cluster_id))
 
     def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Format and start the nodes that do not run, and wait until clients can use them. Raises ``ServiceError``.
+        """Format and start the nodes that do not run, and wait until clients can use all. Raises ``ServiceError``.
 
         If one does not start, the nodes that this call started are killed.
         """
@@ -138,9 +138,10 @@ class KafkaCluster:
         try:
             for node in stopped:
                 node.start()
-            for node in stopped:
+            # A call that was killed may have started the others and not seen them run.
+            for node in self.nodes.values():
                 node.wait_until_started(timeout_s)
-            for node in stopped:
+            for node in self.nodes.values():
                 node.wait_until_led(timeout_s)
         except BaseException:
             kill_all(stopped)

@@ -15,6 +15,7 @@ from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
 METADATA_TIMEOUT_S = 5.0
+_LOG_BYTES = "log_bytes"
 # A node logs this once all of its parts run. By then a broker of Kafka 4 is unfenced.
 _STARTED = b"Kafka Server started"
 _STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
@@ -45,7 +46,6 @@ class KafkaNode(Service):
         self._brokers = brokers
         self._properties = self.folder / "server.properties"
         self._log_properties = self.folder / "log4j.properties"
-        self._log_file_from = 0
 
     @property
     def data(self) -> list[Path]:
@@ -82,7 +82,6 @@ class KafkaNode(Service):
 
     def command(self) -> list[str]:
         self.write_properties()
-        self._log_file_from = self.log_file.stat().st_size if self.log_file.exists() else 0
         return [*self._java(self.spec.heap, self.spec.jvm_flags), "kafka.Kafka", str(self._properties)]
 
     def _java(self, heap: str, flags: Sequence[str] | None) -> Iterator[str]:
@@ -92,13 +91,17 @@ class KafkaNode(Service):
         yield from (*JVM_FLAGS, *class_archive(self.spec.kafka.number, home).options) if flags is None else flags
         yield from (f"-Dlog4j.configuration={file_url(self._log_properties)}", "-cp", class_path)
 
+    def figures(self) -> dict[str, int]:
+        return {_LOG_BYTES: self.log_file.stat().st_size if self.log_file.exists() else 0}
+
     def is_ready(self) -> bool:
         """Say whether the node has logged, since this start, that all its parts run."""
         if not self.log_file.exists():
             return False
         with self.log_file.open("rb") as file:
             # A log that was rolled meanwhile is shorter than before, so read it from its beginning.
-            file.seek(self._log_file_from if self.log_file.stat().st_size >= self._log_file_from else 0)
+            before = self.before.get(_LOG_BYTES, 0)
+            file.seek(before if self.log_file.stat().st_size >= before else 0)
             return (_STARTED if self.spec.zookeeper is None else _STARTED_IN_ZOOKEEPER) in file.read()
 
     def wait_until_led(self, timeout_s: float) -> None:

@@ -10,6 +10,13 @@ from brokers.launch.service import Service, ServiceError, kill_all
 
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
 ENDS = "print('the reason'); raise SystemExit(3)"
+WAITS_TO_BE_TOLD = """
+import pathlib, sys, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+print("up", flush=True)
+time.sleep(60)
+"""
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 
 
@@ -23,8 +30,11 @@ class Program(Service):
     def command(self) -> list[str]:
         return [sys.executable, "-c", self._program]
 
+    def figures(self) -> dict[str, int]:
+        return {"ups": self.log_file.read_text().count("up") if self.log_file.exists() else 0}
+
     def is_ready(self) -> bool:
-        return self.log_file.exists() and "up" in self.log_file.read_text()
+        return self.figures()["ups"] > self.before["ups"]
 
 
 @pytest.fixture
@@ -58,6 +68,27 @@ def test_a_service_that_never_gets_ready_is_given_up(folder: Path) -> None:
     service.start()
     with pytest.raises(ServiceError, match=r"broker 1 did not start in 0 s; its log is .*broker\.log"):
         service.wait_until_started(0.2)
+
+
+def test_a_start_whose_command_was_killed_is_waited_for_by_the_next(folder: Path) -> None:
+    before = Program(folder, WAITS)
+    before.start()
+    before.wait_until_started(20)
+    before.kill()
+    Program(folder, WAITS_TO_BE_TOLD).start()
+    with pytest.raises(ServiceError, match="broker 1 did not start in 0 s"):
+        Program(folder, WAITS_TO_BE_TOLD).wait_until_started(0.2)
+    (folder / "go").touch()
+    Program(folder, WAITS_TO_BE_TOLD).wait_until_started(20)
+
+
+def test_a_service_that_was_ready_is_not_waited_for_again(folder: Path) -> None:
+    started = Program(folder, WAITS)
+    started.start()
+    started.wait_until_started(20)
+    # Its log was rolled, and no longer shows the start.
+    started.log_file.write_text("")
+    Program(folder, WAITS).wait_until_started(0.2)
 
 
 def test_a_service_that_does_not_stop_is_killed(folder: Path) -> None:
