@@ -1,6 +1,7 @@
 """The logs of a bus on Kafka, for a client: kafka-python, which is all that ``isrflow[kafka]`` needs here."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -44,6 +45,7 @@ class KafkaLog:
         self._decisions = TopicPartition(self._address.decisions, 0)
         # A signal handler may close the log in the middle of a call, in the same thread.
         self._lock = threading.RLock()
+        self._process = os.getpid()
         self._is_closed = False
         self._is_used = False
         # The place after which the consumer stands.
@@ -190,9 +192,16 @@ class KafkaLog:
                 taken.append(_Record(DECISION_KEY.unpack(record.key), previous, record.offset, record.value))
         return taken
 
+    @property
+    def _is_forked(self) -> bool:
+        return os.getpid() != self._process
+
     @contextlib.contextmanager
     def _use(self) -> Iterator[None]:
         """Let no other thread use the clients during the block, and nobody close them. Raises ``BusError``."""
+        if self._is_forked:
+            # Both processes would read from one connection, and the thread that sends exists only in the parent.
+            raise BusError(f"bus {self._address}: this process was forked after it connected: connect in the child")
         with self._lock:
             if self._is_closed:
                 raise BusError(f"bus {self._address}: this program has closed it")
@@ -207,8 +216,13 @@ class KafkaLog:
                     self._close_clients()
 
     def close(self) -> None:
-        """Close the clients. What was published is acknowledged already. A call in progress ends first."""
+        """Close the clients. What was published is acknowledged already. A call in progress ends first.
+
+        In the child of a fork this leaves the parent's clients as they are.
+        """
         self._is_closed = True
+        if self._is_forked:
+            return
         with self._lock:
             if not self._is_used:
                 self._close_clients()

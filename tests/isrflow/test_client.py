@@ -17,6 +17,7 @@ import pytest
 import isrflow
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF
+from bus.open_bus import open_bus
 from isrflow.client import BEGINNING, Client
 from isrflow.contract import Decided
 from tests.support.decided_bus import DecidedBus
@@ -53,6 +54,25 @@ def test_a_program_registers_a_broker_and_reads_what_is_decided(decided_url: str
         assert list(bus.decisions((bus.newest()[0], AFTER_ALL_OF), kinds=["answer"])) == []
         whole = [(one["seq"], one["index"]) for one in bus.decisions()]
         assert whole == sorted(set(whole))
+
+
+def test_a_forked_process_is_refused_its_parents_connection_to_kafka(kafka_url: str) -> None:
+    open_bus(kafka_url).close()
+    with isrflow.connect(kafka_url) as bus:
+        refused, refuse = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                bus.publish(REGISTER)
+            except isrflow.BusError as error:
+                os.write(refuse, str(error).encode())
+            bus.close()
+            os._exit(0)
+        os.close(refuse)
+        with open(refused) as said:
+            assert said.read().endswith("forked after it connected: connect in the child")
+        os.waitpid(child, 0)
+        assert bus.publish(REGISTER) is not None, "the parent's connection is as it was"
 
 
 def test_a_closed_bus_stays_closed_and_ends_those_who_follow_it(decided_url: str) -> None:
