@@ -153,7 +153,8 @@ def test_no_request_outlives_its_connection() -> None:
 
 def test_a_fetch_waits_until_the_answers_before_it_are_written() -> None:
     """Otherwise a client that asks often and reads nothing would fill the memory."""
-    long_answer = bytes(4 << 20)
+    # More than the system keeps for a sender, while the receiver's buffer has a size of its own.
+    long_answer = bytes(32 << 20)
     asked: list[bytes] = []
 
     async def answer(frame: bytes, peer: Any) -> bytes | None:
@@ -162,7 +163,10 @@ def test_a_fetch_waits_until_the_answers_before_it_are_written() -> None:
 
     async def scene() -> None:
         server = Server(answer, LIMITS)
-        reader, writer = await asyncio.open_connection("127.0.0.1", await server.start("127.0.0.1", 0))
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        client.connect(("127.0.0.1", await server.start("127.0.0.1", 0)))
+        reader, writer = await asyncio.open_connection(sock=client)
         fetch, other = b"\0\x01x", b"\0\x03x"
         for frame in (fetch, other, fetch, other):
             writer.write(len(frame).to_bytes(4, "big") + frame)
