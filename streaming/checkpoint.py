@@ -17,11 +17,14 @@ is moved aside, and the query starts from the state on the bus. What remains is 
 Every other checkpoint is moved aside: one with a gap between its batches, with an end that goes back or lies beyond the
 bus, or of another bus. A planned end beyond the bus would skip events that come later. A checkpoint without a finished
 batch is moved aside too, because Spark would read from where the bus was then, with the state that the bus has now.
+
+The checkpoint of a job that has just taken over may look like any of these. So a job checks right before the move that
+it still holds the claim.
 """
 
 import contextlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -53,13 +56,15 @@ def has_batches(checkpoint: Checkpoint) -> bool:
     return bool(_numbers(checkpoint / "commits"))
 
 
-def settle(checkpoint: Checkpoint, bus: Bus, partitions: int = 1) -> None:
+def settle(
+    checkpoint: Checkpoint, bus: Bus, partitions: int = 1, check_held: Callable[[], None] = lambda: None
+) -> None:
     """Leave a checkpoint from which the query may continue on this bus, or none.
 
     Without a checkpoint the query starts from the bus's state. A checkpoint that does not fit is moved aside, and
     replaces the one that was moved aside before. The state of a new one will be spread over ``partitions``. Call this
-    after the claim, when no other job can decide. Raises ``OSError``, and ``JobError`` if the checkpoint is a URI and
-    belongs to another bus.
+    after the claim, when no other job can decide. ``check_held`` raises if another job has claimed since. Raises
+    ``OSError``, and ``JobError`` if the checkpoint is a URI and belongs to another bus.
     """
     found = _misfit(checkpoint, bus)
     if found is not None:
@@ -68,7 +73,7 @@ def settle(checkpoint: Checkpoint, bus: Bus, partitions: int = 1) -> None:
             raise JobError(
                 f"checkpoint {checkpoint} belongs to another bus: name another one in checkpoint.dir, or delete it"
             )
-        move_aside(checkpoint, **found)
+        move_aside(checkpoint, check_held, **found)
     if not has_batches(checkpoint):
         if isinstance(checkpoint, HadoopPath):
             checkpoint.make()
@@ -77,8 +82,11 @@ def settle(checkpoint: Checkpoint, bus: Bus, partitions: int = 1) -> None:
         (checkpoint / BUS_FILE).write_text(_state_id(bus, partitions))
 
 
-def move_aside(checkpoint: Checkpoint, **found: Any) -> None:
-    """Move a checkpoint away, in place of the previous one, and log what was ``found``. Raises ``OSError``."""
+def move_aside(checkpoint: Checkpoint, check_held: Callable[[], None], **found: Any) -> None:
+    """Move a checkpoint away, in place of the previous one, and log what was ``found``. Raises ``OSError``.
+
+    Raises what ``check_held`` raises if another job has claimed, because the checkpoint is that job's now.
+    """
     aside = checkpoint.with_name(checkpoint.name + ASIDE)
     if isinstance(aside, HadoopPath):
         aside.remove()
@@ -86,6 +94,8 @@ def move_aside(checkpoint: Checkpoint, **found: Any) -> None:
         shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.unlink(missing_ok=True)
+    # Only now, because all that comes before takes a while, and this process may have stood still.
+    check_held()
     # A user may have deleted it while the query ran.
     with contextlib.suppress(FileNotFoundError):
         checkpoint.rename(aside)  # type: ignore[arg-type]

@@ -49,12 +49,19 @@ class Decider:
     """The one query that decides, from the start of the block to its end, on a settled checkpoint."""
 
     def __init__(
-        self, session: SparkSession, bus: Bus, settings: Settings, write: Callable[[Iterable[bytes]], None]
+        self,
+        session: SparkSession,
+        bus: Bus,
+        settings: Settings,
+        write: Callable[[Iterable[bytes]], None],
+        check_held: Callable[[], None] = lambda: None,
     ) -> None:
         self._session = session
         self._bus = bus
         self._settings = settings
         self._write = write
+        # Raises if another job has claimed.
+        self._check_held = check_held
         self._checkpoint = checkpoint_of(settings)
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
@@ -130,8 +137,8 @@ class Decider:
     def _start_settled(self, cause: str, *, aside: bool) -> None:
         try:
             if aside:
-                move_aside(self._checkpoint, why="the query failed on it", cause=cause)
-            settle(self._checkpoint, self._bus, self._settings.shuffle_partitions)
+                move_aside(self._checkpoint, self._check_held, why="the query failed on it", cause=cause)
+            settle(self._checkpoint, self._bus, self._settings.shuffle_partitions, self._check_held)
         except OSError as error:
             raise JobError(f"the query failed: {cause}; its checkpoint cannot be moved aside: {error}") from error
         self._start()

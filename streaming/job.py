@@ -227,7 +227,7 @@ class Job:
         while True:
             lock.decides_in(self._tenure.controller_epoch)
             with self._checkpoint_errors():
-                settle(self._checkpoint, self._bus, self._settings.shuffle_partitions)
+                settle(self._checkpoint, self._bus, self._settings.shuffle_partitions, self._check_waiting)
             try:
                 self._decide(session, lock, passes)
                 return
@@ -276,7 +276,7 @@ class Job:
                 self._site.committed(written.through, clusters, written.pages, written.decisions)
 
         retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
-        with Decider(session, self._bus, self._settings, write) as decider:
+        with Decider(session, self._bus, self._settings, write, self._check_waiting) as decider:
             self._metrics.took_over(self._tenure.controller_epoch)
             self._site.took_over()
             retention.start()

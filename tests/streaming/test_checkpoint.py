@@ -2,12 +2,15 @@
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint import has_batches, settle, shuffle_partitions
+from streaming.job_errors import SupersededError
+from streaming.watch import check_claim
 from tests.support.bus_rows import set_mark
 
 
@@ -133,6 +136,27 @@ def test_a_checkpoint_without_a_finished_batch_is_moved_aside(checkpoint: Path, 
 def test_a_nonsensical_checkpoint_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, name: str, text: str) -> None:
     write(checkpoint, name, text)
     assert not stays(checkpoint, bus)
+
+
+@pytest.mark.parametrize("ended", [0, 3])
+def test_a_superseded_job_leaves_the_checkpoint_to_its_successor(
+    checkpoint: Path, bus: EmbeddedBus, ended: int
+) -> None:
+    """Two jobs may share a checkpoint on a cluster's file system. The older one may have stood still after its claim.
+
+    Meanwhile the successor has begun a checkpoint, or has gone on with the one that was there.
+    """
+    older = bus.claim("older", {}, 1)
+    successor = bus.claim("successor", {}, 1)
+    for batch in range(ended, 3):
+        (checkpoint / "commits" / str(batch)).unlink()
+    bus.commit(successor.controller_epoch, 13, [], [])
+    before = sorted(checkpoint.rglob("*"))
+    with pytest.raises(SupersededError):
+        settle(checkpoint, bus, check_held=partial(check_claim, bus, older))
+    assert sorted(checkpoint.rglob("*")) == before
+    settle(checkpoint, bus, check_held=partial(check_claim, bus, successor))
+    assert not has_batches(checkpoint)
 
 
 def test_one_checkpoint_is_kept_aside(checkpoint: Path, bus: EmbeddedBus) -> None:

@@ -17,7 +17,7 @@ from streaming import checkpoint, decider
 from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
 from streaming.decider import Decider
-from streaming.job_errors import JobError
+from streaming.job_errors import JobError, SupersededError
 from streaming.late_workers import LATE_WORKERS_MAX
 
 Commit = Callable[[Iterable[bytes]], None]
@@ -78,7 +78,11 @@ class Started:
     def decider(self) -> Decider:
         session: Any = None
         settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint))
-        return Decider(session, self.bus, settings, self.write)
+        return Decider(session, self.bus, settings, self.write, self.check_held)
+
+    def check_held(self) -> None:
+        if (claimed := self.bus.claimed_epoch()) != 1:
+            raise SupersededError(f"epoch {claimed} was claimed")
 
 
 @pytest.fixture
@@ -116,6 +120,16 @@ def test_a_failed_query_restarts_from_the_bus(started: Started, logged: Logged) 
     assert has_batches(started.checkpoint.with_name("checkpoint.aside"))
     [moved] = [entry for entry in logged if entry["event"].startswith("moved the checkpoint aside")]
     assert "IOException: Stream is corrupted" in str(moved)
+
+
+def test_a_superseded_job_does_not_move_the_checkpoint_on_which_its_successor_decides(started: Started) -> None:
+    with started.decider() as running:
+        started.queries[0].fail("Caused by: java.io.FileNotFoundException: 7.changelog")
+        started.bus.claim("successor", {}, 1)
+        with pytest.raises(SupersededError):
+            running.go_on()
+    assert has_batches(started.checkpoint)
+    assert len(started.queries) == 1
 
 
 def test_a_query_that_cannot_start_is_restarted(started: Started) -> None:
