@@ -55,8 +55,8 @@ class Picture(msgspec.Struct, frozen=True):
 class Live(threading.Thread):
     """The thread that reads what batches hand over, and updates ``picture``, ``recent`` and ``timeline``.
 
-    A standby has no batches, so there the thread reads the bus. After each change it calls ``told`` with the
-    partitions at risk.
+    A standby has no batches, so there the thread reads the bus. After each change that a batch made it calls ``told``
+    with the partitions at risk.
     """
 
     def __init__(
@@ -194,7 +194,9 @@ class Live(threading.Thread):
         partitions = sum(self._counts.values())
         self.picture = Picture(seq, clock_ms, self._brokers, len(self._facts), partitions, summary)
         self.version += 1
-        self._told(summary.rows)
+        # A standby's picture grows old as soon as nobody looks at the page.
+        if not self._is_standby():
+            self._told(summary.rows)
 
     def _recall(self, through: int) -> None:
         """Take in the newest decisions through a seq, which were made before this thread or its job began."""

@@ -173,6 +173,21 @@ def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
     assert scene.problems() == {}
 
 
+def test_what_a_standby_shows_is_no_metric(scene: Scene) -> None:
+    """It would stay in the metrics after the last look at the page, whatever becomes of the partition."""
+    scene.is_standby = True
+    scene.batch(topic(partition(0, isr=(1, 2))), hidden=True)
+    scene.live.watched()
+    assert scene.problems() == {"under_replicated": 1}
+    assert scene.told == ()
+    scene.is_standby = False
+    scene.handover.begin()
+    scene.live.look()
+    scene.batch()
+    scene.live.look()
+    assert [row.problems for row in scene.told] == [("under_replicated",)]
+
+
 def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene) -> None:
     scene.bus.commit(0, 1, [], [Page(0, 0, b"\x00")])
     scene.live.start()
