@@ -62,14 +62,18 @@ class Metrics(Collector):
 
     @property
     def decided_seq(self) -> int:
-        """The last event that this job has decided; 0 before its first batch."""
+        """The last event that is decided, as far as this job knows; 0 before it takes over."""
         return self._snapshot.decided_seq
 
-    def took_over(self, controller_epoch: int) -> None:
-        """Record that this job now holds a controller epoch."""
+    def took_over(self, controller_epoch: int, decided_seq: int) -> None:
+        """Record that this job now holds a controller epoch, and that events through ``decided_seq`` are decided."""
         with self._lock:
             takeovers = self._snapshot.takeovers + 1
+            # The first batch may have been faster.
+            decided_seq = max(decided_seq, self._snapshot.decided_seq)
             self._replace(
+                decided_seq=decided_seq,
+                last_seq=max(decided_seq, self._snapshot.last_seq),
                 controller_epoch=controller_epoch,
                 active=True,
                 standby=False,

@@ -277,7 +277,7 @@ class Job:
 
         retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
         with Decider(session, self._bus, self._settings, write, self._check_waiting) as decider:
-            self._metrics.took_over(self._tenure.controller_epoch)
+            self._metrics.took_over(self._tenure.controller_epoch, self._bus.decided_seq())
             self._site.took_over()
             retention.start()
             try:

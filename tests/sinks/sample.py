@@ -61,7 +61,7 @@ class FixedMeter(ResourceMeter):
 
 def sample(*, kafka_names: bool = True) -> Metrics:
     metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a", meter=FixedMeter())
-    metrics.took_over(3)
+    metrics.took_over(3, 0)
     metrics.committed(
         decisions=one_by_one(BODIES),
         clusters=clusters(),

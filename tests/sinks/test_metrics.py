@@ -126,6 +126,14 @@ def test_the_lag_counts_events_even_with_gaps_between_seqs() -> None:
     assert shown(metrics)["isrflow_decided_seq"] == 5 * SLOTS + 3
 
 
+def test_what_earlier_jobs_decided_is_no_lag() -> None:
+    metrics = Metrics()
+    metrics.took_over(3, 1_000_000)
+    metrics.bus_at(1_000_012)
+    values = shown(metrics)
+    assert (values["isrflow_bus_lag_events"], values["isrflow_decided_seq"]) == (12, 1_000_000)
+
+
 def test_a_fenced_job_is_not_active() -> None:
     metrics = sample()
     metrics.gave_up()

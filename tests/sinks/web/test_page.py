@@ -60,7 +60,7 @@ class Served:
         self.metrics = Metrics(controller_id="controller-a")
         self.site = Site(self.bus, self.metrics, past)
         self.port = self.site.serve("127.0.0.1", 0)
-        self.metrics.took_over(3)
+        self.metrics.took_over(3, 0)
         self.seq = 0
 
     def batch(self, *partitions: Any, decisions: tuple[bytes, ...] = (), name: str = "orders") -> None:
