@@ -1,7 +1,7 @@
 """The partition index of a bus that cannot hold one itself: a file in the cache, brought up to date when it is asked.
 
-The first question reads all decisions once, and each later one only those that are new. The file can be lost at any
-time, because it is made again from the bus.
+The first question reads all decisions once, and each later one only those that are new. What the bus no longer has is
+removed here too, so the file does not grow forever. It can be lost at any time, because it is made again from the bus.
 """
 
 import contextlib
@@ -26,11 +26,17 @@ class LocalIndex:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def seqs_about(self, read: Read, decided: int, topic: str, partition: int, before: int, limit: int) -> Seqs:
-        """Take in what was decided through the seq ``decided``, and find the seqs about a partition."""
+    def seqs_about(
+        self, read: Read, gone: int, decided: int, topic: str, partition: int, before: int, limit: int
+    ) -> Seqs:
+        """Take in what was decided through the seq ``decided``, and find the seqs about a partition.
+
+        The bus no longer has all decisions on the events through the seq ``gone``.
+        """
         try:
             with contextlib.closing(self._open()) as connection:
                 self._catch_up(connection, read, decided)
+                _forget(connection, gone)
                 return partition_index.seqs_about(connection, topic, partition, before, limit)
         except sqlite3.Error as error:
             raise BusError(f"the index {self._path}: {error}; it is only a cache and may be removed") from error
@@ -54,6 +60,15 @@ class LocalIndex:
                 partition_index.add(connection, runs_in(decisions), after, through)
                 connection.execute("COMMIT")
                 after = through
+
+
+def _forget(connection: sqlite3.Connection, gone: int) -> None:
+    is_left = True
+    while is_left:
+        connection.execute("BEGIN IMMEDIATE")
+        # Some of the last event's decisions may still be there.
+        is_left = partition_index.remove_old(connection, gone - 1)
+        connection.execute("COMMIT")
 
 
 def _last_seq(connection: sqlite3.Connection) -> int:

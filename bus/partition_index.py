@@ -224,12 +224,17 @@ def _key_at(packed: bytes, nth: int) -> bytes:
     return packed[start : start + _KEY_BYTES]
 
 
-def remove_old(connection: sqlite3.Connection, through: int) -> None:
-    """Remove the oldest era if all of its decisions are gone, because those up to ``through`` were removed."""
+def remove_old(connection: sqlite3.Connection, through: int) -> bool:
+    """Remove the oldest era if all of its decisions are gone, because those up to ``through`` were removed.
+
+    Return whether there was such an era.
+    """
     oldest, *others = connection.execute("SELECT era, last_seq FROM index_eras ORDER BY era LIMIT 2").fetchall() or [
         None
     ]
-    if oldest is not None and others and oldest[1] <= through:
-        places = [(bucket, oldest[0]) for bucket in range(BUCKETS)]
-        connection.executemany("DELETE FROM partition_seqs WHERE bucket = ? AND era = ?", places)
-        connection.execute("DELETE FROM index_eras WHERE era = ?", (oldest[0],))
+    if oldest is None or not others or oldest[1] > through:
+        return False
+    places = [(bucket, oldest[0]) for bucket in range(BUCKETS)]
+    connection.executemany("DELETE FROM partition_seqs WHERE bucket = ? AND era = ?", places)
+    connection.execute("DELETE FROM index_eras WHERE era = ?", (oldest[0],))
+    return True

@@ -187,8 +187,7 @@ class KafkaBus(KafkaHistory):
         start = self._connection.start_offset(self.address.decisions)
         self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
         if start > 0 and after[0] > 0 and not passing_over:
-            first = self._decisions.first_at(start, end)
-            newest_gone = self._controller.mark().last_decision if first is None else _previous(first)
+            newest_gone = self._newest_gone(start, end)
             self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
             if after < newest_gone:
                 raise TrimmedError(
@@ -196,10 +195,22 @@ class KafkaBus(KafkaHistory):
                     f"read on from {newest_gone[0] + 1}, or start from the current state"
                 )
 
+    def _newest_gone(self, start: int, end: int) -> tuple[int, int]:
+        """Return the newest decision that was removed, and leave the reader anywhere."""
+        if start == 0:
+            return 0, -1
+        first = self._decisions.first_at(start, end)
+        return self._controller.mark().last_decision if first is None else _previous(first)
+
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
         index = LocalIndex(cache_dir() / f"partitions-{self.bus_id()}.db")
         read = partial(self.decisions, passing_over=True)
-        return index.seqs_about(read, self.decided_seq(), topic, partition, before, limit)
+        start = self._connection.start_offset(self.address.decisions)
+        end = self._connection.end_offset(self.address.decisions)
+        with self._decisions_lock:
+            self._decisions_after = None
+            gone, _ = self._newest_gone(start, end)
+        return index.seqs_about(read, gone, self.decided_seq(), topic, partition, before, limit)
 
     def changed(self) -> bool:
         """Say whether there are decisions that were not read yet."""

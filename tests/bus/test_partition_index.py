@@ -1,5 +1,6 @@
 """The index from a partition to the seqs of the decisions about it."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -157,11 +158,33 @@ def test_a_file_beside_the_bus_takes_in_what_is_new(tmp_path: Path, monkeypatch:
         return [one for one in log if (one.seq, one.idx) > after][: min(limit, 3)]
 
     index = LocalIndex(tmp_path / "index.db")
-    assert index.seqs_about(read, 2, "t", 1, 100, 10) == Seqs([2, 1], 1)
-    assert index.seqs_about(read, 3, "t", 0, 100, 10) == Seqs([3, 2, 1], 1)
+    assert index.seqs_about(read, 0, 2, "t", 1, 100, 10) == Seqs([2, 1], 1)
+    assert index.seqs_about(read, 0, 3, "t", 0, 100, 10) == Seqs([3, 2, 1], 1)
     count = len(asked)
-    assert index.seqs_about(read, 3, "t", 0, 100, 10).seqs == [3, 2, 1]
+    assert index.seqs_about(read, 0, 3, "t", 0, 100, 10).seqs == [3, 2, 1]
     assert len(asked) == count, "nothing was read again"
+
+
+def test_an_index_in_the_cache_forgets_what_the_bus_has_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_index, "ERA_ENTRIES", 1)
+    log = [about(seq, 0, "t", seq % 2) for seq in range(1, 41)]
+
+    def read(after: tuple[int, int], limit: int) -> list[Decided]:
+        return [one for one in log if (one.seq, one.idx) > after][:1]
+
+    def count_of_eras() -> int:
+        with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+            return int(connection.execute("SELECT count(*) FROM index_eras").fetchone()[0])
+
+    index = LocalIndex(tmp_path / "index.db")
+    assert index.seqs_about(read, 0, 40, "t", 0, 100, 100).seqs == [*range(40, 0, -2)]
+    assert count_of_eras() > 30
+    del log[:30]
+    found = index.seqs_about(read, 30, 40, "t", 0, 100, 100)
+    assert set(range(40, 30, -2)) <= set(found.seqs) <= set(range(40, 28, -2))
+    assert count_of_eras() <= 12
 
 
 def test_a_key_is_the_same_whatever_the_kind_of_decision() -> None:
