@@ -166,7 +166,7 @@ class Job:
         choose_java()
         stacks = stacks_file(self._files_place)
         with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets:
-            master = launch(self._settings, directory, stacks)
+            master = launch(self._settings, directory, stacks, sockets)
             check_fits(master, self._settings, source_of(self._bus))
             session = build_session(self._settings, directory, stacks, sockets)
             try:

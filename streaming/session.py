@@ -72,16 +72,16 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
         _server.stop()
 
 
-def launch(settings: Settings, local_dir: Path, stacks: Path | None = None) -> str:
+def launch(settings: Settings, local_dir: Path, stacks: Path | None = None, temp_dir: Path | None = None) -> str:
     """Launch Spark's JVM, if this process has none yet, and return the master on which the query will run.
 
     That is ``spark.master``; if it is not set, the master of a context that runs, or that Spark was told by
     spark-submit or spark-defaults.conf; otherwise ``default_master``. Spark logs the stacks of a failed query to the
-    file ``stacks``, or to standard error if there is none. Call ``choose_java`` first. Raises ``JobError``, or one of
-    ``SPARK_ERRORS``.
+    file ``stacks``, or to standard error if there is none. Java's temporary files are in ``temp_dir``, or in
+    ``local_dir`` if there is none. Call ``choose_java`` first. Raises ``JobError``, or one of ``SPARK_ERRORS``.
     """
     keep_paths_safe()
-    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks).items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks, temp_dir or local_dir).items()))
     with jvm_leaves_sigterm(), _environment(_jvm_environment(settings, local_dir)):
         SparkContext._ensure_initialized(conf=conf)
     running = SparkContext._active_spark_context
@@ -126,9 +126,9 @@ def build_session(
     """Start Spark, configured for short micro-batches with durable, checked state.
 
     ``local_dir`` is for the files that Spark needs on this machine only while it runs, and ``socket_dir`` for its
-    sockets (``query_conf``). ``launch`` describes ``stacks``, and what is raised.
+    sockets (``query_conf``) and Java's temporary files. ``launch`` describes ``stacks``, and what is raised.
     """
-    master = launch(settings, local_dir, stacks)
+    master = launch(settings, local_dir, stacks, socket_dir)
     has_local_files = _is_loadable(LOCAL_FILES_CLASS)
     conf = query_conf(settings, master, local_dir, _told(), has_local_files=has_local_files, socket_dir=socket_dir)
     builder = SparkSession.builder
@@ -156,14 +156,14 @@ def _python(master: str, conf: Mapping[str, str]) -> str:
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
-def _launch_conf(settings: Settings, stacks: Path | None) -> dict[str, str]:
+def _launch_conf(settings: Settings, stacks: Path | None, temp_dir: Path) -> dict[str, str]:
     """Return what a JVM reads when it is launched, and what spark-submit would decide otherwise."""
     ours = [] if missing(LOCAL_FILES) else [str(jar) for jar in jars(LOCAL_FILES)]
     given = settings.spark.get(DRIVER_CLASS_PATH)
     return {
         **settings.spark,
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": java_options(settings, stacks),
+        "spark.driver.extraJavaOptions": java_options(settings, stacks, temp_dir),
         "spark.ui.showConsoleProgress": settings.spark.get("spark.ui.showConsoleProgress", "false"),
         DRIVER_CLASS_PATH: os.pathsep.join([*ours, *([given] if given else [])]),
     }
@@ -233,7 +233,9 @@ def _run_worker(session: SparkSession) -> None:
             )
 
 
-def java_options(settings: Settings, stacks: Path | None) -> str:
+def java_options(settings: Settings, stacks: Path | None, temp_dir: Path) -> str:
+    # A killed JVM leaves a library and some directories of Spark's there, which the next job removes with ``temp_dir``.
+    temp = f'"-Djava.io.tmpdir={temp_dir}" '
     to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
     shared = "".join(f'"{option}" ' for option in class_archive().options)
-    return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
+    return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {temp}{to_file}{shared}{settings.driver_java_options}"

@@ -1,6 +1,8 @@
 """How a job starts: one that cannot run disturbs nobody, and one that is stopped meanwhile stops."""
 
+import contextlib
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -15,8 +17,14 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.spark
 
 
-def jvm_runs(engine: Engine) -> bool:
-    return any("java" in child.name() for child in psutil.Process(engine.process.pid).children())
+def jvm_options(engine: Engine) -> list[str]:
+    """Return the command line of the engine's JVM; empty if it does not run yet."""
+    for child in psutil.Process(engine.process.pid).children():
+        # A child may end at any moment.
+        with contextlib.suppress(psutil.Error):
+            if "org.apache.spark.deploy.SparkSubmit" in child.cmdline():
+                return child.cmdline()
+    return []
 
 
 def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None:
@@ -34,7 +42,11 @@ def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None
 def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     try:
-        wait_until(lambda: jvm_runs(engine), "the JVM", START_TIMEOUT_S)
+        wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
+        # What a killed JVM leaves there is removed by the next job. Nobody would remove it from /tmp.
+        (temporary, *_) = re.findall(r"-Djava\.io\.tmpdir=([^\s\"]+)", " ".join(jvm_options(engine)))
+        assert Path(temporary).name.startswith("job-")
+        assert Path(temporary).is_dir()
         # Like an init system, which signals all processes of the job at once.
         os.killpg(engine.process.pid, signal.SIGTERM)
         assert engine.wait(START_TIMEOUT_S) == 0
@@ -42,6 +54,7 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
         engine.kill()
     assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
     assert list((tmp_path / "spark-local").iterdir()) == []
+    assert not Path(temporary).exists()
 
 
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
