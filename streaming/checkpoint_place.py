@@ -30,10 +30,12 @@ def checkpoint_of(settings: Settings) -> Checkpoint:
 def files_place(settings: Settings) -> Path:
     """Return the path that the files of a job on this machine begin with: its lock, its stacks, its local directory.
 
-    That is the checkpoint itself, if it is on this machine, and otherwise a place that no other bus has.
+    That is the checkpoint itself, if it is on this machine, and otherwise a place that no other bus has. If the
+    checkpoint is a link, it is the directory that the link leads to. Otherwise the link would be moved aside, and the
+    next checkpoint would be on the link's disk. And jobs that use different names would not see each other's lock.
     """
     if settings.checkpoint_dir and not is_uri(settings.checkpoint_dir):
-        return Path(settings.checkpoint_dir).absolute()
+        return Path(os.path.realpath(settings.checkpoint_dir))
     file = Path(files_name(settings.bus)).absolute()
     return file.with_name(file.name + SUFFIX)
 

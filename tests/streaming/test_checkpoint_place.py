@@ -9,6 +9,7 @@ import pytest
 from conf.loader import load
 from conf.settings import Settings
 from streaming import checkpoint_place
+from streaming.checkpoint import move_aside
 from streaming.checkpoint_place import check_usable, checkpoint_of
 
 
@@ -26,6 +27,19 @@ def test_the_default_checkpoint_is_beside_the_bus_file(tmp_path: Path, monkeypat
 def test_a_named_checkpoint_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert checkpoint_of(Settings(checkpoint_dir="own")) == tmp_path / "own"
+
+
+def test_a_checkpoint_behind_a_link_stays_on_its_disk(tmp_path: Path) -> None:
+    disk = tmp_path / "large-disk"
+    link = tmp_path / "checkpoint"
+    link.symlink_to(disk / "checkpoint")
+    checkpoint = checkpoint_of(Settings(checkpoint_dir=str(link)))
+    check_usable(checkpoint)
+    (disk / "checkpoint" / "offsets").mkdir(parents=True)
+    move_aside(checkpoint, lambda: None)
+    assert link.is_symlink()
+    assert [path.name for path in disk.iterdir()] == ["checkpoint.aside"]
+    assert checkpoint_of(Settings(checkpoint_dir=str(disk / "checkpoint"))) == checkpoint
 
 
 @pytest.mark.parametrize("profile", ["laptop", "production"])
