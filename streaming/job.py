@@ -192,24 +192,22 @@ class Job:
         warm_up(session)
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
-        try:
-            if self._watch_active:
-                self._claim_in_turn(self._watch_active, session, lock)
-            else:
-                self._tenure.begin()
-            if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
-                logger.warning(
-                    "the previous job keeps the checkpoint's lock and does not answer; going on without the lock"
-                )
-            if succeeds and not self._watch_active:
-                self._endpoint.open_when_free()
-            BatchListener(self._metrics).listen_to(session)
-            self._decide_until_stopped(session, lock)
-        except _StoppedError:
-            logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
-        finally:
-            self._tenure.stop_ticks()
-        self._tenure.resign()
+        with self._tenure.ending():
+            try:
+                if self._watch_active:
+                    self._claim_in_turn(self._watch_active, session, lock)
+                else:
+                    self._tenure.begin()
+                if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
+                    logger.warning(
+                        "the previous job keeps the checkpoint's lock and does not answer; going on without the lock"
+                    )
+                if succeeds and not self._watch_active:
+                    self._endpoint.open_when_free()
+                BatchListener(self._metrics).listen_to(session)
+                self._decide_until_stopped(session, lock)
+            except _StoppedError:
+                logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
 
     def _claim_in_turn(self, active: ActiveWatch, session: SparkSession, lock: CheckpointLock) -> None:
         def meanwhile() -> None:

@@ -1,5 +1,8 @@
 """A job's hold on the controller: its claim, the ticks that show that it lives, and its resignation."""
 
+import contextlib
+from collections.abc import Iterator
+
 import msgspec
 import structlog
 
@@ -9,6 +12,7 @@ from conf.settings import Settings
 from state.policy_fit import TICK_INTERVAL
 from streaming.deadlines import Deadlines
 from streaming.engine_clock import EngineClock
+from streaming.job_errors import SupersededError
 from streaming.layout_check import LayoutCheck
 from streaming.ticker import Ticker
 
@@ -64,7 +68,24 @@ class Tenure:
             self._ticker.join(TICKER_STOP_TIMEOUT_S)
             self._ticker = None
 
-    def resign(self) -> None:
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """End the ticks and resign after the block, also if it raises: a full disk, or a JVM that is gone.
+
+        A bus that has failed is not asked for that, because it might keep this job waiting.
+        """
+        resigns = True
+        try:
+            yield
+        except Exception as error:
+            resigns = not any(isinstance(one, BusError | SupersededError) for one in (error, error.__cause__))
+            raise
+        finally:
+            self.stop_ticks()
+            if resigns:
+                self._resign()
+
+    def _resign(self) -> None:
         """Tell a standby that this job decides nothing more. A standby that is not told waits for its time-out."""
         if self.controller_epoch:
             try:

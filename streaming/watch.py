@@ -32,11 +32,11 @@ def check_parts(bus: Bus, claim: Claim, ticker: Ticker, retention: Retention, qu
     """
     if not ticker.is_alive():
         check_claim(bus, claim)
-        raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
+        raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}") from ticker.error
     if not retention.is_alive():
         # Without it the bus would grow until the disk is full, and nobody would notice before that.
         check_claim(bus, claim)
-        raise JobError(f"old events cannot be removed from the bus: {retention.error!r}")
+        raise JobError(f"old events cannot be removed from the bus: {retention.error!r}") from retention.error
     if not query.is_active():
         check_claim(bus, claim)
         query.go_on()
