@@ -25,6 +25,17 @@ Span = Annotated[int, Meta(ge=-1, le=2**53)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
 MaybeText = Annotated[str, Meta(max_length=1_024)]
+# It is a part of the claim, which the rules would not read if it were longer than any text of an event may be.
+ControllerName = Annotated[str, Meta(max_length=1_024, description="a name of at most 1024 characters")]
+# The checkpoint is moved aside to a name beside its own, so it cannot be the root of a file system or a bucket.
+CheckpointDir = Annotated[
+    str,
+    Meta(
+        max_length=1_024,
+        pattern=r"^(?![A-Za-z][A-Za-z0-9+.-]+:(?=/)(//[^/]*)?/*\Z)",
+        description="a path, or the URI of a directory below the root, such as hdfs://host/isrflow or s3a://bucket/isrflow",
+    ),
+]
 _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
     str,
@@ -47,8 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     sqlite_lock_timeout_ms: Wait = 600_000
     kafka_topics_replication_factor: Replicas = 0
     kafka_client_config: MaybeText = ""
-    checkpoint_dir: MaybeText = ""
-    controller_id: str = ""
+    checkpoint_dir: CheckpointDir = ""
+    controller_id: ControllerName = ""
     shards: Shards = 16
     pages: Count = 64
     shuffle_partitions: Shards = 1

@@ -37,6 +37,13 @@ def test_a_value_must_not_end_in_a_newline(tmp_path: Path, line: str) -> None:
         load(file)
 
 
+@pytest.mark.parametrize(
+    "place", ["", "/", "data/cp", "ab:", "file:/cp", "file:///a/cp/", "s3a://bucket/cp", "hdfs:/cp", "hdfs://h:1/a/cp"]
+)
+def test_a_checkpoint_may_be_any_path_and_any_uri_below_a_root(place: str) -> None:
+    assert load(sets=[f"checkpoint.dir={place}"]).checkpoint_dir == place
+
+
 def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
     file = tmp_path / "isrflow.toml"
     file.write_text('shards = 8\nnum.partitions = 3\n"metrics.port" = 0\n[broker.session.timeout]\nms = 5000\n')
@@ -156,6 +163,10 @@ def test_a_controller_without_a_name_gets_one() -> None:
         ("metrics.port=65536", "metrics.port: expected int <= 65535, got '65536'"),
         ("metrics.kafka_names=perhaps", "metrics.kafka_names: expected true or false, got 'perhaps'"),
         ("log.format=xml", "log.format: expected one of auto, json, console, got 'xml'"),
+        (f"controller.id={'x' * 1_025}", "controller.id: expected a name of at most 1024 characters, got 'xxx"),
+        ("checkpoint.dir=s3a://bucket", "checkpoint.dir: expected a path, or the URI of a directory below the root"),
+        ("checkpoint.dir=hdfs://namenode:8020/", "got 'hdfs://namenode:8020/'"),
+        ("checkpoint.dir=file:///", "such as hdfs://host/isrflow or s3a://bucket/isrflow"),
         ("driver.memory=lots", "driver.memory: expected a size such as 512m or 2g, got 'lots'"),
         ("bus=/data/bus.db", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix], got '/data/bus.db'"),
         ("bus=kafka://localhost", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix]"),
