@@ -23,6 +23,7 @@ _TYPES: dict[str, Any] = {
     if f.name not in ("policy", "spark")
 }
 KEYS = frozenset({*_TYPES, spark_settings.MASTER})
+_JAVA_OPTIONS = "driver.java.options"
 
 
 class SettingsError(Exception):
@@ -58,9 +59,14 @@ def load(
 
 
 def differing(settings: Settings) -> dict[str, Any]:
-    """Return the settings that differ from their defaults, by their outward names."""
+    """Return the settings that differ from their defaults, by their outward names, without Spark's secrets."""
     defaults, values = _flat_values(Settings()), _flat_values(settings)
-    return {key: value for key, value in sorted(values.items()) if value != defaults[key]}
+    found = {key: value for key, value in sorted(values.items()) if value != defaults[key]}
+    if "spark" in found:
+        found["spark"] = {key: spark_settings.shown(key, value) for key, value in settings.spark.items()}
+    if _JAVA_OPTIONS in found:
+        found[_JAVA_OPTIONS] = spark_settings.shown(_JAVA_OPTIONS, settings.driver_java_options)
+    return found
 
 
 def _flat_values(settings: Settings) -> dict[str, Any]:

@@ -10,6 +10,11 @@ _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 _STANDALONE = re.compile(rf"spark://{_SERVER}(,{_SERVER})*\Z")
 _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]{1,200}\Z")
 _VALUE_CHARS_MAX = 64 * 1024
+_SECRET = r"secret|passw|passphrase|token|(?:access|account|encryption|private)[._-]?key"
+_SECRET_NAME = re.compile(_SECRET, re.IGNORECASE)
+# Such as -Djavax.net.ssl.keyStorePassword=… in Java's options, and the same in quotes.
+_NAMED = rf"-D[^ \t='\"]*(?:{_SECRET})[^ \t='\"]*="
+_SECRET_OPTION = re.compile(rf"(?<=')({_NAMED})[^']+|(?<=\")({_NAMED})[^\"]+|({_NAMED})[^ \t'\"]+", re.IGNORECASE)
 
 _STATE = "spark.sql.streaming.stateStore"
 _BY_CHECKPOINT = "the checkpoint's format and its checks depend on it"
@@ -59,3 +64,12 @@ def complaint_about(key: str, value: str) -> str | None:
     if len(value) > _VALUE_CHARS_MAX or "\n" in value or "\0" in value:
         return f"expected one line of at most {_VALUE_CHARS_MAX} characters"
     return None
+
+
+def shown(key: str, value: str) -> str:
+    """Return the value of a setting as a log may show it, with ``***`` for what a name says is secret."""
+    return "***" if _SECRET_NAME.search(key) else _SECRET_OPTION.sub(_hidden, value)
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return f"{next(filter(None, found.groups()))}***"

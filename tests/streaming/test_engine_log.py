@@ -39,6 +39,27 @@ def test_a_start_is_one_line_with_all_that_differs() -> None:
     assert line["settings"] == {"broker.session.timeout.ms": "5000", "bus": "sqlite:x.db", "shards": "4"}
 
 
+def test_the_line_of_a_start_shows_no_secret_of_spark() -> None:
+    settings = load(
+        sets=[
+            "spark.hadoop.fs.s3a.secret.key=hidden",
+            "spark.hadoop.fs.azure.account.key.isrflow.blob=hidden",
+            "spark.authenticate.secret=hidden",
+            "spark.executor.memory=2g",
+            "spark.executor.extraJavaOptions=-Xss1m -Dssl.keyPassword=hidden",
+            "driver.java.options=-Dssl.trustStorePassword=hidden -Xss2m '-Dmy.token=hidden, and hidden' -Da=b",
+        ]
+    )
+    with capture_logs() as lines:
+        EngineLog(settings, checkpoint_of(settings), 7)
+    said = str(lines)
+    assert "hidden" not in said
+    assert all(
+        text in said
+        for text in ("fs.s3a.secret.key", "2g", "-Xss1m", "trustStorePassword=*** -Xss2m", "my.token=***", "-Da=b")
+    )
+
+
 def test_the_first_batch_says_that_the_engine_decides() -> None:
     log = engine_log()
     world = World(1)
