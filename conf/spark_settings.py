@@ -66,9 +66,14 @@ def complaint_about(key: str, value: str) -> str | None:
     return None
 
 
+def is_secret(key: str) -> bool:
+    """Say whether a setting is a secret, by its name. Spark judges by the name too."""
+    return _SECRET_NAME.search(key) is not None
+
+
 def shown(key: str, value: str) -> str:
     """Return the value of a setting as a log may show it, with ``***`` for what a name says is secret."""
-    return "***" if _SECRET_NAME.search(key) else _SECRET_OPTION.sub(_hidden, value)
+    return "***" if is_secret(key) else _SECRET_OPTION.sub(_hidden, value)
 
 
 def _hidden(found: re.Match[str]) -> str:

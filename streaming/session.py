@@ -23,7 +23,7 @@ from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
-from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master
+from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret
 from streaming.forking.service import ForkServer
 from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
@@ -157,11 +157,14 @@ def _python(master: str, conf: Mapping[str, str]) -> str:
 
 
 def _launch_conf(settings: Settings, stacks: Path | None, temp_dir: Path) -> dict[str, str]:
-    """Return what a JVM reads when it is launched, and what spark-submit would decide otherwise."""
+    """Return what a JVM reads when it is launched, and what spark-submit would decide otherwise.
+
+    These are on the JVM's command line, which everybody on the machine can read. Secrets reach Spark with the session.
+    """
     ours = [] if missing(LOCAL_FILES) else [str(jar) for jar in jars(LOCAL_FILES)]
     given = settings.spark.get(DRIVER_CLASS_PATH)
     return {
-        **settings.spark,
+        **{key: value for key, value in settings.spark.items() if not is_secret(key)},
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": java_options(settings, stacks, temp_dir),
         "spark.ui.showConsoleProgress": settings.spark.get("spark.ui.showConsoleProgress", "false"),

@@ -57,6 +57,17 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
     assert not Path(temporary).exists()
 
 
+def test_the_command_line_of_the_jvm_shows_no_secret(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, "spark.hadoop.fs.s3a.secret.key=hidden", "spark.executor.memory=3g")
+    try:
+        wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
+        said = " ".join(jvm_options(engine))
+        assert "hidden" not in said
+        assert "spark.executor.memory=3g" in said
+    finally:
+        engine.kill()
+
+
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     with checkpoint_lock(tmp_path / "checkpoint", Holder.of(bus, "bus.db")) as lock:
