@@ -95,7 +95,7 @@ def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Compariso
 
         def events() -> Iterator[Entry]:
             done = after
-            for page in log.event_pages(bus, after, through):
+            for page in log.whole_event_pages(bus, after, through):
                 yield from page
                 advance(page[-1].seq - done)
                 done = page[-1].seq

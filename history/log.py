@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry
+from history.reach import BeyondReachError
 
 PAGE_EVENTS = 10_000
 PAGE_DECISIONS = 10_000
@@ -12,6 +13,25 @@ PAGE_BYTES = 16 * 1024 * 1024
 def event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
     """Give the events after ``after``, through ``through``, in order. Pass over those that retention removed."""
     while page := bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES):
+        yield page
+        after = page[-1].seq
+
+
+def whole_event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
+    """Give what ``event_pages`` gives. Raise ``BeyondReachError`` if retention has removed any of the events.
+
+    It goes on while they are read, and a state that lacks one of them would be wrong without a sign.
+    """
+    while after < through:
+        page = bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES)
+        # Asked after the read, so what is missing in the page counts already.
+        if (kept_after := bus.kept_after()) > after:
+            raise BeyondReachError(
+                f"retention has removed events up to seq {kept_after} while those after seq {after} were read: "
+                "the state can no longer be rebuilt from there"
+            )
+        if not page:
+            return
         yield page
         after = page[-1].seq
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from bus.image import read_image
 from bus.interface import Bus, Image
 from controller_logic.replay import Replay, first_states, logged
-from history.log import event_pages
+from history.log import whole_event_pages
 from history.reach import check_reached
 from state.cluster import MappedTopics, State
 from state.codec import decode_cluster
@@ -36,11 +36,12 @@ class StateAt(NamedTuple):
 def state_at(bus: Bus, seq: int) -> StateAt:
     """Rebuild the state as of ``seq``.
 
-    Raises ``BeyondReachError`` if events that it needs were removed, or if ``seq`` is not decided yet.
+    Raises ``BeyondReachError`` if events that it needs were removed, also while it reads them, or if ``seq`` is not
+    decided yet.
     """
     base = _nearest(bus, seq, check_reached(bus, seq).decided)
     replay = Replay(states_of(base), Policy())
-    for page in event_pages(bus, base.seq, seq):
+    for page in whole_event_pages(bus, base.seq, seq):
         replay.take(list(logged(page)))
     return StateAt(seq, replay.states)
 

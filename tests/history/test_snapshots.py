@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from bus import embedded_history
+from bus.embedded import EmbeddedBus
 from bus.interface import FencedError, Image, TrimmedError
 from bus.thinning import ROUTINE_DECISIONS, ROUTINE_EVENTS
 from controller_logic.replay import decide
 from history import log
 from history.reach import BeyondReachError, reach_of
 from history.state_at import state_at
+from isrflow.sqlite.bus_file import Access
 from state.policy import Policy
 from tests.support.bus_rows import execute
 from tests.support.recorded_bus import RecordedBus
@@ -79,6 +81,48 @@ def test_an_older_job_takes_no_snapshot(tmp_path: Path) -> None:
     with pytest.raises(TrimmedError, match="no snapshot at seq 20"):
         recorded.bus.snapshot(20)
     recorded.bus.close()
+
+
+def test_a_state_whose_events_are_removed_while_they_are_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = RecordedBus(tmp_path / "bus.db", SEED, EVENTS)
+    recorded.decide(100)
+    recorded.bus.keep_snapshot(0)
+    while recorded.decide(50) < EVENTS:
+        pass
+    recorded_events = recorded.bus.recorded
+
+    def after_retention(*span: int) -> object:
+        while recorded.bus.thin(200):
+            pass
+        return recorded_events(*span)
+
+    monkeypatch.setattr(recorded.bus, "recorded", after_retention)
+    with pytest.raises(BeyondReachError, match="removed events up to seq 200 while those after seq 100 were read"):
+        state_at(recorded.bus, 220)
+    recorded.bus.close()
+
+
+def test_a_commit_during_the_search_for_an_older_state_makes_none_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = RecordedBus(tmp_path / "bus.db", SEED, EVENTS)
+    engine.decide(200)
+    while engine.bus.thin(150):
+        pass
+    reader = EmbeddedBus(tmp_path / "bus.db", Access.READ)
+    image = reader.image
+
+    def after_a_commit() -> Image:
+        engine.decide(20)
+        return image()
+
+    monkeypatch.setattr(reader, "image", after_a_commit)
+    with pytest.raises(BeyondReachError, match="removed events up to seq 150"):
+        state_at(reader, 200)
+    reader.close()
+    engine.bus.close()
 
 
 def test_another_layout_leaves_older_states_as_they_were(tmp_path: Path) -> None:
