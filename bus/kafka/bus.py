@@ -175,6 +175,7 @@ class KafkaBus(KafkaHistory):
             if self._decisions_after != after:
                 self._decisions_after = None
                 self._go_after(after, end, passing_over=passing_over)
+            self._pass(after, end)
             found = [_decided(record) for record in self._decisions.take(end, limit, bytes_max)]
             self._decisions_after = (found[-1].seq, found[-1].idx) if found else after
         return found
@@ -201,6 +202,14 @@ class KafkaBus(KafkaHistory):
             return 0, -1
         first = self._decisions.first_at(start, end)
         return self._controller.mark().last_decision if first is None else _previous(first)
+
+    def _pass(self, after: tuple[int, int], end: int) -> None:
+        """Pass decisions up to ``after`` that could not be read yet when the reader went there.
+
+        A commit's state may be readable before its decisions, and a follower starts after the state.
+        """
+        while (record := self._decisions.peek(end)) is not None and place_of(record) <= after:
+            self._decisions.skip()
 
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
         index = LocalIndex(cache_dir() / f"partitions-{self.bus_id()}.db")

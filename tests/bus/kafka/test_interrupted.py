@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from bus.interface import BusError, Decided, FencedError
+from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page
 from bus.kafka import controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
@@ -19,7 +19,7 @@ from bus.kafka.controller import Controller
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark
 from isrflow.kafka.seqs import offset_after
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 2**62
@@ -132,3 +132,24 @@ def test_who_asks_for_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> Non
     assert found == [claim.controller_epoch]
     assert job.mark().through == claim.seq
     job.close()
+
+
+@pytest.mark.cluster
+def test_a_follower_that_starts_from_the_state_gets_no_decision_that_the_state_has(bus: KafkaBus) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    bus.commit(epoch, 1, [Decided(1, 0, b"old")], [Page(0, 0, b"old")])
+    # It holds back what follows in this topic, as a broker does that is late to write the end of a transaction.
+    late = Producer({"bootstrap.servers": bus.address.servers, "transactional.id": bus.address.prefix, "log_level": 0})
+    late.init_transactions(TIMEOUT_S)
+    late.begin_transaction()
+    late.produce(bus.address.decisions, b"")
+    assert late.flush(TIMEOUT_S) == 0
+    bus.commit(epoch, 2, [Decided(2, 0, b"in the state"), Decided(2, 1, b"too")], [Page(0, 0, b"new")])
+    follower = KafkaBus(str(bus.address))
+    wait_until(lambda: follower.image().seq == 2, "the state to be readable")
+    assert follower.decisions((2, AFTER_ALL_OF), 10) == []
+    late.abort_transaction(TIMEOUT_S)
+    bus.commit(epoch, 3, [Decided(3, 0, b"news")], [])
+    wait_until(lambda: bus.decided_seq() == 3, "the decisions to be readable")
+    assert follower.decisions((2, AFTER_ALL_OF), 1) == [Decided(3, 0, b"news")]
+    follower.close()
