@@ -175,7 +175,7 @@ class Batches:
         reader = self._readers.get((topic, partition))
         if reader is None:
             reader = self._readers[topic, partition] = LogReader(self._connection, topic, partition, **_FOLLOWING)
-        if reader.next_offset != offset:
+        if not reader.stands_at(offset):
             start = self._connection.start_offset(topic, partition)
             if start > offset and topic == self._connection.address.events:
                 raise TrimmedError(

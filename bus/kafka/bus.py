@@ -172,7 +172,7 @@ class KafkaBus(KafkaHistory):
     ) -> list[Decided]:
         end = self._connection.end_offset(self.address.decisions)
         with self._decisions_lock:
-            if self._decisions_after != after:
+            if self._decisions_after != after or self._decisions.is_lost:
                 self._decisions_after = None
                 self._go_after(after, end, passing_over=passing_over)
             self._pass(after, end)

@@ -37,16 +37,23 @@ class LogReader:
         self._waiting: deque[Record] = deque()
         self.next_offset = -1
         self._fetched_offset = -1
+        # Whether Kafka's client has given up, as it does where retention has removed records. Then only ``seek`` helps.
+        self.is_lost = False
+
+    def stands_at(self, offset: int) -> bool:
+        """Say whether the next record is the first one from ``offset`` on."""
+        return offset == self.next_offset and not self.is_lost
 
     def seek(self, offset: int) -> None:
         """Go to ``offset``."""
-        if offset == self.next_offset:
+        if self.stands_at(offset):
             return
         self._waiting.clear()
         with self._connection.errors():
             self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
         self.next_offset = offset
         self._fetched_offset = offset
+        self.is_lost = False
 
     def take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[Record]:
         """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``, and then stays where it was.
@@ -121,6 +128,7 @@ class LogReader:
             elif not is_passing(error) and not self._is_of_a_former_position(error):
                 failed = error
         if failed is not None:
+            self.is_lost = True
             with self._connection.errors():
                 raise KafkaException(failed)
         return self._fetched_offset > before

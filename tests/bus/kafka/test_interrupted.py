@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page
+from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page, TrimmedError
 from bus.kafka import controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
@@ -153,3 +153,42 @@ def test_a_follower_that_starts_from_the_state_gets_no_decision_that_the_state_h
     wait_until(lambda: bus.decided_seq() == 3, "the decisions to be readable")
     assert follower.decisions((2, AFTER_ALL_OF), 1) == [Decided(3, 0, b"news")]
     follower.close()
+
+
+@pytest.mark.cluster
+def test_a_follower_that_retention_overtakes_learns_it_at_its_next_attempt(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "REQUEST_TIMEOUT_S", 5.0)
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    for seq in range(1, 6):
+        bus.commit(epoch, seq, [Decided(seq, 0, bytes(10_000))], [])
+    wait_until(lambda: bus.decided_seq() == 5, "the decisions to be readable")
+    # It fetches one batch ahead, so it stands behind the others as if it had been frozen.
+    consumer = Connection.consumer
+    little = {"queued.max.messages.kbytes": 1, "queued.min.messages": 1, "fetch.message.max.bytes": 1}
+    monkeypatch.setattr(Connection, "consumer", lambda self, **given: consumer(self, **(given | little)))
+    follower = KafkaBus(str(bus.address))
+    after = (1, 0)
+    assert [one.seq for one in follower.decisions((0, -1), 1)] == [1]
+    # The marks of transactions take offsets too.
+    Connection(bus.address).delete_records(TopicPartition(bus.address.decisions, 0, 8))
+    with pytest.raises(TrimmedError, match="decisions up to \\(4, 0\\) were removed"):
+        for _ in range(5):
+            with contextlib.suppress(_OutOfRangeError):
+                [one] = attempt(follower, after)
+                after = (one.seq, one.idx)
+    follower.close()
+
+
+class _OutOfRangeError(Exception):
+    """The client fell out of the log. A follower tries again."""
+
+
+def attempt(follower: KafkaBus, after: tuple[int, int]) -> list[Decided]:
+    try:
+        return follower.decisions(after, 1)
+    except TrimmedError:
+        raise
+    except BusError as error:
+        raise _OutOfRangeError from error
