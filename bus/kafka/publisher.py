@@ -1,14 +1,16 @@
 """Publish events on the topics: control events in one order, offsets by replica."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
+from bus.kafka.sending import fatal_errors
 from isrflow.kafka.records import Replica, replica_of
 from state.chunks import chunks
 
@@ -50,12 +52,27 @@ class Publisher:
                 control.append(raw)
             else:
                 offsets.append((replica, raw))
-        with self._lock, self._connection.errors():
+        with self._lock, self._connection.errors(), self._no_dead_producer():
             last: int | None = None
             for batch in _batches(control, len):
                 last = self._append(batch)
             self._append_offsets(offsets)
         return last
+
+    @contextlib.contextmanager
+    def _no_dead_producer(self) -> Iterator[None]:
+        """Drop a producer that Kafka's client has given up for good, because each of its calls would fail from now on.
+
+        Such as one that was not authorized for a moment, or that lost its place in the topic by an unclean election.
+        """
+        try:
+            yield
+        except KafkaException as error:
+            cause = error.args[0]
+            # Some calls name the fatal error, and some only say that there was one.
+            if cause.fatal() or cause.code() == KafkaError._FATAL:
+                self._producer = None
+            raise
 
     def _append(self, batch: list[bytes]) -> int:
         reports = DeliveryReports()
@@ -86,7 +103,13 @@ class Publisher:
         return self._producer
 
     def _flush(self, producer: Producer) -> None:
-        if producer.flush(REQUEST_TIMEOUT_S + 1):
+        try:
+            with fatal_errors(producer, self._connection.address):
+                left = producer.flush(REQUEST_TIMEOUT_S + 1)
+        except BusError:
+            self._producer = None
+            raise
+        if left:
             # Events that were not sent must not appear after those that are published next.
             self._producer = None
             producer.purge()

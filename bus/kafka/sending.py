@@ -36,14 +36,14 @@ def send(
         except BufferError as error:
             if time.monotonic() > deadline_s:
                 raise BusError(f"bus {address}: the client's queue stays full, so {topic} cannot be written") from error
-            with _fatal_errors(producer, address):
+            with fatal_errors(producer, address):
                 producer.poll(_ROOM_POLL_S)
 
 
 def flush(producer: Producer, address: Address) -> None:
     """Wait until all records are written. Raises ``BusError`` once none is written for ``REQUEST_TIMEOUT_S``."""
     left = len(producer)
-    with _fatal_errors(producer, address):
+    with fatal_errors(producer, address):
         while producer.flush(REQUEST_TIMEOUT_S):
             if len(producer) >= left:
                 raise BusError(f"bus {address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
@@ -51,7 +51,7 @@ def flush(producer: Producer, address: Address) -> None:
 
 
 @contextlib.contextmanager
-def _fatal_errors(producer: Producer, address: Address) -> Iterator[None]:
+def fatal_errors(producer: Producer, address: Address) -> Iterator[None]:
     """Raise the client's fatal error as the ``KafkaException`` that it is.
 
     The client prepares that exception, for example when another job has fenced this one, and then still calls back
