@@ -16,6 +16,7 @@ bounds were changed since. And the same events always get the same order: contro
 partition and offset.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,9 +24,9 @@ import msgspec
 import structlog
 
 from bus.engine_only import is_started
-from bus.interface import Entry, TrimmedError
+from bus.interface import BusError, Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
-from bus.kafka.connection import Connection
+from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.weight import weight_of
 from isrflow.kafka.address import parse
@@ -111,11 +112,13 @@ class Batches:
     def plan(self, after: Position, bounds: Bounds) -> Position:
         """Return where a batch that begins at ``after`` ends: at ``after`` if there is no control event.
 
+        Raises ``BusError`` if Kafka has lost the events before ``after``.
+
         While reports wait, control events get only half of the bounds, so that reports keep pace with the control
         events of the same time.
         """
         topic = self._connection.address.events
-        end = self._connection.end_offset(topic)
+        end = self._end_of_events(after.events)
         if end <= after.events:
             return after
         waiting = self._waiting_reports(after)
@@ -147,6 +150,25 @@ class Batches:
             self._claims = newest_claims(self._connection)
         for seq, one in in_order(planned.control, planned.reports, after.seq):
             yield _entry(seq, one, self._claims)
+
+    def _end_of_events(self, decided_end: int) -> int:
+        """Return the offset after the last event. Raises ``BusError`` if it stays before ``decided_end``.
+
+        What enters there would have the seqs of events that are decided, so nobody would ever decide it.
+        """
+        topic = self._connection.address.events
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while (end := self._connection.end_offset(topic)) < decided_end:
+            # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
+            if time.monotonic() > deadline:
+                raise BusError(
+                    f"bus {self._connection.address}: {topic} ends at offset {end}, but events before offset "
+                    f"{decided_end} are decided: it was deleted and made again, or Kafka has lost its end. "
+                    "Restore the topic, or start a new bus under another prefix"
+                )
+            time.sleep(RETRY_PAUSE_S)
+            self._connection.look_up(topic)
+        return end
 
     def _waiting_reports(self, after: Position) -> dict[int, int]:
         """Return how many offsets come after ``after`` in each partition of reports that has any."""

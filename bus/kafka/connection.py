@@ -152,8 +152,15 @@ class Connection:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
                     time.sleep(RETRY_PAUSE_S)
-                    # Otherwise the client may keep for long what it knows: an old leader epoch, or no leader at all.
-                    self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
+                    self.look_up(topic)
+
+    def look_up(self, topic: str) -> None:
+        """Ask Kafka again who leads a topic.
+
+        Otherwise the client may keep for long what it knows: an old leader epoch, or no leader at all.
+        """
+        with self.errors():
+            self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
 
     def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
         """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page, TrimmedError
-from bus.kafka import controller, log_reader
+from bus.kafka import batches, controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -90,11 +90,28 @@ def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus)
 def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_decided(bus: KafkaBus) -> None:
     seqs = [bus.publish([EVENT]) for _ in range(3)]
     Connection(bus.address).delete_records(TopicPartition(bus.address.events, 0, offset_after(seqs[1] or 0)))
-    batches = Batches(str(bus.address), bus.offsets_partitions)
-    first = batches.first(0)
-    end = batches.plan(first, Bounds(1_000, 1_000_000))
-    assert [entry.seq for entry in batches.read(first, end)] == [seqs[2]]
-    batches.close()
+    reader = Batches(str(bus.address), bus.offsets_partitions)
+    first = reader.first(0)
+    end = reader.plan(first, Bounds(1_000, 1_000_000))
+    assert [entry.seq for entry in reader.read(first, end)] == [seqs[2]]
+    reader.close()
+
+
+@pytest.mark.cluster
+def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "REQUEST_TIMEOUT_S", 0.5)
+    bus.publish([EVENT] * 3)
+    reader = Batches(str(bus.address), bus.offsets_partitions)
+    end = reader.plan(reader.first(0), Bounds(1_000, 1_000_000))
+    admin = AdminClient({"bootstrap.servers": bus.address.servers})
+    admin.delete_topics([bus.address.events], operation_timeout=TIMEOUT_S)[bus.address.events].result(TIMEOUT_S)
+    wait_until(lambda: bus.address.events not in admin.list_topics().topics, "the topic to be gone")
+    KafkaBus(str(bus.address)).close()
+    bus.publish([EVENT])
+    for after in (end, reader.first(end.seq)):
+        with pytest.raises(BusError, match="ends at offset 1, but events before offset 3 are decided"):
+            reader.plan(after, Bounds(1_000, 1_000_000))
+    reader.close()
 
 
 @pytest.mark.cluster
