@@ -25,6 +25,8 @@ from bus.kafka.sending import flush, send
 PARTITIONS = 2
 _PAGES, _INDEX = 0, 1
 _LISTED_MAX = 10_000
+# After all offsets.
+_END = 2**63
 _KEY = struct.Struct(">qiq")
 
 
@@ -48,7 +50,7 @@ class Snapshots:
         self._topic = connection.address.snapshots
 
     def listed(self) -> list[Snapshot]:
-        """Return the snapshots whose pages are all there, oldest first."""
+        """Return the snapshots whose pages are all there, oldest state first."""
         return [Snapshot(one.seq, one.time_ms) for one in self._stored()]
 
     def _stored(self) -> list[Stored]:
@@ -62,7 +64,9 @@ class Snapshots:
             return []
         start = self._connection.start_offset(self._topic, _PAGES)
         try:
-            return [one for one in _index.decode(newest.value) if one.begin >= start]
+            held = [one for one in _index.decode(newest.value) if one.begin >= start]
+            # Two jobs may have written them, the older state last.
+            return sorted(held, key=lambda one: one.seq)
         except msgspec.MsgspecError as error:
             raise BusError(f"bus {self._connection.address}: the index of snapshots cannot be read: {error}") from error
 
@@ -87,8 +91,7 @@ class Snapshots:
 
     def write(self, image: Image, time_ms: int) -> bool:
         """Write ``image`` and then the index with it. Return False if there is a snapshot at its seq already."""
-        former = self._stored()
-        if any(one.seq == image.seq for one in former):
+        if any(one.seq == image.seq for one in self._stored()):
             return False
         with self._connection.errors():
             producer = self._connection.producer()
@@ -97,7 +100,9 @@ class Snapshots:
             for page in pieces.cut(image.pages):
                 self._send(producer, _PAGES, _KEY.pack(image.seq, page.shard, page.page), page.body, reports)
             self._flush(producer)
-            index = [*former, Stored(image.seq, time_ms, begin, reports.last_offset() + 1)]
+            stored = Stored(image.seq, time_ms, begin, reports.last_offset() + 1)
+            # Read again, because the copy takes a while, and a job that took over may have added snapshots meanwhile.
+            index = [one for one in self._stored() if one.seq != image.seq] + [stored]
             last = DeliveryReports()
             self._send(producer, _INDEX, b"index", msgspec.json.encode(index[-_LISTED_MAX:]), last)
             self._flush(producer)
@@ -105,14 +110,17 @@ class Snapshots:
         return True
 
     def drop(self, before: int) -> int:
-        """Remove the pages of the snapshots before the seq ``before``. Return how many snapshots that were."""
+        """Remove the pages of the snapshots before the seq ``before``. Return how many snapshots that were.
+
+        A snapshot stays if its pages come after those of one that is kept.
+        """
         stored = self._stored()
-        kept = [one for one in stored if one.seq >= before]
-        gone = len(stored) - len(kept)
+        kept_from = min((one.begin for one in stored if one.seq >= before), default=_END)
+        gone = [one for one in stored if one.begin < kept_from]
         if gone:
-            end = min((one.begin for one in kept), default=max(one.end for one in stored))
+            end = min(kept_from, max(one.end for one in gone))
             self._connection.delete_records(TopicPartition(self._topic, _PAGES, end))
-        return gone
+        return len(gone)
 
     def _send(self, producer: Producer, partition: int, key: bytes, value: bytes, reports: DeliveryReports) -> None:
         send(producer, self._connection.address, self._topic, key, value, partition=partition, reports=reports)

@@ -24,6 +24,7 @@ ON_ONE_NODE = frozenset(
         "tests/bus/kafka/test_batches.py",
         "tests/bus/kafka/test_interrupted.py",
         "tests/bus/kafka/test_reports.py",
+        "tests/bus/kafka/test_snapshots.py",
         "tests/bus/kafka/test_topics.py",
         "tests/bus/test_signs_of_life.py",
         "tests/isrflow/test_client.py",
