@@ -29,11 +29,10 @@ from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Conn
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction
 from isrflow.kafka.seqs import seq_of
 
-# The most that may wait in the client to be sent. While it is full, writing waits.
-QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
@@ -101,15 +100,11 @@ class Controller:
 
     def _claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         producer = self._connection.producer(
+            **BULK,
             **{
                 "transactional.id": f"{self._connection.address.prefix}.controller",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                # In a large batch a record may wait long to be sent. ``Transaction.flush`` checks that anything is sent
-                # at all.
-                "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                "queue.buffering.max.kbytes": QUEUE_KBYTES_MAX,
-                "linger.ms": 0,
-            }
+            },
         )
         producer.init_transactions(REQUEST_TIMEOUT_S)
         # Now the previous job's transaction is committed or aborted, and it cannot begin another one.

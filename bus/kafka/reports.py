@@ -24,7 +24,7 @@ from bus.interface import BusError, Entry
 from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader, Record
-from bus.kafka.sending import flush, send
+from bus.kafka.sending import BULK, flush, send
 from isrflow.kafka.seqs import SLOTS
 
 RECORD_BYTES = 1024 * 1024
@@ -62,7 +62,7 @@ class ReportLog:
         """Write down the reports among ``entries``. Raises ``BusError`` if that cannot be done."""
         delivered = DeliveryReports()
         with self._connection.errors():
-            producer = self._producer = self._producer or self._connection.producer(**{"linger.ms": 0})
+            producer = self._producer = self._producer or self._connection.producer(**BULK)
             for nth, body in enumerate(_bodies(entries)):
                 key = _KEY.pack(epoch, after, through, nth)
                 send(producer, self._connection.address, self._topic, key, body, reports=delivered)

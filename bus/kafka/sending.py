@@ -3,16 +3,26 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
 from bus.interface import BusError
-from bus.kafka.connection import REQUEST_TIMEOUT_S
+from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS
 from bus.kafka.delivery_reports import DeliveryReports
 from isrflow.kafka.address import Address
 
 Headers = dict[str, str | bytes | None]
 _ROOM_POLL_S = 0.05
+# The most that may wait in the client to be sent. While it is full, writing waits.
+QUEUE_KBYTES_MAX = 128 * 1024
+# A producer's settings for records that come in large numbers. The last of them may wait long to be sent, and ``flush``
+# checks that anything is sent at all.
+BULK: dict[str, Any] = {
+    "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+    "queue.buffering.max.kbytes": QUEUE_KBYTES_MAX,
+    "linger.ms": 0,
+}
 
 
 def send(

@@ -20,7 +20,7 @@ from bus.interface import BusError, Image, Page, Snapshot
 from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
-from bus.kafka.sending import flush, send
+from bus.kafka.sending import BULK, flush, send
 
 PARTITIONS = 2
 _PAGES, _INDEX = 0, 1
@@ -94,7 +94,7 @@ class Snapshots:
         if any(one.seq == image.seq for one in self._stored()):
             return False
         with self._connection.errors():
-            producer = self._connection.producer()
+            producer = self._connection.producer(**BULK)
             begin = self._connection.end_offset(self._topic)
             reports = DeliveryReports()
             for page in pieces.cut(image.pages):

@@ -20,6 +20,7 @@ from bus.interface import (
     FencedError,
     Page,
 )
+from bus.kafka import sending
 from bus.kafka.connection import MESSAGE_BYTES_MAX
 from bus.open_bus import open_bus
 from state.rules import NEWEST_RULES
@@ -164,7 +165,7 @@ def test_a_page_may_have_any_length(bus: Bus, other: Bus) -> None:
 
 
 def test_a_batch_may_be_larger_than_the_send_buffer(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bus.kafka.controller.QUEUE_KBYTES_MAX", 16 * 1024)
+    monkeypatch.setitem(sending.BULK, "queue.buffering.max.kbytes", 16 * 1024)
     epoch, body = claimed(bus), b"d" * (MESSAGE_BYTES_MAX // 2)
     many = [Decided(1, idx, body) for idx in range(4)]
     bus.commit(epoch, 1, many, [])

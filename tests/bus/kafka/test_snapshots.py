@@ -6,7 +6,7 @@ import pytest
 
 from bus.interface import Image, Page
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import Connection
+from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.snapshots import Snapshots
 from tests.support.waiting import wait_until_equal
 
@@ -52,3 +52,17 @@ def test_an_older_state_behind_a_newer_one_waits_with_it(snapshots: Snapshots) -
     assert snapshots.drop(25) == 0
     assert snapshots.drop(31) == 1
     assert snapshots.drop(31) == 0
+
+
+def test_a_snapshot_may_take_as_long_to_write_as_a_batch(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = Connection(bus.address)
+    producer, given = connection.producer, dict[str, Any]()
+
+    def noted(**settings: Any) -> Any:
+        given.update(settings)
+        return producer(**settings)
+
+    monkeypatch.setattr(connection, "producer", noted)
+    assert Snapshots(connection).write(image(10), 1)
+    assert given["message.timeout.ms"] == TRANSACTION_TIMEOUT_MS
+    assert given["queue.buffering.max.kbytes"] < 1024 * 1024
