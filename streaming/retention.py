@@ -69,14 +69,18 @@ class Retention(threading.Thread):
 
     def _pass_until_stopped(self) -> None:
         while not self._stopping.wait(self._passes.due_in_s()):
-            try:
-                self._take_snapshot()
-                self._remove()
-            except BusError as error:
-                logger.warning("cannot remove old events from the bus now; trying again later", why=str(error))
+            self._try(self._take_snapshot, "cannot take a snapshot of the state now; trying again later")
+            # Even without a snapshot, because the bus would grow until its disk is full.
+            self._try(self._remove, "cannot remove old events from the bus now; trying again later")
             # A pass that was cut short goes on right after the next claim.
             if not self._stopping.is_set():
                 self._passes.ended()
+
+    def _try(self, step: Callable[[], None], failed: str) -> None:
+        try:
+            step()
+        except BusError as error:
+            logger.warning(failed, why=str(error))
 
     def _take_snapshot(self) -> None:
         snapshots = self._bus.snapshots()

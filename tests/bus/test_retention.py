@@ -180,6 +180,18 @@ def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pyte
     assert not thread.is_alive()
 
 
+def test_old_events_are_removed_although_no_snapshot_can_be_taken(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(bus, events=30, decisions=1)
+
+    def fail(controller_epoch: int) -> bool:
+        raise BusError("the topic of snapshots cannot be written")
+
+    monkeypatch.setattr(bus, "keep_snapshot", fail)
+    retained(bus, lambda: bus.kept_after() == 25, history_events=5)
+
+
 def test_passes_come_in_time_although_every_claim_is_shorter(bus: EmbeddedBus) -> None:
     fill(bus, events=10, decisions=1)
     ended: list[float] = []
