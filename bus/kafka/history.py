@@ -18,6 +18,7 @@ from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 from state.found import found_ms
 
 _ALL = 2**62
+_TIME_MS_MAX = 2**63 - 1
 
 
 class KafkaHistory:
@@ -87,7 +88,8 @@ class KafkaHistory:
         return max(oldest, self._reports.kept_after()) if self._has_history else oldest
 
     def seq_at(self, time_ms: int) -> int:
-        later = self._connection.offset_since(self.address.events, time_ms + 1)
+        # Kafka takes a negative time for a command, such as to return the end.
+        later = self._connection.offset_since(self.address.events, min(max(0, time_ms + 1), _TIME_MS_MAX))
         if later is None:
             return self.last_seq()
         return seq_of(later - 1) if later > self._connection.start_offset(self.address.events) else 0

@@ -159,3 +159,11 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     assert entered_ms is not None
     assert newest_claims(Connection(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)
     assert found_in(entry[:4] for entry in bus.read(0, ALL))[-1] == Found(first.seq, second.seq, entered_ms)
+
+
+@pytest.mark.cluster
+def test_a_time_long_before_all_events_is_no_command_for_kafka(bus: KafkaBus) -> None:
+    bus.publish([EVENT] * 2)
+    for time_ms in (-4, -3, -2, -1, 0, -(10**20)):
+        assert bus.seq_at(time_ms) == 0, time_ms
+    assert bus.seq_at(10**20) == bus.last_seq()
