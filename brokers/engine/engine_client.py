@@ -1,7 +1,6 @@
 """Send events to the engine, and bring its answers back to the requests that wait for them."""
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, Waiter
 from brokers.engine.publisher import Publisher
 from brokers.engine.slices import in_slices
+from bus.clock import steady_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
 from state.event import AdminEvent, Event
@@ -50,8 +50,9 @@ class EngineClient:
     def __init__(self, bus: Bus, incarnation: str, settings: EngineSettings) -> None:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
-        self._cut_off_s = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms / 1000
-        self._published_s = time.monotonic()
+        self._cut_off_ms = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms
+        # When the last call began that the bus accepted.
+        self._published_ms = steady_ms()
         self._queue = EventQueue(settings.events_waiting_max)
         # By request id, each until it is answered or given up.
         self._unanswered: dict[str, QueuedEvent] = {}
@@ -69,7 +70,7 @@ class EngineClient:
     @property
     def is_cut_off(self) -> bool:
         """Say whether the bus has accepted nothing, not even heartbeats, for so long that another gateway may lead."""
-        return time.monotonic() - self._published_s > self._cut_off_s
+        return steady_ms() - self._published_ms > self._cut_off_ms
 
     @property
     def waiting(self) -> tuple[int, int]:
@@ -191,11 +192,19 @@ class EngineClient:
                 await self._publish(call)
 
     async def _publish(self, call: list[QueuedEvent]) -> None:
-        # While the bus is out of reach, requests may give up.
-        seq = await self._publisher.publish(lambda: [one.raw for one in call if not one.is_withdrawn])
+        began_ms = 0
+
+        def attempt() -> list[bytes]:
+            nonlocal began_ms
+            # A machine that is suspended in the call may have been heard before that, and hears of it only now.
+            began_ms = steady_ms()
+            # While the bus is out of reach, requests may give up.
+            return [one.raw for one in call if not one.is_withdrawn]
+
+        seq = await self._publisher.publish(attempt)
         if seq is None:
             return
-        self._published_s = time.monotonic()
+        self._published_ms = began_ms
         once = []
         for queued in call:
             queued.raw = b""

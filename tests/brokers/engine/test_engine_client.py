@@ -185,3 +185,38 @@ def test_an_abandoned_request_is_not_published_when_the_bus_is_back() -> None:
         assert isinstance(bus.taken[1], DeleteTopic) and bus.taken[1].topic == "t2"
 
     with_a_client(story)
+
+
+@pytest.mark.parametrize("in_a_call", [True, False])
+def test_a_gateway_whose_machine_was_suspended_is_cut_off_until_the_bus_accepts_something_again(
+    in_a_call: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only this clock goes on while a machine is suspended.
+    now_ms = 1_000
+    monkeypatch.setattr("brokers.engine.engine_client.steady_ms", lambda: now_ms)
+
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
+        def suspended(events: Sequence[bytes]) -> int:
+            nonlocal now_ms
+            now_ms += 60_000
+            return accept(events)
+
+        accept = bus.publish
+        if in_a_call:
+            bus.publish = suspended  # type: ignore[method-assign]
+            await publish_one(engine)
+            bus.publish = accept  # type: ignore[method-assign]
+        else:
+            suspended([])
+        assert engine.is_cut_off
+        await publish_one(engine)
+        assert not engine.is_cut_off
+
+    with_a_client(story)
+
+
+async def publish_one(engine: EngineClient) -> None:
+    engine.tell(beat(), lane=Lane.GATEWAY)
+    async with asyncio.timeout(TAKEN_TIMEOUT_S):
+        while engine.waiting != (0, 0):
+            await asyncio.sleep(0)
