@@ -160,8 +160,7 @@ class EngineClient:
     def _forget(self, queued: QueuedEvent) -> None:
         """Stop waiting for the answer, and withdraw the event if it is not published yet."""
         if self._unanswered.pop(str(queued.request_id), None) is not None:
-            queued.is_withdrawn = True
-            self._queue.free(queued)
+            self._queue.withdraw(queued)
         if self._unanswered_once.get(queued.key) is queued:
             del self._unanswered_once[queued.key]
 

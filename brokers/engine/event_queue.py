@@ -16,6 +16,8 @@ HELD_BYTES_MAX = 64 * 1024 * 1024
 # The most bytes that go to the bus in one call.
 CALL_BYTES_MAX = MAX_EVENT_BYTES
 CALL_EVENTS_MAX = 5_000
+# After this many withdrawals the lanes are looked through for what was withdrawn.
+_WITHDRAWN_MAX = 1_000
 
 
 class QueueFullError(Exception):
@@ -79,6 +81,7 @@ class EventQueue:
         self._held_bytes = 0
         self._lanes: dict[Lane, deque[QueuedEvent]] = {lane: deque() for lane in Lane}
         self._turn = 0
+        self._withdrawn = 0
 
     @property
     def held(self) -> tuple[int, int]:
@@ -98,6 +101,19 @@ class EventQueue:
         """Make the room of an event available again."""
         self._held_events -= 1
         self._held_bytes -= event.size
+
+    def withdraw(self, event: QueuedEvent) -> None:
+        """Free an event for which nobody waits any more. If it still waits here, it is not published.
+
+        Its text goes at once. While the bus is out of reach, requests come and give up, and nothing leaves a lane.
+        """
+        self.free(event)
+        event.is_withdrawn, event.raw = True, b""
+        self._withdrawn += 1
+        if self._withdrawn > _WITHDRAWN_MAX:
+            self._withdrawn = 0
+            for lane, waiting in self._lanes.items():
+                self._lanes[lane] = deque(one for one in waiting if not one.is_withdrawn)
 
     def next_call(self) -> list[QueuedEvent]:
         """Take as many events as fit in one call to the bus, in order within each lane; at least one if any waits."""

@@ -1,6 +1,7 @@
 """A gateway's requests to the engine: limits, order, and requests made only once."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -220,3 +221,27 @@ async def publish_one(engine: EngineClient) -> None:
     async with asyncio.timeout(TAKEN_TIMEOUT_S):
         while engine.waiting != (0, 0):
             await asyncio.sleep(0)
+
+
+def test_requests_that_give_up_while_the_bus_is_away_leave_nothing_in_memory() -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
+        def refuse(events: Sequence[bytes]) -> int:
+            raise BusError("out of reach")
+
+        bus.publish = refuse  # type: ignore[method-assign]
+        engine.tell(beat(), lane=Lane.GATEWAY)
+        tracemalloc.start()
+        try:
+            large = DeleteTopic(time_ms=1, topic="t" * 100_000)
+            for request in (*[large] * 200, *[deletion(1)] * 2_000):
+                asked = asyncio.ensure_future(engine.ask(request, lane=Lane.ADMIN))
+                await asyncio.sleep(0)
+                asked.cancel()
+                await asyncio.wait([asked])
+            held_bytes, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert engine.waiting[0] == 1
+        assert held_bytes < 1_500_000
+
+    with_a_client(story)
