@@ -6,6 +6,8 @@ A broker knows epochs of ZooKeeper, and the engine knows its own. A request is t
 from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.apis import partitions
 from brokers.gateways.zk.apis.context import Context
+from brokers.gateways.zk.cluster_view import ClusterView, TopicView
+from brokers.gateways.zk.requests.building import RECOVERY
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
@@ -41,9 +43,50 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
     topics = [
         topic | {"Partitions": [_partition(context, one) for one in topic["Partitions"]]} for topic in body["Topics"]
     ]
-    return await partitions.alter_partition(
-        context, request._replace(values=body | {"BrokerEpoch": epoch, "Topics": topics}), peer
-    )
+    asked = request._replace(values=body | {"BrokerEpoch": epoch, "Topics": topics})
+    response = await partitions.alter_partition(context, asked, peer)
+    return _with_repeated(context.view, body, response)
+
+
+def _with_repeated(view: ClusterView, body: Values, response: Values) -> Values:
+    """Answer as done what is refused only because it was done before.
+
+    A leader that got no answer asks again with the partition epoch that it knows. In KRaft mode the metadata log tells
+    it what is committed. Here only an answer does, because it ignores a LeaderAndIsr request of the leader epoch that
+    it has. Refused, it would never change its ISR again in this leader epoch. Nobody else changes the ISR within it, so
+    the same members are the same request (``LeaderAndIsr.equalsAllowStalePartitionEpoch``).
+    """
+    asked = {(topic["TopicId"], one["PartitionIndex"]): one for topic in body["Topics"] for one in topic["Partitions"]}
+    topics = []
+    for topic in response.get("Topics", ()):
+        topic_id, partitions_of = topic["TopicId"], topic["Partitions"]
+        if any(one.get("ErrorCode") == ErrorCode.INVALID_UPDATE_VERSION for one in partitions_of):
+            held = view.topic_of_id(topic_id)
+            partitions_of = [
+                _repeated(held, body, asked[topic_id, one["PartitionIndex"]], one) for one in partitions_of
+            ]
+        topics.append(topic | {"Partitions": partitions_of})
+    return response | {"Topics": topics}
+
+
+def _repeated(topic: TopicView | None, body: Values, asked: Values, answer: Values) -> Values:
+    """Return the answer to a request for the ISR that is committed; if another one is, the given answer."""
+    held = None if topic is None else topic.partitions.get(asked["PartitionIndex"])
+    if answer.get("ErrorCode") != ErrorCode.INVALID_UPDATE_VERSION or held is None:
+        return answer
+    members = {one["BrokerId"] for one in asked["NewIsrWithEpochs"]} or set(asked["NewIsr"])
+    wanted = (body["BrokerId"], asked["LeaderEpoch"], members, asked["LeaderRecoveryState"])
+    recovery = RECOVERY[held.leader_recovery_state]
+    if wanted != (held.leader, held.leader_epoch, set(held.isr), recovery):
+        return answer
+    return {
+        "PartitionIndex": held.partition,
+        "LeaderId": held.leader,
+        "LeaderEpoch": held.leader_epoch,
+        "Isr": list(held.isr),
+        "LeaderRecoveryState": recovery,
+        "PartitionEpoch": held.partition_epoch,
+    }
 
 
 def _partition(context: Context, partition: Values) -> Values:

@@ -1,0 +1,65 @@
+"""Leaders that lost an answer: what they hear when they ask again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
+from tests.brokers.zk.gateways import Gateways, gateways
+from tests.support.controller_client import ControllerClient
+from tests.support.waiting import wait_until
+
+QUICK = {"gateway_heartbeat_interval_ms": 50, "broker_heartbeat_interval_ms": 50}
+BROKERS = (1, 2, 3)
+
+
+class Cluster:
+    """Three brokers, and a topic of one partition that the first one leads."""
+
+    def __init__(self, led: Gateways) -> None:
+        self.led = led
+        self._epochs = {number: led.tree.put_broker(number) for number in BROKERS}
+        led.start(100)
+        wait_until(lambda: all(led.state_of(number) == "active" for number in BROKERS), "the brokers to serve")
+        self.client = ControllerClient(led.identity(100).port)
+        assignment = [{"PartitionIndex": 0, "BrokerIds": list(BROKERS)}]
+        asked = {"Name": "t", "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
+        [created] = self.client.ask("CreateTopics", Topics=[asked], timeoutMs=9_000)["Topics"]
+        assert created["ErrorCode"] == ErrorCode.NONE
+        self._topic_id = created["TopicId"]
+
+    def want(self, *isr: int, partition_epoch: int = 0) -> Values:
+        """Ask for an ISR as the leader, and return the whole response."""
+        members = [{"BrokerId": one, "BrokerEpoch": self._epochs[one]} for one in isr]
+        row = {"PartitionIndex": 0, "LeaderEpoch": 0, "PartitionEpoch": partition_epoch, "NewIsrWithEpochs": members}
+        topics = [{"TopicId": self._topic_id, "Partitions": [row]}]
+        return self.client.ask("AlterPartition", 3, BrokerId=1, BrokerEpoch=self._epochs[1], Topics=topics)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as led:
+        yield Cluster(led)
+
+
+def row_of(response: Values) -> dict[str, Any]:
+    assert response["ErrorCode"] == ErrorCode.NONE
+    [topic] = response["Topics"]
+    [row] = topic["Partitions"]
+    return dict(row)
+
+
+def test_a_leader_that_lost_the_answer_hears_that_its_isr_is_committed(cluster: Cluster) -> None:
+    first, again = row_of(cluster.want(1, 2)), row_of(cluster.want(1, 2))
+    assert first == again
+    assert (first["ErrorCode"], first["Isr"], first["PartitionEpoch"]) == (ErrorCode.NONE, [1, 2], 1)
+    # From the epoch that it was told the leader goes on.
+    assert row_of(cluster.want(1, 2, 3, partition_epoch=1))["PartitionEpoch"] == 2
+
+
+def test_another_isr_from_a_former_partition_epoch_is_refused(cluster: Cluster) -> None:
+    assert row_of(cluster.want(1, 2))["ErrorCode"] == ErrorCode.NONE
+    assert row_of(cluster.want(1, 3))["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
