@@ -1,14 +1,17 @@
 """Leaders that lost an answer: what they hear when they ask again."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.exceptions import ConnectionLoss
 
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from tests.brokers.zk.gateways import Gateways, gateways
+from tests.brokers.zk.zookeeper import Transaction
 from tests.support.controller_client import ControllerClient
 from tests.support.waiting import wait_until
 
@@ -38,6 +41,11 @@ class Cluster:
         topics = [{"TopicId": self._topic_id, "Partitions": [row]}]
         return self.client.ask("AlterPartition", 3, BrokerId=1, BrokerEpoch=self._epochs[1], Topics=topics)
 
+    def isr(self) -> list[int]:
+        """Return the ISR that ZooKeeper holds."""
+        held = self.led.tree.znodes["/brokers/topics/t/partitions/0/state"]
+        return list(json.loads(held.data)["isr"])
+
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
@@ -63,3 +71,22 @@ def test_a_leader_that_lost_the_answer_hears_that_its_isr_is_committed(cluster: 
 def test_another_isr_from_a_former_partition_epoch_is_refused(cluster: Cluster) -> None:
     assert row_of(cluster.want(1, 2))["ErrorCode"] == ErrorCode.NONE
     assert row_of(cluster.want(1, 3))["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
+
+
+class CutOff(Transaction):
+    """A transaction that does not reach ZooKeeper."""
+
+    def commit(self) -> list[object]:
+        raise ConnectionLoss
+
+
+def test_an_isr_that_zookeeper_does_not_hold_is_not_answered_as_committed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.led.tree, "transaction", lambda: CutOff(cluster.led.tree))
+        assert cluster.want(1, 2)["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+    assert cluster.isr() == [1, 2, 3]
+    wait_until(lambda: cluster.led.leads(100), "the next term")
+    assert row_of(cluster.want(1, 2))["PartitionEpoch"] == 1
+    assert cluster.isr() == [1, 2]

@@ -61,4 +61,9 @@ def answering(context: Context) -> Answer:
 async def _handled(context: Context, request: Request, peer: Peer) -> Values:
     if not context.leads():
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    return await answered(request, APIS[request.api_key](context, request, peer))
+    values = await answered(request, APIS[request.api_key](context, request, peer))
+    if request.api_key == ALTER_PARTITION and not context.leads():
+        # A leader acts on its ISR as soon as it hears that it is committed. But the term may have ended before
+        # ZooKeeper held it, and then the next controller may not know it. The leader asks that one again.
+        return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+    return values
