@@ -1,6 +1,7 @@
 """From decisions to requests: order, folding, and what a broker that is slow or starts is told."""
 
 import pytest
+from msgspec.structs import replace
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from state.reason import Reason
@@ -256,3 +257,12 @@ def test_a_replica_that_is_needed_again_keeps_its_log() -> None:
     told.hear(stop(1, leader_epoch=3))
     told.hear(led(1, 4, 4, replicas=(2, 3, 1), isr=(1,), removing_replicas=(1,)))
     assert "StopReplica t-0:delete" not in lines(told.sent())
+
+
+def test_the_gateway_has_a_rack_if_all_brokers_have_one() -> None:
+    # Otherwise no broker could make an internal topic, because it counts the gateway among the brokers.
+    told = Told()
+    told.hear(replace(broker(1), rack="a"), replace(broker(2), rack="b"))
+    assert [one["Rack"] for one in told.sent()[-1].values["LiveBrokers"]] == ["a", "b", "a"]
+    told.hear(broker(3))
+    assert [one["Rack"] for one in told.sent()[-1].values["LiveBrokers"]] == ["a", "b", None, None]

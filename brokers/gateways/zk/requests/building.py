@@ -5,7 +5,7 @@ that live come first, then who leads, then what everybody should know, then what
 replaces the whole list of live brokers, so each one has them all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -166,7 +166,8 @@ class _Building:
             {"Id": held.broker, "Endpoints": [_endpoint(one) for one in held.listeners], "Rack": held.rack}
             for held in self._view.live
         ]
-        live.append({"Id": self._sender.controller, "Endpoints": [_endpoint(self._sender.listener)], "Rack": None})
+        endpoints = [_endpoint(self._sender.listener)]
+        live.append({"Id": self._sender.controller, "Endpoints": endpoints, "Rack": _rack_among(self._view.live)})
         return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": _by_topic(states), "LiveBrokers": live}, {})
 
     def stop(self, part: Sequence[tuple[Place, StopReplica]]) -> Outgoing:
@@ -188,6 +189,16 @@ def zookeeper_epoch(broker: BrokerDecision) -> int:
 def listener_named(listeners: Sequence[Listener], name: str) -> Listener:
     """Return the listener of a name, or the first one."""
     return next((one for one in listeners if one.name == name), listeners[0])
+
+
+def _rack_among(live: Collection[BrokerDecision]) -> str | None:
+    """Return the rack of the gateway: one of the brokers' racks if all of them have one.
+
+    A broker that makes an internal topic counts the gateway among the brokers, and makes none at all if some brokers
+    have a rack and others have not (``AdminUtils.assignReplicasToBrokers``).
+    """
+    racks = [held.rack for held in live if held.rack is not None]
+    return racks[0] if racks and len(racks) == len(live) else None
 
 
 def _endpoint(listener: Listener) -> Values:
