@@ -32,6 +32,10 @@ class RefusedWriteError(ZookeeperError):
     """ZooKeeper refused a transaction, because somebody else wrote meanwhile."""
 
 
+class MissingZnodeError(RefusedWriteError):
+    """There is no such znode."""
+
+
 class ControllerMovedError(RefusedWriteError):
     """Another process is the controller now."""
 
@@ -154,7 +158,8 @@ class Session:
         # A root in zookeeper.connect stands before the path.
         if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
             raise ControllerMovedError(f"{self.former_controller()} is the controller now")
-        raise RefusedWriteError(f"a write was refused: {path}: {kind}")
+        error = MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError
+        raise error(f"a write was refused: {path}: {kind}")
 
     def give_up(self) -> None:
         """Leave the controller's place to the brokers, which elect one of themselves. Raises ``ZookeeperError``."""
@@ -184,9 +189,13 @@ class Session:
         return sorted(found)
 
     def remove(self, path: str) -> None:
-        """Remove a znode that carries no state. Raises ``ZookeeperError``."""
-        with contextlib.suppress(NoNodeError):
-            self._asked(self._client.delete, path)
+        """Remove a znode that carries no state, if it is there and this process is still the controller.
+
+        Otherwise a gateway that was held up would take away what is there for the next controller. Raises
+        ``ControllerMovedError`` or ``ZookeeperError``.
+        """
+        with contextlib.suppress(MissingZnodeError):
+            self._write([Delete(path)])
 
     def _seen(self, event: Any) -> None:
         if event.path:

@@ -1,0 +1,31 @@
+"""A session of a gateway that is no longer the controller."""
+
+import pytest
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.notes import take_notes
+from brokers.gateways.zk.session import ControllerMovedError, Session
+from tests.brokers.zk.zookeeper import Zookeeper
+
+NOTE = f"{znodes.LOG_DIR_EVENTS}/log_dir_event_0000000000"
+
+
+def controlling(gateway: int) -> Session:
+    """Return the session of a gateway that has just become the controller."""
+    opened = Session("none:1", 6_000, lambda path: None, lambda: None)
+    opened.open(1_000)
+    opened.take(gateway, frozenset({100, 101}), 0, 0)
+    return opened
+
+
+def test_a_former_controller_takes_no_notes(zookeeper: Zookeeper) -> None:
+    former, now = controlling(100), controlling(101)
+    zookeeper.create(NOTE, b'{"version":1,"broker":1,"event":1}')
+    with pytest.raises(ControllerMovedError):
+        take_notes(former, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in)
+    assert take_notes(now, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in) == [1]
+    assert take_notes(now, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in) == []
+
+
+def test_what_is_gone_already_is_removed(zookeeper: Zookeeper) -> None:
+    controlling(100).remove(NOTE)
