@@ -130,7 +130,8 @@ class Leadership:
         for task in [*self._tasks, *self._sending.values()]:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._sending.values(), return_exceptions=True)
-        await self._loop.run_in_executor(self._thread, self._session.close)
+        # Not in the session's own thread: a call there that waits until ZooKeeper is back ends only with the session.
+        await asyncio.to_thread(self._session.close)
         self._thread.shutdown(wait=False)
 
     async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
