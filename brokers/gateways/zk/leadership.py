@@ -30,12 +30,12 @@ from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.requests.building import Sender
+from brokers.gateways.zk.rounds import Rounds
 from brokers.gateways.zk.session import Session, ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, load, next_producer_id, stored_brokers
 from brokers.gateways.zk.written_isrs import WrittenIsrs
-from brokers.gateways.zk.znodes import BrokerZnode
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.event import Event
@@ -70,10 +70,10 @@ class Leadership:
         self._channels: dict[int, Channel] = {}
         self._sending: dict[int, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._present: dict[int, BrokerZnode] = {}
         self._published = asyncio.Event()
         self._is_publishing = False
-        self._changed = asyncio.Event()
+        interval_s = settings.broker_heartbeat_interval_ms / 1000
+        self._looks, self._roll_calls = Rounds(interval_s), Rounds(interval_s)
         self._broker_writes = BrokerWrites(
             identity.gateways, engine, view, self._mirror, self._session, self._call, self._write
         )
@@ -120,6 +120,7 @@ class Leadership:
         self._go_on()
         self._sync_channels()
         self._begin(self._broker_writes.follow_defaults(is_removal_known=False))
+        self._begin(self._watch_brokers())
         self._begin(self._watch())
         beating.cancel()
         logger.info("leads", controller_epoch=epoch)
@@ -153,7 +154,7 @@ class Leadership:
         self._is_publishing = False
         self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
-            self._changed.set()
+            self._roll_calls.change()
 
     async def _write(self, topics: Iterable[str]) -> None:
         assert self._sender is not None
@@ -219,17 +220,19 @@ class Leadership:
 
     # What happens in ZooKeeper
 
-    async def _watch(self) -> None:
-        """Compare what ZooKeeper says with what the engine knows, at each change and from time to time."""
-        interval_s = self._settings.broker_heartbeat_interval_ms / 1000
-        beat_at = self._loop.time()
+    async def _watch_brokers(self) -> None:
+        """Tell the engine who lives, at each change and from time to time."""
         while True:
-            self._changed.clear()
-            beat = self._loop.time() >= beat_at
-            if beat:
-                beat_at = self._loop.time() + interval_s
-            self._present = await self._call(stored_brokers, self._session, True)
-            self._tell(list(presence_events(self._present, self._view, now_ms(), beat=beat)), Lane.BROKER)
+            is_due = self._roll_calls.begin()
+            # The session's own thread may write for longer than brokers' sessions with the engine last.
+            present = await asyncio.to_thread(stored_brokers, self._session, True)
+            self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)), Lane.BROKER)
+            await self._roll_calls.wait()
+
+    async def _watch(self) -> None:
+        """Look at what brokers and tools wrote, at each change and from time to time."""
+        while True:
+            self._looks.begin()
             for name in await self._broker_writes.new_topics():
                 self._begin(self._broker_writes.ask_for(name))
             for entity in await self._broker_writes.changed_configs():
@@ -248,8 +251,7 @@ class Leadership:
             asked = await self._call(asked_in, self._session, self._view, now_ms(), watch=True)
             for one in self._admin_znodes.news(asked):
                 self._begin(self._admin_znodes.carry_out(one))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), max(0.0, beat_at - self._loop.time()))
+            await self._looks.wait()
 
     def _tell(self, events: Sequence[Event], lane: Lane) -> None:
         if events:
@@ -281,9 +283,10 @@ class Leadership:
             self.ended = why
 
     def _changed_elsewhere(self, path: str) -> None:
+        rounds = self._roll_calls if path.startswith(znodes.BROKERS) else self._looks
         with contextlib.suppress(RuntimeError):
             # The loop may be closed by the time the client hears of something.
-            self._loop.call_soon_threadsafe(self._changed.set)
+            self._loop.call_soon_threadsafe(rounds.change)
 
     def _lost_elsewhere(self) -> None:
         with contextlib.suppress(RuntimeError):

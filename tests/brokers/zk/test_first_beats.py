@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import json
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import adopt
 from brokers.gateways.zk.settings import Settings
-from state.events import BrokerHeartbeat
+from bus.clock import now_ms
+from state.events import BrokerHeartbeat, CreateTopic
 from tests.brokers.zk.gateways import Gateways, gateways
+from tests.brokers.zk.zookeeper import Transaction
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 QUICK = {"gateway_heartbeat_interval_ms": 50, "broker_heartbeat_interval_ms": 50}
@@ -67,3 +70,27 @@ def test_brokers_are_heard_while_they_are_taken_over(tmp_path: Path, monkeypatch
         led.tree.before_read = lambda path: "/topics/" in path and time.sleep(READ_S)
         adopt(led.identity(100), Settings(broker_heartbeat_interval_ms=50), led.bus)
         assert beats(led, 1) > 10
+
+
+def test_brokers_are_heard_while_a_term_writes_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes, go_on = threading.Event(), threading.Event()
+
+    class Held(Transaction):
+        """A transaction that takes long."""
+
+        def commit(self) -> list[object]:
+            writes.set()
+            go_on.wait(TIMEOUT_S)
+            return super().commit()
+
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as led:
+        led.tree.put_broker(1)
+        led.start(100)
+        wait_until(lambda: led.state_of(1) == "active", "the broker to serve")
+        monkeypatch.setattr(led.tree, "transaction", lambda: Held(led.tree))
+        led.bus.publish([json.encode(CreateTopic(time_ms=now_ms(), topic="t", assignment={"0": (1,)}))])
+        assert writes.wait(TIMEOUT_S)
+        before = beats(led, 1)
+        wait_until(lambda: beats(led, 1) > before + 5, "heartbeats meanwhile")
+        go_on.set()
+        wait_until(lambda: "/brokers/topics/t/partitions/0/state" in led.tree.znodes, "the topic to be written")
