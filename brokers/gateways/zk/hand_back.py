@@ -69,7 +69,6 @@ def _handed_back(
     if not gateways:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
-    mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
     # If no gateway runs, the place may be free. It is taken only to write.
     epoch = session.take(
         quorum.voter,
@@ -80,6 +79,8 @@ def _handed_back(
         notes=notes if is_adopted else list,
     )
     if is_adopted:
+        # Not before. A server of ZooKeeper that lags behind may have shown less than a gateway had written.
+        mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
         session.write(list(_producer_ids(session, quorum.voter, held.cluster.next_producer_id)))
