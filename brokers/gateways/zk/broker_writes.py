@@ -111,7 +111,10 @@ class BrokerWrites:
             path = f"{znodes.CONFIG_CHANGES}/{name}"
             held = await self._call(self._session.read, path)
             if held is not None:
-                changed.append(znodes.changed_entity_in(path, held[0]))
+                try:
+                    changed.append(znodes.changed_entity_in(path, held[0]))
+                except ZnodeError as error:
+                    logger.warning("a note of a broker cannot be read", why=str(error))
         self._notes = notes
         return list(dict.fromkeys(changed))
 
@@ -195,7 +198,11 @@ class BrokerWrites:
 
     async def _new_defaults(self, asked: Set[str], *, is_removal_known: bool) -> Config:
         held = await self._call(self._session.read, znodes.BROKER_DEFAULTS)
-        found = znodes.config_of(znodes.BROKER_DEFAULTS, held[0]) if held is not None and held[0] else {}
+        try:
+            found = znodes.config_of(znodes.BROKER_DEFAULTS, held[0]) if held is not None and held[0] else {}
+        except ZnodeError as error:
+            logger.warning("settings of all brokers cannot be read", why=str(error))
+            return {}
         decided = self._view.configs.get(("cluster", None), {})
         return {
             name: found.get(name)

@@ -13,9 +13,12 @@ from state.reason import Reason
 
 def former_partitions(topic: StoredTopic, view: ClusterView) -> dict[Place, LeaderAndIsr]:
     """Return the partitions that brokers must forget: those of a topic that is gone, or is another one by now."""
+    if topic.is_new:
+        # Whatever its text is: brokers have never heard of it.
+        return {}
     read = znodes.topic_of(znodes.topic_path(topic.name), topic.text)
     known = view.topics.get(topic.name)
-    if topic.is_new or read.topic_id is None or (known is not None and known.topic_id == read.topic_id):
+    if read.topic_id is None or (known is not None and known.topic_id == read.topic_id):
         return {}
     return {
         Place(topic.name, number): _partition(topic, read.topic_id, number, replicas)

@@ -5,6 +5,7 @@ deletion is under way. Then the controller's place is given up. A broker takes i
 goes on. Nothing may be decided meanwhile, so the engine and the gateways are stopped before.
 """
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
@@ -142,7 +143,9 @@ def _made_for_gateways(mirror: Mirror, view: ClusterView, gateways: frozenset[in
     """Name the new topics that a broker assigned to a gateway. The broker makes them again, then without a gateway."""
     found = []
     for name in mirror.strangers(view):
-        assigned = znodes.topic_of(znodes.topic_path(name), mirror.text(name)).partitions.values()
-        if any(gateways.intersection(replicas) for replicas in assigned):
-            found.append(name)
+        # What cannot be read is left to the brokers, which leave it alone.
+        with contextlib.suppress(ZnodeError):
+            assigned = znodes.topic_of(znodes.topic_path(name), mirror.text(name)).partitions.values()
+            if any(gateways.intersection(replicas) for replicas in assigned):
+                found.append(name)
     return found

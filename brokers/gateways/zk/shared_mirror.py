@@ -35,8 +35,9 @@ class SharedMirror(Mirror):
     def begin_with(self, view: ClusterView, topic: StoredTopic) -> dict[Place, StoredState]:
         """Compare a topic as ZooKeeper has it with what was decided, and return what its leaders wrote themselves."""
         known = view.topics.get(topic.name)
-        read = znodes.topic_of(znodes.topic_path(topic.name), topic.text)
-        if known is None or known.topic_id != read.topic_id:
+        if known is None or topic.is_new:
+            return {}
+        if known.topic_id != znodes.topic_of(znodes.topic_path(topic.name), topic.text).topic_id:
             return {}
         return {
             place: stored

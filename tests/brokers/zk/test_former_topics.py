@@ -23,6 +23,10 @@ def test_a_topic_that_is_there_or_was_never_led_is_not() -> None:
     assert former_partitions(STORED, view) == {}
 
 
+def test_a_topic_that_nobody_led_need_not_be_readable() -> None:
+    assert former_partitions(StoredTopic("t", b"", None, {}), ClusterView()) == {}
+
+
 def test_brokers_are_told_of_them_before_anything_else() -> None:
     told = Told()
     for decision in (broker(1), led(topic_id=OTHER_ID), topic(topic_id=OTHER_ID)):

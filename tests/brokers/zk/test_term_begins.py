@@ -1,8 +1,13 @@
 """What is in ZooKeeper when a term begins, and what happens there meanwhile."""
 
+from msgspec import json
+
+from brokers.gateways.zk.hand_back import hand_back
+from bus.clock import now_ms
 from bus.image import view_of_image
+from state.events import AlterConfig
 from tests.brokers.zk.zookeeper import Zookeeper
-from tests.support.znode_cluster import IDS, ZnodeCluster
+from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
 
 
 def test_settings_that_a_broker_writes_while_a_term_begins_are_not_lost(
@@ -44,3 +49,27 @@ def test_a_topic_whose_controller_made_no_state_is_taken_over(cluster: ZnodeClus
     states = [f"/brokers/topics/t/partitions/{number}/state" for number in (0, 1)]
     cluster.lead(lambda: all(map(cluster.is_there, states)), begin)
     assert [cluster.get(path)["leader"] for path in states] == [1, 2]
+
+
+def test_what_cannot_be_read_ends_no_term(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    # Nobody led it, because it cannot be read.
+    cluster.client.create("/brokers/topics/u", b"")
+    cluster.client.create("/config/brokers/<default>", b"{", makepath=True)
+    altered = AlterConfig(time_ms=now_ms(), entity="topic", name="t", config={"retention.ms": "5"})
+    asked: list[int] = []
+
+    def has_new_settings() -> bool:
+        if cluster.get("/controller_epoch") > 7 and not asked:
+            zookeeper.create("/config/changes/config_change_", b"", sequence=True)
+            asked.append(cluster.bus.publish([json.encode(altered)]))
+        return cluster.get("/config/topics/t")["config"] == {"retention.ms": "5"}
+
+    async def begin() -> None:
+        pass
+
+    cluster.lead(has_new_settings, begin)
+    assert cluster.get("/controller_epoch") == 8
+    assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
+    assert cluster.client.get("/brokers/topics/u")[0] == b""
