@@ -106,6 +106,8 @@ def _is_due(session: Session, identity: Identity, view: ClusterView) -> bool:
         return True
     if former in identity.gateways:
         return False
+    if session.is_migrating():
+        raise AdoptionError(f"controller {former} migrates this cluster to KRaft, and would take it back")
     if view.topics:
         names = ", ".join(sorted(view.topics)[:10])
         raise AdoptionError(f"the bus already has topics ({names}): a cluster is taken over onto an empty bus")

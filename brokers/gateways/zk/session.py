@@ -85,6 +85,11 @@ class Session:
         held = self.read(znodes.CONTROLLER)
         return None if held is None else znodes.controller_of(held[0]).brokerid
 
+    def is_migrating(self) -> bool:
+        """Say whether the controller is one of KRaft. Raises ``ZookeeperError`` or ``ZnodeError``."""
+        held = self.read(znodes.CONTROLLER)
+        return held is not None and znodes.controller_of(held[0]).kraft_controller_epoch >= 0
+
     def take(
         self,
         controller: int,

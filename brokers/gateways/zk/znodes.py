@@ -64,9 +64,10 @@ class _Broker(msgspec.Struct):
 
 
 class ControllerZnode(msgspec.Struct):
-    """The current controller."""
+    """The current controller. One of KRaft has an epoch there, while a cluster migrates to it."""
 
     brokerid: int
+    kraft_controller_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
 
 
 class TopicZnode(msgspec.Struct):

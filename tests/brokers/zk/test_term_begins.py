@@ -1,7 +1,9 @@
 """What is in ZooKeeper when a term begins, and what happens there meanwhile."""
 
+import pytest
 from msgspec import json
 
+from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.hand_back import hand_back
 from bus.clock import now_ms
 from bus.image import view_of_image
@@ -73,3 +75,11 @@ def test_what_cannot_be_read_ends_no_term(cluster: ZnodeCluster, zookeeper: Zook
     assert cluster.get("/controller_epoch") == 8
     assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
     assert cluster.client.get("/brokers/topics/u")[0] == b""
+
+
+def test_a_cluster_that_migrates_to_kraft_is_not_taken_over(cluster: ZnodeCluster) -> None:
+    cluster.client.delete("/controller")
+    cluster.put("/controller", {"version": 2, "brokerid": 3_000, "timestamp": "1", "kraftControllerEpoch": 4})
+    with pytest.raises(AdoptionError, match="controller 3000 migrates this cluster to KRaft"):
+        cluster.adopt()
+    assert (cluster.get("/controller")["brokerid"], cluster.get("/controller_epoch")) == (3_000, 6)
