@@ -116,14 +116,6 @@ def test_a_queue_that_would_be_too_long_is_emptied_and_everything_is_told_instea
     assert len(request.told) == 6
 
 
-def test_requests_have_a_bound() -> None:
-    told = Told(1, partitions_max=100_000)
-    told.hear(*BROKERS)
-    told.hear(*[led(partition=number) for number in range(2_001)], topic())
-    sizes = [len(request.told) for request in told.sent() if request.api_key == LEADER_AND_ISR]
-    assert sizes == [2_000, 1]
-
-
 def test_requests_carry_the_epochs_of_zookeeper() -> None:
     told = standing()
     told.hear(led(2, 1, 4, to=(1, 2, 3), adding_replicas=(3,)))

@@ -6,7 +6,7 @@ replaces the whole list of live brokers, so each one has them all.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
@@ -20,11 +20,15 @@ from state.registration import Listener
 # Kafka's LeaderAndIsr.LeaderDuringDelete. It removes a partition from a broker's metadata.
 LEADER_DURING_DELETE = -2
 PARTITIONS_PER_REQUEST_MAX = 2_000
+# The partitions in the first LeaderAndIsr request to a broker, of which it need not make the logs.
+FIRST_PARTITIONS_MAX = 20_000
 # Kafka's SecurityProtocol, by name.
 PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 
 T = TypeVar("T")
+# A partition of a LeaderAndIsr request, and whether the broker's replica is new.
+News = tuple[Place, LeaderAndIsr, bool]
 
 
 class Sender(NamedTuple):
@@ -76,7 +80,7 @@ def requests_of(
         for place, decision in held.items()
         if broker.broker in decision.replicas and _is_news(decision, answered.get(place))
     ]
-    for part in _parts(news):
+    for part in _told_together(news, is_first=not answered):
         yield building.leader_and_isr(part)
     known = [(place, found) for place in batch.metadata if (found := view.partition(place)) is not None]
     for some in _parts(known):
@@ -85,15 +89,29 @@ def requests_of(
         yield building.stop(stops)
 
 
+def _told_together(news: Sequence[News], *, is_first: bool) -> Iterator[Sequence[News]]:
+    """Divide what LeaderAndIsr requests say. A broker that is told for the first time hears of all its logs at once.
+
+    With the first request it begins to note the high watermarks of the replicas that it was told of, and forgets
+    what it had noted of others (``ReplicaManager.startHighWatermarkCheckPointThread``).
+    """
+    if not is_first:
+        return _parts(news)
+    held = [one for one in news if not one[2]]
+    return chain(_parts(held, FIRST_PARTITIONS_MAX), _parts([one for one in news if one[2]]))
+
+
 def _is_news(decision: LeaderAndIsr, answered: tuple[str, int] | None) -> bool:
     return answered is None or answered[0] != decision.topic_id or answered[1] < decision.leader_epoch
 
 
-def _parts(items: Sequence[T], *, at_least_one: bool = False) -> Iterator[Sequence[T]]:
+def _parts(
+    items: Sequence[T], count_max: int = PARTITIONS_PER_REQUEST_MAX, *, at_least_one: bool = False
+) -> Iterator[Sequence[T]]:
     if at_least_one and not items:
         yield items
     left = iter(items)
-    while part := list(islice(left, PARTITIONS_PER_REQUEST_MAX)):
+    while part := list(islice(left, count_max)):
         yield part
 
 
@@ -108,7 +126,7 @@ class _Building:
             "BrokerEpoch": zookeeper_epoch(broker),
         }
 
-    def leader_and_isr(self, part: Sequence[tuple[Place, LeaderAndIsr, bool]]) -> Outgoing:
+    def leader_and_isr(self, part: Sequence[News]) -> Outgoing:
         leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
         live = [self._leader(leader) for leader in leaders if self._view.is_live(leader)]
         states = [(place, decision.topic_id, self._isr(decision, is_new)) for place, decision, is_new in part]
