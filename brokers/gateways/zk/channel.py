@@ -122,8 +122,7 @@ class Channel:
         return self._pending.take()
 
     async def _send_batch(self, batch: Batch) -> None:
-        # Built at once, because the view changes while a request is under way.
-        for request in list(requests_of(batch, self.broker, self._view, self._sender, self._answered)):
+        for request in requests_of(batch, self.broker, self._view, self._sender, self._answered):
             values = await self._ask(request)
             check_obeyed(values)
             if request.api_key == LEADER_AND_ISR:

@@ -110,10 +110,6 @@ class ClusterView:
         """List the brokers that are told what is decided, by id."""
         return [held for _, held in sorted(self.brokers.items()) if held.state in _LIVE]
 
-    def is_live(self, broker: int) -> bool:
-        held = self.brokers.get(broker)
-        return held is not None and held.state in _LIVE
-
     def is_online(self, broker: int) -> bool:
         """Say whether a broker's replicas count: not while it shuts down."""
         held = self.brokers.get(broker)

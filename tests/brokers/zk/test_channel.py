@@ -1,17 +1,20 @@
 """Requests on their way to one broker: what happens when it is slow, closes its connection, or refuses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from brokers.engine.engine_client import EngineClient
+from brokers.gateways.zk import channel
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.answers import StaleControllerError
+from brokers.gateways.zk.requests.building import Outgoing, requests_of
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.errors import ErrorCode
 from bus.embedded import EmbeddedBus
@@ -114,6 +117,30 @@ def test_a_broker_that_is_asked_again_says_which_replicas_it_lost(tmp_path: Path
             await cancelled([task])
 
     run(work())
+
+
+def test_requests_are_made_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered: list[int] = []
+
+    async def work() -> None:
+        door = Door()
+
+        def counted(*given: Any) -> Iterator[Outgoing]:
+            for request in requests_of(*given):
+                answered.append(len(door.requests))
+                yield request
+
+        monkeypatch.setattr(channel, "requests_of", counted)
+        async with way_to(door, tmp_path) as way:
+            way.hear(*[led(partition=number, is_new=True) for number in range(4_001)], topic())
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            await until(lambda: len(door.requests) == 6)
+            await cancelled([task])
+
+    run(work())
+    # All together they would take as much memory as all partitions, for each broker.
+    assert answered == list(range(6))
 
 
 def offline(door: Door) -> list[int]:

@@ -66,23 +66,32 @@ Answered = dict[Place, tuple[str, int]]
 def requests_of(
     batch: Batch, broker: BrokerDecision, view: ClusterView, sender: Sender, answered: Answered
 ) -> Iterator[Outgoing]:
-    """Yield the requests that tell ``batch`` to a broker.
+    """Return the requests that tell ``batch`` to a broker, as ``view`` is now.
 
+    Each is made when it is taken, because all of them together may have hundreds of thousands of partitions. What they
+    say is what is known now, so that none names a leader of which the broker has not heard that it lives.
     A leader epoch that the broker has answered is left out: it would refuse it as stale.
     """
-    building = _Building(broker, view, sender)
-    if batch.live or batch.deleted:
-        for gone in _parts(list(batch.deleted.items()), at_least_one=True):
-            yield building.deleted(dict(gone))
     held = {place: found for place in batch.leader_and_isr if (found := view.partition(place)) is not None}
     news = [
         (place, decision, batch.leader_and_isr[place])
         for place, decision in held.items()
         if broker.broker in decision.replicas and _is_news(decision, answered.get(place))
     ]
-    for part in _told_together(news, is_first=not answered):
-        yield building.leader_and_isr(part)
     known = [(place, found) for place in batch.metadata if (found := view.partition(place)) is not None]
+    told = chain(held.values(), (found for _, found in known), batch.deleted.values())
+    building = _Building(broker, view, sender, told)
+    return _built(building, batch, _told_together(news, is_first=not answered), known)
+
+
+def _built(
+    building: "_Building", batch: Batch, news: Iterable[Sequence[News]], known: Sequence[tuple[Place, LeaderAndIsr]]
+) -> Iterator[Outgoing]:
+    if batch.live or batch.deleted:
+        for gone in _parts(list(batch.deleted.items()), at_least_one=True):
+            yield building.deleted(dict(gone))
+    for part in news:
+        yield building.leader_and_isr(part)
     for some in _parts(known):
         yield building.metadata(some)
     for stops in _parts(list(batch.stops.items())):
@@ -116,19 +125,24 @@ def _parts(
 
 
 class _Building:
-    def __init__(self, broker: BrokerDecision, view: ClusterView, sender: Sender) -> None:
+    def __init__(self, broker: BrokerDecision, view: ClusterView, sender: Sender, told: Iterable[LeaderAndIsr]) -> None:
         self._broker = broker
         self._view = view
         self._sender = sender
+        self._live = {held.broker: held for held in view.live}
+        self._versions = {Place(one.topic, one.partition): view.version(one) for one in told if view.versions}
         self._common: Values = {
             "ControllerId": sender.controller,
             "ControllerEpoch": sender.controller_epoch,
             "BrokerEpoch": zookeeper_epoch(broker),
         }
 
+    def _version(self, decision: LeaderAndIsr) -> int:
+        return self._versions.get(Place(decision.topic, decision.partition), decision.partition_epoch)
+
     def leader_and_isr(self, part: Sequence[News]) -> Outgoing:
         leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
-        live = [self._leader(leader) for leader in leaders if self._view.is_live(leader)]
+        live = [self._leader(leader) for leader in leaders if leader in self._live]
         states = [(place, decision.topic_id, self._isr(decision, is_new)) for place, decision, is_new in part]
         values = self._common | {"LiveLeaders": live, "TopicStates": _by_topic(states)}
         told = {
@@ -144,7 +158,7 @@ class _Building:
             "Leader": decision.leader,
             "LeaderEpoch": decision.leader_epoch,
             "Isr": list(decision.isr),
-            "PartitionEpoch": self._view.version(decision),
+            "PartitionEpoch": self._version(decision),
             "Replicas": list(decision.replicas),
             "AddingReplicas": list(decision.adding_replicas),
             "RemovingReplicas": list(decision.removing_replicas),
@@ -153,8 +167,7 @@ class _Building:
         }
 
     def _leader(self, leader: int) -> Values:
-        listeners = self._view.brokers[leader].listeners
-        found = listener_named(listeners, self._sender.inter_broker_listener)
+        found = listener_named(self._live[leader].listeners, self._sender.inter_broker_listener)
         return {"BrokerId": leader, "HostName": found.host, "Port": found.port}
 
     def metadata(self, part: Sequence[tuple[Place, LeaderAndIsr]]) -> Outgoing:
@@ -174,7 +187,7 @@ class _Building:
             "Leader": decision.leader,
             "LeaderEpoch": decision.leader_epoch,
             "Isr": list(decision.isr),
-            "ZkVersion": self._view.version(decision),
+            "ZkVersion": self._version(decision),
             "Replicas": list(decision.replicas),
             "OfflineReplicas": [replica for replica in decision.replicas if not self._view.has_online(replica, place)],
         }
@@ -182,10 +195,10 @@ class _Building:
     def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:
         live = [
             {"Id": held.broker, "Endpoints": [_endpoint(one) for one in held.listeners], "Rack": held.rack}
-            for held in self._view.live
+            for held in self._live.values()
         ]
         endpoints = [_endpoint(self._sender.listener)]
-        live.append({"Id": self._sender.controller, "Endpoints": endpoints, "Rack": _rack_among(self._view.live)})
+        live.append({"Id": self._sender.controller, "Endpoints": endpoints, "Rack": _rack_among(self._live.values())})
         return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": _by_topic(states), "LiveBrokers": live}, {})
 
     def stop(self, part: Sequence[tuple[Place, StopReplica]]) -> Outgoing:
