@@ -44,6 +44,7 @@ class ClusterView:
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerDecision] = {}
         self.topics: dict[str, TopicView] = {}
+        self._by_id: dict[str, TopicView] = {}
         self.configs: dict[tuple[str, str | None], dict[str, str]] = {}
         # Which gateway leads, and which start of it.
         self.leader: tuple[int, str] | None = None
@@ -81,6 +82,7 @@ class ClusterView:
             case TopicDecision(state="deleted"):
                 if (removed := self.topics.pop(decision.topic, None)) is not None:
                     self.removed[removed.topic_id] = removed
+                    self._by_id.pop(removed.topic_id, None)
             case TopicDecision():
                 self._topic(decision)
             case LeaderAndIsr():
@@ -102,7 +104,9 @@ class ClusterView:
     def _topic_of(self, name: str, topic_id: str) -> TopicView:
         held = self.topics.get(name)
         if held is None or held.topic_id != topic_id:
-            held = self.topics[name] = TopicView(name, topic_id)
+            if held is not None:
+                self._by_id.pop(held.topic_id, None)
+            held = self.topics[name] = self._by_id[topic_id] = TopicView(name, topic_id)
         return held
 
     @property
@@ -135,7 +139,7 @@ class ClusterView:
         return self.versions.get(Place(decision.topic, decision.partition), decision.partition_epoch)
 
     def topic_of_id(self, topic_id: str) -> TopicView | None:
-        return next((topic for topic in self.topics.values() if topic.topic_id == topic_id), None)
+        return self._by_id.get(topic_id)
 
     def places(self) -> Iterator[Place]:
         """Name every partition that ever had a leader, in order."""
