@@ -119,6 +119,25 @@ def test_a_broker_that_is_asked_again_says_which_replicas_it_lost(tmp_path: Path
     run(work())
 
 
+def test_a_broker_whose_host_has_no_possible_name_is_tried_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        door = Door()
+        async with way_to(door, tmp_path) as way:
+            right = way.channel.broker
+            # What an empty variable in the settings of a broker leads to.
+            way.channel.know(replace(right, listeners=(Listener("PLAINTEXT", "kafka-1..svc", 9_092),)))
+            way.hear(led(), topic())
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            await asyncio.wait([task], timeout=0.2)
+            assert not task.done()
+            way.channel.know(right)
+            await until(lambda: door.names == ["UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"])
+            await cancelled([task])
+
+    run(work())
+
+
 def test_requests_are_made_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered: list[int] = []
 
