@@ -78,10 +78,11 @@ class Client:
         """Publish one request and return its answer: an ``answer`` decision, or ``rejected`` if it was malformed.
 
         A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
-        published. Raises ``ValueError`` for a ``log_end_offset``, because the engine never answers it.
+        published. Raises ``ValueError`` for a ``log_end_offset``, because on Kafka nobody could tell its answer from
+        others: it gets its seq only when it is decided.
         """
         if event.get("kind") == LOG_END_OFFSET:
-            raise ValueError("a log_end_offset is never answered: publish it")
+            raise ValueError("nobody can wait for the answer to a log_end_offset: publish it")
         deadline_s = time.monotonic() + timeout_s
         after = self._log.newest_decision()
         seq = self.publish({"request_id": uuid.uuid4().hex, **event})
