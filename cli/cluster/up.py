@@ -54,7 +54,9 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
     help="The metadata version of this release of Kafka, for a new cluster. Default: that of --kafka.",
 )
 @click.option(
-    "--zookeeper", is_flag=True, help=f"With --kafka {ZOOKEEPER_KAFKA_VERSION}: brokers that use ZooKeeper, and one."
+    "--zookeeper",
+    is_flag=True,
+    help=f"With --kafka {ZOOKEEPER_KAFKA_VERSION}: a ZooKeeper server, and brokers that use it.",
 )
 @click.option("--brokers", type=click.IntRange(1, 32), help=f"The number of brokers. Default: {BROKERS}.")
 @click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"The number of gateways. Default: {GATEWAYS}.")
