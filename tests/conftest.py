@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-# A check of ours that fails shows its values wherever it stands. pytest does that by itself only in test files.
+# By itself pytest shows the values of a failed assertion only in test files. Some of our checks are in other modules.
 pytest.register_assert_rewrite(*(f"tests.{one.name}" for one in Path(__file__).parent.iterdir() if one.is_dir()))
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
@@ -74,7 +74,7 @@ def kafka_servers(kafka_node: KafkaCluster) -> str:
 
 @pytest.fixture
 def kafka_url(kafka_servers: str) -> str:
-    """A bus of the test's own on the plain Kafka node, not made yet."""
+    """The URL of a bus for one test, on the plain Kafka node. The bus is yet to be made."""
     return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
 
 

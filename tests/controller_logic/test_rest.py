@@ -1,4 +1,4 @@
-"""When something is due on a quiet cluster. Every ``World`` checks that nothing decides that may wait."""
+"""When something is due on a quiet cluster. Every ``World`` checks that an event that may wait leads to no decision."""
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ def in_force(world: World) -> Policy:
 
 
 def due_ms(world: World, clock_ms: int | None = None) -> int | None:
-    """Return when something is due if nobody is heard before, perhaps by a clock that is further on."""
+    """Return when the next thing is due if nobody is heard until then, as seen at ``clock_ms`` if that is given."""
     cluster = world.state.cluster
     if clock_ms is not None:
         cluster = replace(cluster, clock_ms=clock_ms)

@@ -1,4 +1,4 @@
-"""Installed without extras, isrflow has no Spark, no Java and no client of Kafka, and is of use."""
+"""Installed without extras, isrflow has no Spark, no Java and no client of Kafka, and is still useful."""
 
 import os
 import re

@@ -35,7 +35,7 @@ Operation = Tool | Call
 
 
 class Player:
-    """Do what operators do to one cluster, and show what they see."""
+    """An operator of one cluster, who shows what operators see."""
 
     def __init__(self, bootstrap: str, plan: Path) -> None:
         self._bootstrap = bootstrap

@@ -28,7 +28,7 @@ OWN = frozenset(
 
 
 class Player:
-    """Ask one controller, and show its answers without what differs between any two clusters."""
+    """A client of one controller, which shows its answers without what differs between any two clusters."""
 
     def __init__(self, port: int, cluster_id: str) -> None:
         self._client = ControllerClient(port)

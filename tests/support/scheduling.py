@@ -39,7 +39,10 @@ SLOW = ("spark", "cluster")
 
 
 class ByFile(LoadFileScheduling):
-    """Give each file to one worker, in the order of ``put_in_order``; files on one Kafka node go to the same one."""
+    """A scheduler that gives each file to one worker, in the order of ``put_in_order``.
+
+    Files on one Kafka node go to the same worker.
+    """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)

@@ -12,7 +12,7 @@ from tests.support.decided_bus import DecidedBus
 
 
 class TopicsOfDecisions:
-    """A stand-in for a bus on Kafka: decisions to ``gone`` are removed, events are not, and seqs have wide gaps."""
+    """A stand-in for a bus on Kafka: decisions up to ``gone`` are removed, events are not, and seqs have wide gaps."""
 
     seq_step = 1 << 20
 

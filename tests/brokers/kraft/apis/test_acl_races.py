@@ -48,7 +48,7 @@ def quorum(tmp_path: Path) -> Iterator[InProcessQuorum]:
 
 
 class Span(NamedTuple):
-    """From when until when Alice was allowed, or asked and was allowed, in seconds of the monotonic clock."""
+    """A time in which Alice was allowed something, or asked for it, in seconds of the monotonic clock."""
 
     begin_s: float
     end_s: float
@@ -59,7 +59,7 @@ class Span(NamedTuple):
 
 
 class Beside(threading.Thread):
-    """Repeat ``work`` on a connection of its own until ``stop``, and count the errors of its answers."""
+    """A thread that repeats ``work`` on its own connection until ``stop``, and counts the errors of the answers."""
 
     def __init__(self, quorum: InProcessQuorum, work: Callable[[ControllerClient, int], list[int]]) -> None:
         super().__init__(daemon=True)
