@@ -24,8 +24,6 @@ _ORDER: dict[type[d.AnyDecision], int] = {
     d.LeaderAndIsr: 3,
     d.StopReplica: 4,
 }
-
-
 # A topic in one of these states has no leaders, and gets none.
 _LEAVING = {"deleting", "ineligible"}
 
@@ -62,7 +60,7 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
 
 
 def told_chain(chain: Chain, topic: str, partition: int, seq: int) -> Explanation:
-    """Tell a chain."""
+    """Tell a chain in sentences."""
     steps: list[ToldStep] = []
     before = chain.before
     for step in chain.steps:
@@ -99,7 +97,7 @@ def _sameness(numbered: tuple[int, ToldStep]) -> object:
 def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str]:
     name = f"{topic}-{partition}"
     last: d.LeaderAndIsr | None = chain.before
-    # Of the topic.
+    # The topic's newest state, as far as it is known.
     state = ""
     for step in chain.steps:
         last = step.change or last

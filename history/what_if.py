@@ -43,7 +43,7 @@ class Changes(NamedTuple):
     settings: Mapping[str, str] = {}
     # Seqs of events that are left out.
     without: Collection[int] = ()
-    # By the seq that they follow, or that they have if no recorded event has it.
+    # Added events by seq: they follow the recorded event of that seq, or have the seq themselves if there is none.
     added: Mapping[int, Sequence[bytes]] = {}
 
     @property
@@ -66,7 +66,7 @@ def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Sum
         return as_it_was(states, events)
     way = _Way(states, changes.settings, _Balance(events()))
     if changes.settings:
-        # An event, because the rules look at all partitions when an admin changes settings.
+        # Settings change by an event, because the rules look at all partitions when an admin changes them.
         way.add(_settings_event(changes.settings))
     # On Kafka seqs are far apart, so an added event may name one that no recorded event has.
     added = deque(sorted(changes.added.items()))
@@ -108,7 +108,7 @@ class _Balance:
 
 
 class _Way:
-    """The rules and the counts on their way through the events, once."""
+    """One pass of the rules through the events, and what it counts."""
 
     def __init__(self, states: list[State], settings: Mapping[str, str], balance: _Balance | None = None) -> None:
         self._replay = Replay(list(states), Policy(), settings)

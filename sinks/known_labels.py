@@ -34,7 +34,7 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
 KIND_REASONS: tuple[KindReason, ...] = tuple(
     (kind, reason.value) for kind, reasons in _BY_KIND.items() for reason in reasons
 )
-# Of Spark's progress (durationMs).
+# The phases in Spark's progress (durationMs).
 PHASES = (
     *("addBatch", "commitBatch", "commitOffsets", "getBatch", "latestOffset"),
     *("queryPlanning", "walCommit"),

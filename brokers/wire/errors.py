@@ -81,12 +81,12 @@ class ErrorCode(IntEnum):
 
 
 def code_of(name: str) -> ErrorCode:
-    """Return the code of an error that the engine names; without a code here, UNKNOWN_SERVER_ERROR."""
+    """Return the code of an error that the engine names, or UNKNOWN_SERVER_ERROR if it has no code here."""
     return ErrorCode.__members__.get(name, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class RefusedError(Exception):
-    """A request cannot be done; ``code`` is the answer."""
+    """A request that cannot be done; ``code`` is the answer."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         super().__init__(f"{code.name}: {message}" if message else code.name)

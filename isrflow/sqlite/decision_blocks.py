@@ -29,11 +29,11 @@ from isrflow.column_blocks import Columns, DecidedColumns
 from isrflow.contract import Decided
 
 LINES_MAX = 1_024
-# Columns are not written out to reach one of them.
+# A block of columns may hold more, because one decision is read from it without writing out the others.
 ROWS_MAX = 4_096
 # Fewer decisions are rows of their own, so a small cluster's file stays readable for older versions.
 BLOCK_DECISIONS_MIN = 64
-# Of the texts. A reader that asks for one decision unpacks a whole block.
+# The most bytes of a block's texts, because a reader that asks for one decision unpacks the whole block.
 BLOCK_BYTES_MAX = 1024 * 1024
 COLUMNS_TEXT_BYTES_MAX = 4 * BLOCK_BYTES_MAX
 # No JSON text begins with one of these.
@@ -103,9 +103,9 @@ def count_of(head: bytes) -> int:
 
 @contextlib.contextmanager
 def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]:
-    """Begin to turn runs in order into rows: blocks where there are many neighbours. Call the result for the rows.
+    """Begin to turn runs into rows, in order: blocks where neighbours are many. Call what this yields for the rows.
 
-    Blocks are compressed on other threads, so until then the caller can do something else.
+    Blocks are compressed on other threads, so the caller can do something else before it asks for the rows.
     """
     groups = list(_groups(runs))
     if sum(group.decisions >= BLOCK_DECISIONS_MIN for group in groups) < THREADS_MAX:
@@ -146,7 +146,7 @@ class _Group:
 
 
 def _groups(runs: Iterable[Run]) -> Iterator[_Group]:
-    """Cut runs where neither a block may go on: another event, a gap, or more than a block may hold."""
+    """Cut runs where a block must end: before another event, at a gap, and where the block is full."""
     group: _Group | None = None
     for run in runs:
         if group is None or not group.takes(run):
@@ -227,10 +227,10 @@ def opened_columns(row: Decided) -> DecidedColumns:
 
 
 def _content(row: Decided) -> tuple[bytes, int]:
-    """Return what a block holds, unpacked, and of how many decisions. Raises ``ValueError`` or ``zlib.error``."""
+    """Return what a block holds, unpacked, and the number of its decisions. Raises ``ValueError`` or ``zlib.error``."""
     _, count, length = _HEAD.unpack_from(row.body)
     unpacking = zlib.decompressobj()
-    # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
+    # Room for one byte more lets zlib see the end of the block, and a damaged block cannot grow beyond that.
     content = unpacking.decompress(row.body[_HEAD.size :], length + 1)
     if not unpacking.eof or unpacking.unused_data or len(content) != length:
         raise ValueError(f"expected {count} decisions in {length} bytes")

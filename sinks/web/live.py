@@ -206,7 +206,7 @@ class Live(threading.Thread):
         try:
             recalled = Recall(self._bus, self._rest).newest(former or 0, through)
         except BusError:
-            # They are recalled again, and not left out.
+            # The next look recalls them again, so that none is left out.
             self._told_seq = former
             raise
         for piece in self._pieces(recalled, DECISIONS_AT_ONCE):
@@ -215,7 +215,7 @@ class Live(threading.Thread):
     def _take_decisions(self, taken: Taken) -> None:
         for decisions in taken.decisions:
             told = self._told_seq or 0
-            # Those through ``told`` were recalled from the bus already.
+            # Those up to ``told`` were recalled from the bus already.
             self.take_decisions(decisions if decisions[0].seq > told else [one for one in decisions if one.seq > told])
 
     def take_decisions(self, decisions: Sequence[Decided]) -> None:

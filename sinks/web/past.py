@@ -52,7 +52,7 @@ class Past(Protocol):
 
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
-    """Return a whole state in the form in which the page gets the newest one."""
+    """Return a whole state in the form that the page gets for the newest one."""
     slices = [Slice(topic, len(topic.partitions)) for topic in topics]
     summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)

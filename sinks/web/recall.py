@@ -1,6 +1,6 @@
 """The newest decisions on a bus.
 
-A bus is read forwards only. So they are looked for in stretches of events, the newest stretch first.
+A bus can only be read forwards. So the search reads stretches of events, the newest stretch first.
 """
 
 import time
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from bus.interface import AFTER_ALL_OF, Bus
 from sinks.web.seen import Seen, seen
 
-# At most this many events are looked at, and of their decisions at most this many parts of at most this many bytes.
+# The most events that are looked at, and the most parts in which their decisions are read, each with up to so many
+# decisions and bytes.
 EVENTS_MAX = 20_000
 PARTS_MAX = 50
 PART_DECISIONS = 2_000
@@ -24,7 +25,7 @@ class Recall:
     """One search for the newest decisions."""
 
     def __init__(self, bus: Bus, rest: Callable[[float], bool]) -> None:
-        """Search ``bus``. ``rest`` is called after each part with the thread's time in s before it, and may end all."""
+        """Search ``bus``. After each part, ``rest`` gets the thread's time in s before it; True ends the search."""
         self._bus = bus
         self._rest = rest
         self._parts_left = PARTS_MAX
@@ -33,7 +34,7 @@ class Recall:
     def newest(self, after: int, through: int) -> SeenOnes:
         """Return the newest decisions on events after the seq ``after``, through another one, oldest first.
 
-        If a single event has more decisions than are read, they are its first ones. Raises ``BusError``.
+        If one event alone has more decisions than may be read, its first ones are returned. Raises ``BusError``.
         """
         stretches: list[SeenOnes] = []
         after = max(after, through - EVENTS_MAX * self._bus.seq_step)
@@ -52,7 +53,7 @@ class Recall:
         return [one for stretch in reversed(stretches) for one in stretch]
 
     def _read(self, after: int, through: int) -> tuple[SeenOnes, int, bool]:
-        """Read a stretch. Return what was found in how many parts, and whether that is the whole stretch."""
+        """Read a stretch. Return what was found, the number of parts read, and whether that is the whole stretch."""
         found: SeenOnes = []
         place = (after, AFTER_ALL_OF)
         for part in range(self._parts_left):

@@ -192,7 +192,7 @@ class _Adoption:
         self._engine.tell(self._beats.due())
 
     def run(self) -> None:
-        """Brokers first, because a leader that is not known to live would be replaced."""
+        """Take everything over: brokers first, because a leader that is not known to live would be replaced."""
         brokers = self._brokers()
         topics = self._topics()
         requests = self._requests()

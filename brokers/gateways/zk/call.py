@@ -7,6 +7,6 @@ T = TypeVar("T")
 
 
 class Call(Protocol):
-    """Makes a call that blocks, in the thread of the session."""
+    """What makes a call that blocks, in the session's thread."""
 
     def __call__(self, call: Callable[..., T], *given: Any, **named: Any) -> Awaitable[T]: ...

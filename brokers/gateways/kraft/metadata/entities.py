@@ -37,7 +37,7 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
 
 
 def changes_of(entity: Entity, held: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the records that replace the ``held`` values of an entity by its own."""
+    """Yield the records that replace the ``held`` values of an entity with its own."""
     whole = _WHOLE.get(entity.entity_type)
     if whole is not None:
         if entity.values != held:

@@ -29,7 +29,7 @@ Row = tuple[int, int, int, Values]
 
 
 class StaleDecisionError(Exception):
-    """A decision is older than one before it; the decision log never has that order."""
+    """A decision that is older than one before it. The decision log never has that order."""
 
 
 class DecidedPartitions(NamedTuple):

@@ -73,6 +73,7 @@ def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[R
 
 
 def topic_record(name: str, topic_id: str) -> Record:
+    """Return the record of a new topic."""
     return Record("TopicRecord", TOPIC_VERSION, {"Name": name, "TopicId": topic_id})
 
 
