@@ -188,11 +188,19 @@ def test_what_a_standby_shows_is_no_metric(scene: Scene) -> None:
     assert [row.problems for row in scene.told] == [("under_replicated",)]
 
 
-def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene) -> None:
-    scene.bus.commit(0, 1, [], [Page(0, 0, b"\x00")])
-    scene.live.start()
+def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "RETRY_S", 0.1)
+    monkeypatch.setattr(live, "INTERVAL_S", 0.01)
+    scene.seq = 1
+    scene.bus.commit(0, scene.seq, [], [Page(0, 0, b"\x00")])
+    with structlog.testing.capture_logs() as lines:
+        scene.live.start()
+        wait_until(lambda: bool(lines), "a log line")
+        scene.batch(topic(partition(0)), hidden=True)
+        wait_until(lambda: scene.live.picture.seq == scene.seq, "the next batch")
     scene.live.stop()
     scene.live.join(TIMEOUT_S)
+    assert {line["event"] for line in lines} == {"the page cannot read the state now; trying again later"}
     assert not scene.live.is_alive()
 
 
