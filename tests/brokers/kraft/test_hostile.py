@@ -207,8 +207,7 @@ def test_connections_are_limited_and_freed_again(quorum: InProcessQuorum) -> Non
         return False
 
     # Connections that ended a moment ago may count yet.
-    wait_until(is_full, "the limit")
-    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, "all that may be open")
+    wait_until(lambda: is_full() and len(clients) == CONNECTIONS, "the limit")
     for client in clients:
         client.close()
     clients.clear()
