@@ -135,7 +135,8 @@ def test_a_request_that_is_unclear_or_too_long_changes_nothing(storm: World, top
     ],
 )
 def test_a_malformed_request_is_rejected_by_its_field(storm: World, topics: list[Any], field: str) -> None:
-    storm.publish("alter_isrs", broker=1, broker_epoch=storm.broker(1).broker_epoch, topics=topics)
+    epoch = storm.broker(1).broker_epoch
+    storm.publish_raw(storm.text_of("alter_isrs", broker=1, broker_epoch=epoch, topics=topics))
     assert storm.one(Rejected).field == field
 
 

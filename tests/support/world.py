@@ -12,7 +12,7 @@ from state.canonical import has_clash, number
 from state.decisions import Answer, AnyDecision, BrokerDecision, Decision, LeaderAndIsr, Rejected, decode
 from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
-from state.events import Logged
+from state.events import Logged, Malformed
 from state.part import part_of
 from state.partition import LeaderRecoveryState, Partition
 from state.policy import Policy
@@ -43,10 +43,15 @@ class World:
             self.join(broker)
 
     def publish(self, kind: str, **fields: Any) -> list[AnyDecision]:
+        raw = self.text_of(kind, **fields)
+        # An event with an error in it would be rejected, and most tests would not see that it changes nothing.
+        assert not isinstance(decode_event(raw), Malformed), f"{raw!r} cannot be read"
+        return self.publish_raw(raw)
+
+    def text_of(self, kind: str, **fields: Any) -> bytes:
         if kind in ENGINE_KINDS:
             fields.setdefault("controller_epoch", self.state.cluster.controller_epoch)
-        raw = msgspec.json.encode({"kind": kind, "time_ms": self.now, **fields})
-        return self.publish_raw(raw)
+        return msgspec.json.encode({"kind": kind, "time_ms": self.now, **fields})
 
     def publish_raw(self, raw: bytes) -> list[AnyDecision]:
         self.log.append(raw)
