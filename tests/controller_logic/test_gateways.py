@@ -246,6 +246,7 @@ def test_a_stopped_standby_gateway_is_not_elected(world: World) -> None:
     gateway_beats(world, 101)
     tick(world, 3_000)
     assert leads(world) == (100, 1)
+    gateway_beats(world, 101)
     stops(world, 100)
     assert world.all(QuorumDecision) == [], "nobody is left"
     start(world, 101, "second")
