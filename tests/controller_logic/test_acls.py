@@ -163,7 +163,7 @@ def test_the_only_cluster_has_its_name() -> None:
 )
 def test_an_acl_that_cannot_be_is_malformed(field: str, value: str) -> None:
     started = world()
-    started.publish("create_acls", acls=[ALICE, ALICE | {field: value}])
+    started.publish_raw(started.text_of("create_acls", acls=[ALICE, ALICE | {field: value}]))
     assert started.one(Rejected).field == f"acls[1].{field}"
     assert held(started) == set()
 
@@ -187,12 +187,23 @@ def test_the_bytes_of_acls_are_bounded() -> None:
     assert len(held(started)) == 50
 
 
+def test_as_many_bytes_of_acls_as_are_allowed_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = sum(len(part) for part in ALICE.values())
+    monkeypatch.setattr(rules, "ACLS_BYTES_MAX", size - 1)
+    started = world()
+    assert create(started, ALICE) == "POLICY_VIOLATION"
+    monkeypatch.setattr(rules, "ACLS_BYTES_MAX", size)
+    assert create(started, ALICE) == "NONE"
+
+
 def test_open_filters_are_bounded() -> None:
     started = world()
     create(started, *ALL)
     asked = [{"principal": f"User:{number}"} for number in range(rules.OPEN_FILTERS_MAX + 1)]
     started.publish("delete_acls", filters=asked, request_id="q")
     assert started.error == "POLICY_VIOLATION"
+    assert delete(started, *asked[1:]) == []
+    assert started.error == "NONE"
     assert delete(started, *[ALICE | {"host": str(number)} for number in range(1_000)], BOB) == [acl(BOB)]
 
 

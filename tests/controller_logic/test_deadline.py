@@ -86,6 +86,12 @@ def test_other_events_never_expire(fields: dict[str, Any], started: dict[str, An
     assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
 
 
+def test_a_request_that_waited_for_exactly_its_time_has_expired() -> None:
+    asked = line(7, "create_topic", 100, request_id="r", timeout_ms=3_599_900, **ASKED["create_topic"])
+    [answer] = brought_by([*scene(), asked, claim(8, 2, 3_600_000, decided_seq=6)], 7)
+    assert answer["error"] == "REQUEST_TIMED_OUT"
+
+
 def test_a_forged_claim_expires_nothing() -> None:
     asked = line(7, "create_topic", 100, request_id="r", timeout_ms=1, **ASKED["create_topic"])
     forged = (*claim(8, 2, 3_600_000, decided_seq=0)[:3], False)

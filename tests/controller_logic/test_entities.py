@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from cli.decision_line import text_of
 from controller_logic import entities as rules
 from controller_logic.replay import decide
 from controller_logic.resharding import resharded
@@ -83,6 +82,8 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     gateway = {"gateway": 100, "incarnation": "g", "voters": [100]}
     started.publish("gateway_started", **gateway, metadata_format=LEVEL_FORMAT)
     assert alter(started, "features", {}, {METADATA_VERSION: 25}) == "NONE"
+    assert alter(started, "features", {}, {METADATA_VERSION: 25}) == "NONE"
+    assert started.all(EntityDecision) == [], "nothing changed"
     for wrong in (21, 24, 30, None):
         assert alter(started, "features", {}, {METADATA_VERSION: wrong}) == "INVALID_UPDATE_VERSION"
     assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
@@ -151,6 +152,7 @@ REFUSED: list[tuple[str, dict[str, str | None], dict[str, Any], str]] = [
     ("client_metrics", GROUP, {"interval.ms": 100}, "INVALID_REQUEST"),
     ("client_metrics", METRICS, {"interval": 100}, "INVALID_REQUEST"),
     ("client_metrics", METRICS, {"interval.ms": 99}, "INVALID_REQUEST"),
+    ("client_metrics", METRICS, {"interval.ms": 3_600_001}, "INVALID_REQUEST"),
     ("client_metrics", METRICS, {"interval.ms": "x"}, "INVALID_CONFIG"),
     ("client_metrics", METRICS, {"match": "client_id"}, "INVALID_CONFIG"),
     ("client_metrics", METRICS, {"match": "color=red"}, "INVALID_CONFIG"),
@@ -160,6 +162,9 @@ REFUSED: list[tuple[str, dict[str, str | None], dict[str, Any], str]] = [
     ("features", {"cluster": "c"}, {"share.version": 1}, "INVALID_REQUEST"),
     ("features", {}, {"share.version": 2}, "INVALID_UPDATE_VERSION"),
     ("features", {}, {"share.version": "one"}, "INVALID_UPDATE_VERSION"),
+    # The number 1 in digits that Python reads too, and in more of them than any level has.
+    ("features", {}, {"share.version": "\u0661"}, "INVALID_UPDATE_VERSION"),
+    ("features", {}, {"share.version": "000001"}, "INVALID_UPDATE_VERSION"),
     ("features", {}, {"metadata.version": 26}, "INVALID_UPDATE_VERSION"),
     ("features", {}, {"eligible.leader.replicas.version": 1}, "INVALID_UPDATE_VERSION"),
     ("scram_credential", {"user": "bob"}, CREDENTIAL, "INVALID_REQUEST"),
@@ -168,7 +173,10 @@ REFUSED: list[tuple[str, dict[str, str | None], dict[str, Any], str]] = [
     ("scram_credential", BOB | {"mechanism": "SCRAM-SHA-512"}, CREDENTIAL, "UNACCEPTABLE_CREDENTIAL"),
     ("scram_credential", BOB, CREDENTIAL | {"iterations": 4095}, "UNACCEPTABLE_CREDENTIAL"),
     ("scram_credential", BOB, CREDENTIAL | {"iterations": 16385}, "UNACCEPTABLE_CREDENTIAL"),
+    ("scram_credential", BOB, CREDENTIAL | {"iterations": "many"}, "UNACCEPTABLE_CREDENTIAL"),
+    ("scram_credential", BOB, CREDENTIAL | {"iterations": "\u0664\u0660\u0669\u0666"}, "UNACCEPTABLE_CREDENTIAL"),
     ("scram_credential", BOB, CREDENTIAL | {"stored_key": "not base64"}, "UNACCEPTABLE_CREDENTIAL"),
+    ("scram_credential", BOB, CREDENTIAL | {"salt": "c2FsdA== "}, "UNACCEPTABLE_CREDENTIAL"),
     ("scram_credential", BOB, CREDENTIAL | {"salt": "A" * 2000}, "UNACCEPTABLE_CREDENTIAL"),
     ("scram_credential", BOB, CREDENTIAL | {"password": "x"}, "INVALID_REQUEST"),
     ("scram_credential", BOB, {"iterations": 4096}, "INVALID_REQUEST"),
@@ -193,6 +201,8 @@ ALLOWED: list[tuple[str, dict[str, str | None], dict[str, Any]]] = [
     ("group", GROUP, {"consumer.session.timeout.ms": 45000, "consumer.heartbeat.interval.ms": "15000"}),
     ("group", GROUP, {"share.auto.offset.reset": "by_duration:PT1H30M", "share.isolation.level": "read_committed"}),
     ("scram_credential", BOB, CREDENTIAL),
+    ("scram_credential", BOB, CREDENTIAL | {"iterations": 16_384}),
+    ("client_metrics", METRICS, {"interval.ms": 3_600_000}),
     ("client_metrics", METRICS, {"metrics": "", "interval.ms": 100, "match": "client_id=a.*,client_source_port=9092"}),
 ]
 
@@ -250,31 +260,6 @@ def test_a_replay_gives_the_same_decisions() -> None:
     assert decided[0] == decided[1]
     bodies = [str(one) for one in decided[0]]
     assert sum("ENTITY_CHANGED" in body for body in bodies) == 2
-
-
-SECRET_EVENTS = [
-    {"names": BOB, "values": CREDENTIAL, "rules": ENTITY_RULES - 1},
-    {"names": "oops", "values": CREDENTIAL},
-    {"names": BOB, "values": CREDENTIAL | {"salt": ["c2FsdA=="]}},
-]
-
-
-@pytest.mark.parametrize("given", SECRET_EVENTS)
-def test_no_refusal_shows_a_secret(given: dict[str, Any]) -> None:
-    started = world(given.get("rules", ENTITY_RULES))
-    asked = {"entity_type": "scram_credential", "names": given["names"], "values": given["values"]}
-    started.publish_raw(started.text_of("alter_entity", **asked, request_id="q"))
-    rejected = started.one(Rejected)
-    assert rejected.raw.startswith("(withheld")
-    assert not any(secret in f"{started.decisions}" for secret in (KEY, "c2FsdA=="))
-
-
-def test_the_view_of_the_state_shows_no_secret() -> None:
-    started = world()
-    assert alter(started, "scram_credential", BOB, CREDENTIAL) == "NONE"
-    [shown] = view_of(started.state.cluster, [])["entities"]
-    assert shown["values"] == dict.fromkeys(CREDENTIAL, "[hidden]")
-    assert KEY not in text_of(started.one(EntityDecision))
 
 
 def test_a_level_waits_until_every_broker_supports_it() -> None:

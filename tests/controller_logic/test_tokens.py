@@ -1,5 +1,6 @@
 """Delegation tokens in the state: made complete, renewed, ended by request and by time."""
 
+import json
 from typing import Any
 
 import pytest
@@ -64,8 +65,13 @@ def test_a_token_is_made_renewed_and_ended() -> None:
         (ID, VALUES | {"owner": "alice"}, "INVALID_REQUEST"),
         (ID, VALUES | {"renewers": "User:bob"}, "INVALID_REQUEST"),
         (ID, VALUES | {"renewers": '["bob"]'}, "INVALID_REQUEST"),
+        (ID, VALUES | {"hmac": '["User:bob"]'}, "INVALID_REQUEST"),
         (ID, VALUES | {"issue_timestamp_ms": "-1"}, "INVALID_REQUEST"),
+        # The same number in other digits, which Python reads too.
+        (ID, VALUES | {"issue_timestamp_ms": "\u0661\u0660\u0660\u0660"}, "INVALID_REQUEST"),
         (ID, VALUES | {TOKEN_EXPIRY: str(2**63)}, "INVALID_REQUEST"),
+        (ID, VALUES | {"max_timestamp_ms": str(2**63)}, "INVALID_REQUEST"),
+        (ID, VALUES | {"renewers": json.dumps(["User:b"] * 1_001)}, "INVALID_REQUEST"),
         (ID, VALUES | {TOKEN_EXPIRY: "90001"}, "INVALID_REQUEST"),
         (ID, {"owner": "User:alice"}, "INVALID_REQUEST"),
         (ID, {TOKEN_EXPIRY: "30000"}, "DELEGATION_TOKEN_NOT_FOUND"),
@@ -76,6 +82,16 @@ def test_what_is_no_token_is_refused(names: dict[str, str | None], values: dict[
     started = world()
     assert token(started, values, names) == error
     assert (started.all(EntityDecision), held(started)) == ([], {})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"max_timestamp_ms": str(2**63 - 1)}, {"renewers": json.dumps(["User:b"] * 1_000, separators=(",", ":"))}],
+)
+def test_the_bounds_of_a_token_are_allowed(values: dict[str, Any]) -> None:
+    started = world()
+    assert token(started, VALUES | values) == "NONE"
+    assert started.one(EntityDecision).values == VALUES | values
 
 
 @pytest.mark.parametrize("values", [{"owner": "User:eve"}, {"max_timestamp_ms": "99999"}, {"renewers": '["User:eve"]'}])
@@ -130,6 +146,12 @@ def test_tokens_take_no_room_from_other_entities(monkeypatch: pytest.MonkeyPatch
     assert [token(started, VALUES), token(started, VALUES, OTHER)] == ["NONE", "POLICY_VIOLATION"]
     assert [quota(started, {"user": user}) for user in ("alice", "bob")] == ["NONE", "POLICY_VIOLATION"]
     assert token(started, WHOLE) == "NONE"
+
+
+def test_under_older_rules_tokens_take_room_from_other_entities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entities, "ENTITIES_MAX", 1)
+    started = world(EXPIRY_RULES - 1)
+    assert [token(started, VALUES), quota(started, {"user": "alice"})] == ["NONE", "POLICY_VIOLATION"]
 
 
 def test_older_rules_and_older_gateways_refuse_tokens() -> None:

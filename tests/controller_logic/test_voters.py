@@ -43,6 +43,7 @@ def test_voters_are_set_moved_and_replaced() -> None:
         ({}, {"x": BOTH["100"]}, "INVALID_REQUEST"),
         ({}, {"-1": BOTH["100"]}, "INVALID_REQUEST"),
         ({}, {"007": BOTH["100"]}, "INVALID_REQUEST"),
+        ({}, {"\u0661": BOTH["100"]}, "INVALID_REQUEST"),
         ({}, {"2147483648": BOTH["100"]}, "INVALID_REQUEST"),
         ({}, {"100": "nowhere"}, "INVALID_REQUEST"),
         ({}, {str(voter): BOTH["100"] for voter in range(65)}, "INVALID_REQUEST"),

@@ -1,0 +1,44 @@
+"""SCRAM credentials in the state: kept or removed as a whole, and in nothing that people read."""
+
+from typing import Any
+
+import pytest
+
+from cli.decision_line import text_of
+from state.decisions import EntityDecision, Rejected
+from state.rules import ENTITY_RULES
+from state.view import view_of
+from tests.controller_logic.test_entities import BOB, CREDENTIAL, KEY, alter, held, world
+
+
+def test_a_credential_is_removed_as_a_whole() -> None:
+    started = world()
+    assert alter(started, "scram_credential", BOB, CREDENTIAL) == "NONE"
+    assert alter(started, "scram_credential", BOB, {"salt": None}) == "INVALID_REQUEST"
+    assert alter(started, "scram_credential", BOB, dict.fromkeys(CREDENTIAL)) == "NONE"
+    assert (started.one(EntityDecision).values, held(started)) == ({}, {})
+
+
+SECRET_EVENTS = [
+    {"names": BOB, "values": CREDENTIAL, "rules": ENTITY_RULES - 1},
+    {"names": "oops", "values": CREDENTIAL},
+    {"names": BOB, "values": CREDENTIAL | {"salt": ["c2FsdA=="]}},
+]
+
+
+@pytest.mark.parametrize("given", SECRET_EVENTS)
+def test_no_refusal_shows_a_secret(given: dict[str, Any]) -> None:
+    started = world(given.get("rules", ENTITY_RULES))
+    asked = {"entity_type": "scram_credential", "names": given["names"], "values": given["values"]}
+    started.publish_raw(started.text_of("alter_entity", **asked, request_id="q"))
+    rejected = started.one(Rejected)
+    assert rejected.raw.startswith("(withheld")
+    assert not any(secret in f"{started.decisions}" for secret in (KEY, "c2FsdA=="))
+
+
+def test_the_view_of_the_state_shows_no_secret() -> None:
+    started = world()
+    assert alter(started, "scram_credential", BOB, CREDENTIAL) == "NONE"
+    [shown] = view_of(started.state.cluster, [])["entities"]
+    assert shown["values"] == dict.fromkeys(CREDENTIAL, "[hidden]")
+    assert KEY not in text_of(started.one(EntityDecision))
