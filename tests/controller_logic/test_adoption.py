@@ -97,6 +97,12 @@ def test_a_reassignment_that_was_over_ends_at_once() -> None:
     assert world.partition("t").replicas == (4, 1, 2)
 
 
+def test_a_leader_that_recovers_goes_on_recovering() -> None:
+    world = claimed(1, 2, 3)
+    assert adopt(world, LED | {"isr": [3], "leader_recovery_state": "RECOVERING"}) == "NONE"
+    assert world.one(LeaderAndIsr).leader_recovery_state == "RECOVERING"
+
+
 def test_a_name_that_is_taken_is_refused() -> None:
     world = claimed(1, 2, 3)
     world.create("t", (1, 2))
@@ -117,6 +123,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
         {"partition_epoch": -1},
         {"adding_replicas": [4]},
         {"adding_replicas": [2], "removing_replicas": [2]},
+        {"adding_replicas": [3], "removing_replicas": [3]},
         {"removing_replicas": [1]},
         {"leader_recovery_state": "RECOVERING"},
     ],

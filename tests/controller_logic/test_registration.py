@@ -3,7 +3,8 @@
 import pytest
 
 from state.broker import BrokerState
-from state.rules import OWN_ID_RULES
+from state.metadata_format import DIRECTORY_FORMAT
+from state.rules import DIRECTORY_RULES, OWN_ID_RULES
 from tests.support.world import World
 
 SESSION_MS = 9_000
@@ -174,6 +175,26 @@ def test_brokers_without_a_gateway_bounce_and_name_their_directories_as_they_lik
 def test_a_broker_without_a_gateway_does_not_take_an_id_from_behind_one(world: World) -> None:
     world.register(1, incarnation="second", log_dirs=DISK)
     assert world.error == "DUPLICATE_BROKER_REGISTRATION"
+
+
+@pytest.mark.parametrize(
+    ("rules_version", "metadata_format", "error"),
+    [
+        (DIRECTORY_RULES, DIRECTORY_FORMAT, "NONE"),
+        (DIRECTORY_RULES, DIRECTORY_FORMAT - 1, "INVALID_REGISTRATION"),
+        (DIRECTORY_RULES - 1, DIRECTORY_FORMAT - 1, "NONE"),
+    ],
+)
+def test_several_directories_wait_until_every_gateway_can_write_where_replicas_are(
+    rules_version: int, metadata_format: int, error: str
+) -> None:
+    world = World()
+    claim(world, 1, rules_version)
+    world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], metadata_format=metadata_format)
+    world.register(1, behind_gateway=True, log_dirs=["one"])
+    assert world.error == "NONE"
+    world.register(2, behind_gateway=True, log_dirs=["two", "three"])
+    assert (world.error, set(world.state.cluster.brokers)) == (error, {1, 2} if error == "NONE" else {1})
 
 
 def test_under_older_rules_another_process_is_a_bounce(world: World) -> None:
