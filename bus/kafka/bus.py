@@ -114,6 +114,11 @@ class KafkaBus(KafkaHistory):
             self._events.seek(max(start, offset_after(after), end - TICK_SOUGHT_MAX))
             return any(is_tick(record.value) for record in self._events.take(end, TICK_SOUGHT_MAX))
 
+    @property
+    def held_epoch(self) -> int:
+        """The epoch that this process claimed last, even if another job has claimed since; -1 without one."""
+        return self._controller.held_epoch
+
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch
 

@@ -59,6 +59,11 @@ class Controller:
         # Held for a moment, so that threads which only ask who has claimed the bus do not wait for a transaction.
         self._marks_lock = threading.Lock()
 
+    @property
+    def held_epoch(self) -> int:
+        """The epoch that this process claimed last, even if another job has claimed since; -1 without one."""
+        return self._held_epoch
+
     def mark(self) -> Mark:
         """Return the newest committed mark: this process's own at once, another's as soon as it can be read."""
         with self._marks_lock:

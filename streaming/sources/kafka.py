@@ -67,7 +67,8 @@ class KafkaSource:
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
-            .option("controller_epoch", self._bus.claimed_epoch())
+            # Not the newest one, under which a job that was just superseded would void what its successor writes down.
+            .option("controller_epoch", self._bus.held_epoch)
             .option("decided", self._bus.decided_seq())
             .load()
         )
