@@ -56,6 +56,22 @@ def has_batches(checkpoint: Checkpoint) -> bool:
     return bool(_numbers(checkpoint / "commits"))
 
 
+def check_own(checkpoint: Checkpoint, bus: Bus) -> None:
+    """Raise ``JobError`` if a checkpoint is a URI and belongs to another bus.
+
+    Such a checkpoint is not moved aside. A path has a lock that says whether the other bus's job runs. A URI has none.
+    """
+    of_bus = _read(checkpoint / BUS_FILE) if isinstance(checkpoint, HadoopPath) else None
+    if of_bus and not _is_of(of_bus, bus):
+        raise JobError(
+            f"checkpoint {checkpoint} belongs to another bus: name another one in checkpoint.dir, or delete it"
+        )
+
+
+def _is_of(state_id: str, bus: Bus) -> bool:
+    return state_id.partition(".")[0] == str(bus.bus_id())
+
+
 def settle(
     checkpoint: Checkpoint, bus: Bus, partitions: int = 1, check_held: Callable[[], None] = lambda: None
 ) -> None:
@@ -66,13 +82,9 @@ def settle(
     after the claim, when no other job can decide. ``check_held`` raises if another job has claimed since. Raises
     ``OSError``, and ``JobError`` if the checkpoint is a URI and belongs to another bus.
     """
+    check_own(checkpoint, bus)
     found = _misfit(checkpoint, bus)
     if found is not None:
-        if found.get("of_bus") and isinstance(checkpoint, HadoopPath):
-            # A path has a lock that says whether the other bus's job runs. A URI has none.
-            raise JobError(
-                f"checkpoint {checkpoint} belongs to another bus: name another one in checkpoint.dir, or delete it"
-            )
         move_aside(checkpoint, check_held, **found)
     if not has_batches(checkpoint):
         if isinstance(checkpoint, HadoopPath):
@@ -108,7 +120,7 @@ def _misfit(checkpoint: Checkpoint, bus: Bus) -> dict[str, Any] | None:
         # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
     of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, shuffle_partitions(checkpoint) or 1)
-    if (of_bus or "").partition(".")[0] != str(bus.bus_id()):
+    if not _is_of(of_bus or "", bus):
         return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
     if of_bus != state_id:
         return {

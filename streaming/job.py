@@ -22,7 +22,7 @@ from sinks.resources import ResourceMeter, files_of
 from sinks.web.site import Site
 from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
-from streaming.checkpoint import settle
+from streaming.checkpoint import check_own, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
 from streaming.cluster import await_executors, check_fits, ship_rooms
@@ -189,6 +189,7 @@ class Job:
         if isinstance(self._checkpoint, HadoopPath):
             with self._checkpoint_errors():
                 check_usable(self._checkpoint)
+                check_own(self._checkpoint, self._bus)
         warm_up(session)
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:

@@ -1,5 +1,6 @@
 """A checkpoint that is a URI is read, moved aside and refused through Hadoop."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from streaming.checkpoint_place import check_usable, checkpoint_of, files_place
 from streaming.hadoop_path import HadoopPath
 from streaming.job_errors import JobError
 from streaming.session import build_session, choose_java
+from tests.support.engine import START_TIMEOUT_S, Engine
 
 PLANNED = 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq":%d}'
 
@@ -86,6 +88,28 @@ def test_a_checkpoint_of_another_bus_and_one_that_cannot_be_written_are_refused(
     with pytest.raises(JobError, match=r"checkpoint belongs to another bus: name another one in checkpoint\.dir"):
         settle(checkpoint, bus)
     assert has_batches(checkpoint)
+    # It may have been made a moment ago, and its first batch has not ended.
+    shutil.rmtree(here / "commits")
+    with pytest.raises(JobError, match="belongs to another bus"):
+        settle(checkpoint, bus)
+    assert (here / BUS_FILE).read_text() == "7"
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         check_usable(HadoopPath((tmp_path / "file" / "checkpoint").as_uri()))
+
+
+@pytest.mark.spark
+def test_a_job_with_the_checkpoint_of_another_bus_ends_before_it_claims(tmp_path: Path) -> None:
+    """Otherwise it would stop the engine of its bus, and then itself."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("active", {}, 1)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / BUS_FILE).write_text("7")
+    engine = Engine(tmp_path, f"checkpoint.dir={(tmp_path / 'shared').as_uri()}")
+    try:
+        assert engine.wait(START_TIMEOUT_S) == 3
+    finally:
+        engine.kill()
+    assert "shared belongs to another bus" in engine.log.read_text()
+    assert bus.claimed_epoch() == 1
+    bus.close()
