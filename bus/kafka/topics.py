@@ -25,11 +25,14 @@ _SMALL_SEGMENTS = {
 }
 _RETAINED = {"cleanup.policy": "delete"}
 # When an event entered the bus is judged by, so Kafka notes that time and not the author of the event.
-_TIME_TYPE = "message.timestamp.type"
-_ENTERED = {_TIME_TYPE: "LogAppendTime"}
+_ENTERED = {"message.timestamp.type": "LogAppendTime"}
 # The engine removes these together with the history that needs them. Kafka alone would also remove events that are not
 # decided yet, because the engine was away.
-_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_NEVER = {"retention.ms": "-1", "retention.bytes": "-1"}
+_KEPT = {"cleanup.policy": "delete"} | _NEVER
+# Topics of an older version may lack these. The engine works with them, but it cannot tell an author's wrong clock, or
+# loses events while it is away.
+_TOLD = _ENTERED | _NEVER
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
 # The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
 _OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
@@ -106,8 +109,7 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
     for topic in topics:
         for setting, needed in (topic.config or {}).items():
             value = str(found[topic.topic][setting].value)
-            if setting == _TIME_TYPE and value != needed:
-                # Such as of an older version. The engine works with it, but cannot tell an author's wrong clock.
+            if setting in _TOLD and value != needed:
                 logger.warning("topic lacks a setting", topic=topic.topic, setting=setting, is_now=value, wanted=needed)
             expected = _unlike(setting, value, needed)
             if expected:

@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from structlog.testing import capture_logs
 
 from bus.interface import BusError
 from bus.kafka import topics
@@ -167,3 +168,18 @@ def test_a_time_long_before_all_events_is_no_command_for_kafka(bus: KafkaBus) ->
     for time_ms in (-4, -3, -2, -1, 0, -(10**20)):
         assert bus.seq_at(time_ms) == 0, time_ms
     assert bus.seq_at(10**20) == bus.last_seq()
+
+
+@pytest.mark.cluster
+def test_a_topic_of_which_kafka_removes_events_by_itself_is_told(kafka_url: str) -> None:
+    name = f"{kafka_url.rpartition('/')[2]}.events"
+    config = {"retention.ms": "3600000", "retention.bytes": "-1", "max.message.bytes": str(16 * MIB)}
+    admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})
+    admin.create_topics([NewTopic(name, 1, config=config)])[name].result(TIMEOUT_S)
+    wait_until(lambda: name in admin.list_topics(timeout=TIMEOUT_S).topics, "the topic to be listed")
+    with capture_logs() as told:
+        open_bus(kafka_url).close()
+    assert [(one["setting"], one["is_now"]) for one in told] == [
+        ("retention.ms", "3600000"),
+        ("message.timestamp.type", "CreateTime"),
+    ]
