@@ -3,8 +3,11 @@
 import msgspec
 
 from bus.interface import BusError
+from isrflow.kafka.seqs import offset_after
 
 CLAIMS_KEPT = 100
+# Jobs that fail again and again may claim this often before one of them decides. A mark of so many has about 70 KB.
+UNDECIDED_CLAIMS_MAX = 1_000
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -36,10 +39,15 @@ class Mark(msgspec.Struct, frozen=True):
     resigned: int = 0
 
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
-        """Return the mark with one more claim. Beyond ``CLAIMS_KEPT``, drop the oldest, which was decided long ago."""
-        claims = (*self.claims, (controller_epoch, offset))[-CLAIMS_KEPT:]
-        found = (*self.found, (self.through, offset, time_ms))[-CLAIMS_KEPT:]
-        return msgspec.structs.replace(self, claims=claims, found=found)
+        """Return the mark with one more claim.
+
+        Beyond ``CLAIMS_KEPT``, drop the oldest that no batch can have any more. The last batch may be repeated.
+        """
+        claims, found = (*self.claims, (controller_epoch, offset)), (*self.found, (self.through, offset, time_ms))
+        first = offset_after(self.before)
+        needed = sum(of_claim >= first for _, of_claim in claims)
+        kept = min(max(CLAIMS_KEPT, needed), UNDECIDED_CLAIMS_MAX)
+        return msgspec.structs.replace(self, claims=claims[-kept:], found=found[-kept:])
 
 
 # Made at import, because several threads may read their first mark at once (see ``brokers/wire/layout.py``).
