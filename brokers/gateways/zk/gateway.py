@@ -273,6 +273,7 @@ class Gateway:
             self._proxy,
             lambda: self.leads,
             lambda: self._leadership.first_producer_id if self._leadership else 0,
+            self._note_producer_ids,
         )
         limits = Limits(
             socket_request_max_bytes=settings.socket_request_max_bytes,
@@ -289,6 +290,11 @@ class Gateway:
             await asyncio.Event().wait()
         finally:
             await server.stop()
+
+    async def _note_producer_ids(self, next_id: int) -> None:
+        if self._leadership is None:
+            raise ZookeeperError("the term is over")
+        await self._leadership.note_producer_ids(next_id)
 
     def _gone(self, peer: Peer) -> None:
         self._proxy.close(peer)

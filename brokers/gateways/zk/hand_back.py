@@ -14,20 +14,18 @@ from msgspec.structs import replace
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Set, Write
+from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Write
+from brokers.gateways.zk.producer_ids import note_producer_ids
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
-from brokers.gateways.zk.stored import load, next_producer_id
+from brokers.gateways.zk.stored import load
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
 from bus.image import Held, read_image
 from bus.interface import Bus
 from state.ids import NO_LEADER
 from state.partition import Topic, TopicState
-
-# The ids in a block, of which Kafka's controllers hand out the next one.
-_BLOCK_SIZE = 1_000
 
 
 class HandBackError(Exception):
@@ -84,7 +82,7 @@ def _handed_back(
         mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
-        session.write(list(_producer_ids(session, quorum.voter, held.cluster.next_producer_id)))
+        note_producer_ids(session, quorum.voter, held.cluster.next_producer_id)
         for name in _made_for_gateways(mirror, view, gateways):
             session.remove(znodes.topic_path(name))
     # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
@@ -129,14 +127,6 @@ def last_writes(
     for name in sorted(gone | (going & mirror.topics)):
         if name not in queued:
             yield Create(f"{znodes.DELETE_TOPICS}/{name}", b"")
-
-
-def _producer_ids(session: Session, controller: int, next_id: int) -> Iterator[Write]:
-    if next_id <= next_producer_id(session):
-        return
-    text = znodes.producer_ids_text(controller, max(0, next_id - _BLOCK_SIZE), next_id)
-    is_there = session.read(znodes.PRODUCER_IDS) is not None
-    yield Set(znodes.PRODUCER_IDS, text) if is_there else Create(znodes.PRODUCER_IDS, text)
 
 
 def _made_for_gateways(mirror: Mirror, view: ClusterView, gateways: frozenset[int]) -> list[str]:

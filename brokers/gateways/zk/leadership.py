@@ -26,18 +26,19 @@ from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
-from brokers.gateways.zk.mirror import Mirror, MirrorError
+from brokers.gateways.zk.mirror import Mirror, MirrorError, topics_of
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
+from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
 from brokers.gateways.zk.requests.building import Sender
 from brokers.gateways.zk.rounds import Rounds
 from brokers.gateways.zk.session import Session, ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
-from brokers.gateways.zk.stored import StoredState, load, next_producer_id, stored_brokers
+from brokers.gateways.zk.stored import StoredState, load, stored_brokers
 from brokers.gateways.zk.written_isrs import WrittenIsrs
 from bus.clock import now_ms
-from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, StopReplica, TopicDecision
+from state.decisions import AnyDecision, BrokerDecision, StopReplica
 from state.event import Event
 from state.registration import Listener
 
@@ -142,7 +143,7 @@ class Leadership:
         apply()
         decisions = [decision for event in events for decision in event]
         try:
-            await self._write(_topics_of(decisions))
+            await self._write(topics_of(decisions))
         except (ZookeeperError, MirrorError) as error:
             self._end(str(error))
             return
@@ -155,6 +156,10 @@ class Leadership:
         self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
             self._roll_calls.change()
+
+    async def note_producer_ids(self, next_id: int) -> None:
+        """Have ZooKeeper say that ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
+        await self._call(note_producer_ids, self._session, self._identity.gateway, next_id)
 
     async def _write(self, topics: Iterable[str]) -> None:
         assert self._sender is not None
@@ -291,10 +296,3 @@ class Leadership:
     def _lost_elsewhere(self) -> None:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end, "the session with ZooKeeper is lost")
-
-
-def _topics_of(decisions: Iterable[AnyDecision]) -> dict[str, None]:
-    """Name the topics that decisions change, in their order."""
-    named = [decision.topic for decision in decisions if isinstance(decision, LeaderAndIsr | TopicDecision)]
-    changed = [one.name for one in decisions if isinstance(one, ConfigDecision) and one.entity == "topic" and one.name]
-    return dict.fromkeys([*named, *changed])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from state.decisions import AnyDecision, ConfigDecision, LeaderAndIsr, TopicDecision
 
 
 class Create(NamedTuple):
@@ -233,3 +234,10 @@ def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
         step.append(one)
     if step:
         yield step
+
+
+def topics_of(decisions: Iterable[AnyDecision]) -> dict[str, None]:
+    """Name the topics that decisions change, in their order."""
+    named = [decision.topic for decision in decisions if isinstance(decision, LeaderAndIsr | TopicDecision)]
+    changed = [one.name for one in decisions if isinstance(one, ConfigDecision) and one.entity == "topic" and one.name]
+    return dict.fromkeys([*named, *changed])

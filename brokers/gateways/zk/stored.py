@@ -1,4 +1,4 @@
-"""What ZooKeeper holds of brokers, topics and producer ids, as any controller left it."""
+"""What ZooKeeper holds of brokers and topics, as any controller left it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -104,10 +104,3 @@ def stored_brokers(session: Session, watch: bool = False) -> dict[int, BrokerZno
             continue
         found[broker.broker] = broker
     return found
-
-
-def next_producer_id(session: Session) -> int:
-    """Return the least producer id that no controller in ZooKeeper mode has handed out. Raises as ``load`` does."""
-    held = session.read(znodes.PRODUCER_IDS)
-    # Brokers make an empty one when they start.
-    return 0 if held is None or not held[0] else znodes.next_producer_id_of(held[0])

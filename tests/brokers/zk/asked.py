@@ -7,11 +7,10 @@ from typing import Any, cast
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
 from brokers.gateways.zk.apis.context import Context
-from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import APIS
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.messages import CREATE_PARTITIONS, CREATE_TOPICS
-from brokers.gateways.zk.settings import Identity, Settings
+from brokers.gateways.zk.settings import Settings
 from brokers.wire.catalogue import Request
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
@@ -36,8 +35,9 @@ class Engine:
 def answer(view: ClusterView, api: int, handler: Handler, **values: Any) -> tuple[Values, list[Any]]:
     """Return the response to a request, and what the engine was asked for."""
     engine = Engine()
+    gateway: Any = None
     context = Context(
-        cast(Identity, None), Settings(), cast(EngineClient, engine), view, cast(Proxy, None), lambda: True, lambda: 0
+        gateway, Settings(), cast(EngineClient, engine), view, gateway, lambda: True, lambda: 0, cast(Any, None)
     )
     name = {CREATE_TOPICS: "CreateTopics", CREATE_PARTITIONS: "CreatePartitions"}.get(api, "AlterReassignments")
     assert APIS[api] is handler

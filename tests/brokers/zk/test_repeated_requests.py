@@ -1,4 +1,4 @@
-"""Leaders that lost an answer: what they hear when they ask again."""
+"""What brokers are answered when an answer was lost, or ZooKeeper does not hold what was decided."""
 
 import json
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
+from brokers.gateways.zk import znodes
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from tests.brokers.zk.gateways import Gateways, gateways
@@ -45,6 +46,10 @@ class Cluster:
         """Return the ISR that ZooKeeper holds."""
         held = self.led.tree.znodes["/brokers/topics/t/partitions/0/state"]
         return list(json.loads(held.data)["isr"])
+
+    def producer_ids(self) -> Values:
+        """Ask for a block of producer ids."""
+        return self.client.ask("AllocateProducerIds", BrokerId=1, BrokerEpoch=self._epochs[1])
 
 
 @pytest.fixture
@@ -90,3 +95,16 @@ def test_an_isr_that_zookeeper_does_not_hold_is_not_answered_as_committed(
     wait_until(lambda: cluster.led.leads(100), "the next term")
     assert row_of(cluster.want(1, 2))["PartitionEpoch"] == 1
     assert cluster.isr() == [1, 2]
+
+
+def test_producer_ids_are_handed_out_once_zookeeper_says_that_they_are_taken(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cluster.producer_ids()
+    assert (first["ErrorCode"], first["ProducerIdStart"]) == (ErrorCode.NONE, 0)
+    assert znodes.next_producer_id_of(cluster.led.tree.znodes[znodes.PRODUCER_IDS].data) == 1_000
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.led.tree, "transaction", lambda: CutOff(cluster.led.tree))
+        assert cluster.producer_ids()["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+    assert cluster.producer_ids()["ProducerIdStart"] == 2_000
+    assert znodes.next_producer_id_of(cluster.led.tree.znodes[znodes.PRODUCER_IDS].data) == 3_000

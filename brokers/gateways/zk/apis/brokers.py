@@ -3,11 +3,15 @@
 A broker knows epochs of ZooKeeper, and the engine knows its own. A request is translated on its way in.
 """
 
+import structlog
+
 from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.apis import partitions
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
 from brokers.gateways.zk.requests.building import RECOVERY
+from brokers.gateways.zk.session import ZookeeperError
+from brokers.gateways.zk.znodes import ZnodeError
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
@@ -15,6 +19,8 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import ControlledShutdown
 from state.ids import NO_EPOCH
+
+logger = structlog.get_logger()
 
 # No broker has this epoch, because it is that of the first event's predecessor.
 _NEVER = 0
@@ -104,7 +110,15 @@ async def allocate_producer_ids(context: Context, request: Request, peer: Peer) 
     if epoch is None:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     asked = request._replace(values=body | {"BrokerEpoch": epoch})
-    return await partitions.allocate_producer_ids(context, asked, peer, context.first_producer_id())
+    response = await partitions.allocate_producer_ids(context, asked, peer, context.first_producer_id())
+    if "ProducerIdStart" in response:
+        try:
+            await context.note_producer_ids(response["ProducerIdStart"] + response["ProducerIdLen"])
+        except (ZookeeperError, ZnodeError) as error:
+            # The broker asks the next controller, and these ids are nobody's.
+            logger.warning("refused", api=request.name, why=str(error))
+            return {"ErrorCode": ErrorCode.NOT_CONTROLLER}
+    return response
 
 
 async def controlled_shutdown(context: Context, request: Request, peer: Peer) -> Values:

@@ -1,6 +1,6 @@
 """The parts of a gateway that the handlers of requests use (``brokers.gateways.kraft.asking.Asking``)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A gateway's parts. ``leads`` says whether brokers obey it, ``first_producer_id`` below what ids are taken."""
+    """A gateway's parts. ``leads`` says whether brokers obey it, ``first_producer_id`` below what ids are taken.
+
+    ``note_producer_ids`` has ZooKeeper say so. It raises ``ZookeeperError`` or ``ZnodeError``.
+    """
 
     identity: Identity
     settings: Settings
@@ -29,6 +32,7 @@ class Context(msgspec.Struct, frozen=True):
     proxy: Proxy
     leads: Callable[[], bool]
     first_producer_id: Callable[[], int]
+    note_producer_ids: Callable[[int], Awaitable[None]]
 
     @property
     def brokers_metadata_version(self) -> int:

@@ -1,0 +1,28 @@
+"""The producer ids that were handed out, as ZooKeeper shows them.
+
+The engine hands them out. But a controller of the brokers' own only knows what ZooKeeper says, and two producers with
+the same id lose records: a broker takes those of the one for repeated ones of the other.
+"""
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.mirror import Create, Set
+from brokers.gateways.zk.session import Session
+
+# The ids in a block, of which Kafka's controllers hand out the next one.
+_BLOCK_SIZE = 1_000
+
+
+def next_producer_id(session: Session) -> int:
+    """Return the least producer id that nobody has handed out. Raises as ``stored.load`` does."""
+    held = session.read(znodes.PRODUCER_IDS)
+    # Brokers make an empty one when they start.
+    return 0 if held is None or not held[0] else znodes.next_producer_id_of(held[0])
+
+
+def note_producer_ids(session: Session, controller: int, next_id: int) -> None:
+    """Have ZooKeeper say that all ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    if next_id <= next_producer_id(session):
+        return
+    text = znodes.producer_ids_text(controller, max(0, next_id - _BLOCK_SIZE), next_id)
+    is_there = session.read(znodes.PRODUCER_IDS) is not None
+    session.write([Set(znodes.PRODUCER_IDS, text) if is_there else Create(znodes.PRODUCER_IDS, text)])
