@@ -30,6 +30,7 @@ TOLD_OTHERWISE = {
     "log_dirs/moved_by_a_reassignment",
     "log_dirs/one_fails",
     "log_dirs/only_the_only_isr_member",
+    "log_dirs/registers_again_in_the_same_process",
     "reassign/deletion_waits",
     "shutdown/new_topics_meanwhile",
     "topics/exists",
