@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from state.decisions import LeaderAndIsr, StopReplica
+from state.decisions import LeaderAndIsr, Rejected, StopReplica
 from state.partition import LeaderRecoveryState
 from state.reason import Reason
 from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
@@ -185,6 +185,16 @@ def test_without_a_member_online_one_member_stays_in_the_isr() -> None:
     assert world.partition("t").leader == 2
     assert write(world, 1, 3, partition_epoch=world.partition("t").partition_epoch) == "NONE"
     assert (world.partition("t").leader, world.partition("t").isr) == (-1, (1,))
+
+
+def test_older_rules_withheld_an_isr_of_two_members_that_are_both_away() -> None:
+    world = led(TAKEN_BACK_RULES - 1)
+    # Such a change breaks an invariant, which is said.
+    world.is_checked = False
+    world.fence(1, 3)
+    before = world.partition("t")
+    assert write(world, 1, 3, partition_epoch=before.partition_epoch) == "UNKNOWN_SERVER_ERROR"
+    assert (world.one(Rejected).reason, world.partition("t")) == (Reason.INVARIANT_BROKEN, before)
 
 
 def test_an_engine_of_older_rules_refuses_what_leaders_write() -> None:
