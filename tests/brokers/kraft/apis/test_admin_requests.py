@@ -208,10 +208,18 @@ def test_a_reassignment_is_started_listed_and_cancelled(quorum: InProcessQuorum,
     assert (partition["AddingReplicas"], partition["RemovingReplicas"]) == ([3], [1])
     assert listed(Topics=[{"Name": "moved", "PartitionIndexes": [0, 4]}]) == [topic]
     assert listed(Topics=[{"Name": "nowhere", "PartitionIndexes": [0]}]) == []
+    # The replica that is on its way out does not count.
+    assert move([3, 2], AllowReplicationFactorChange=False)["ErrorCode"] == ErrorCode.NONE
+    assert move([3, 2, 1], AllowReplicationFactorChange=False)["ErrorCode"] == ErrorCode.INVALID_REPLICATION_FACTOR
     assert move(None)["ErrorCode"] == ErrorCode.NONE
     assert listed(Topics=None) == []
     assert move(None)["ErrorCode"] == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     assert move([1, 77])["ErrorCode"] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    refused = move([1, -5])
+    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "there are no brokers [-5]",
+    )
     assert move([1], number=5)["ErrorCode"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

@@ -78,3 +78,13 @@ def test_older_versions_of_the_request_are_answered(client: ControllerClient) ->
     assert client.forward("UpdateFeatures", 0, FeatureUpdates=down)["Results"][0]["ErrorCode"] == ErrorCode.NONE
     up = [{"Feature": "group.version", "MaxVersionLevel": 1, "UpgradeType": UPGRADE}]
     assert client.forward("UpdateFeatures", 1, FeatureUpdates=up)["Results"][0]["Feature"] == "group.version"
+
+
+def test_voters_and_other_levels_change_in_requests_of_their_own(client: ControllerClient) -> None:
+    both = [
+        {"Feature": feature, "MaxVersionLevel": 1, "UpgradeType": UPGRADE}
+        for feature in ("kraft.version", "group.version")
+    ]
+    response = client.forward("UpdateFeatures", FeatureUpdates=both)
+    assert response["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
+    assert "change kraft.version in a request of its own" in response["ErrorMessage"]
