@@ -179,8 +179,9 @@ def test_a_replica_that_was_moved_away_stays_so_if_another_has_what_was_written(
     assert (held.leader, held.isr, held.replicas) == (1, (1,), (2, 3, 1))
 
 
-def test_without_a_member_online_one_member_stays_in_the_isr() -> None:
-    world = led()
+@pytest.mark.parametrize("rules_version", [TAKEN_BACK_RULES, NEWEST_RULES])
+def test_without_a_member_online_one_member_stays_in_the_isr(rules_version: int) -> None:
+    world = led(rules_version)
     world.fence(1, 3)
     assert world.partition("t").leader == 2
     assert write(world, 1, 3, partition_epoch=world.partition("t").partition_epoch) == "NONE"
