@@ -89,6 +89,17 @@ def test_a_person_types_the_token_once(authority: Authority, port: int) -> None:
         assert asked(authority, port, "/metrics", Cookie=f"{name}={forged}")[0] == 401
 
 
+def test_a_session_ends_at_its_time(authority: Authority, port: int) -> None:
+    now_s = int(time.time())
+    for end_s, status in ((now_s + 3_600, 200), (now_s - 1, 401)):
+        cookie = f"__Host-isrflow={end_s}.{Token('', TOKEN).signature(str(end_s))}"
+        assert asked(authority, port, "/metrics", Cookie=cookie)[0] == status
+
+
+def test_a_person_types_the_token_nowhere_else(authority: Authority, port: int) -> None:
+    assert asked(authority, port, "/metrics", urlencode({"token": TOKEN}))[0] == 401
+
+
 def test_a_changed_token_file_ends_former_tokens_and_sessions(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
