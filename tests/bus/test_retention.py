@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from bus import embedded_history, retention
+from bus import embedded_history, retention, thinning
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, TrimmedError
 from bus.retention import wal_bytes
@@ -61,6 +61,37 @@ def test_trimming_is_bounded_in_bytes(bus: EmbeddedBus, monkeypatch: pytest.Monk
     monkeypatch.setattr(retention, "SLICE_BYTES", 250)
     fill(bus, events=1, decisions=7, size=100)
     assert [bus.trim(0) for _ in range(3)] == [3 + 1, 3, 1]
+
+
+def thinned(bus: EmbeddedBus, through: int) -> list[int]:
+    """Thin all events, and return how much each slice checked."""
+    checked = []
+    while rows := bus.thin(through):
+        checked.append(rows)
+    return checked
+
+
+def watermarks(bus: EmbeddedBus, events: int, each: int) -> None:
+    bus.publish_own([TICK] * events)
+    said = [Decided(seq, idx, b'{"kind":"high_watermark"}') for seq in range(1, events + 1) for idx in range(each)]
+    bus.commit(0, events, said, [])
+    bus.passed(events)
+
+
+def test_thinning_is_bounded_in_rows(bus: EmbeddedBus) -> None:
+    watermarks(bus, events=12, each=2)
+    assert thinned(bus, 12) == [10, 10, 4 + 6, 6]
+    assert count(bus, "events") == count(bus, "decisions") == 0
+
+
+def test_thinning_is_bounded_in_bytes_and_events_wait_for_their_decisions(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thinning, "SLICE_BYTES", 60)
+    watermarks(bus, events=4, each=1)
+    # Three decisions have more bytes. Events are thinned once no decision is left to check.
+    assert thinned(bus, 4)[:2] == [3, 1 + 3]
+    assert count(bus, "events") == count(bus, "decisions") == 0
 
 
 def test_new_decisions_do_not_keep_old_events(bus: EmbeddedBus) -> None:
