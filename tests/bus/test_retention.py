@@ -124,18 +124,21 @@ def test_an_older_mark_without_an_index_covers_the_whole_event(bus: EmbeddedBus)
         bus.decisions((1, 5), 10)
 
 
-def test_a_log_that_grew_under_a_reader_is_truncated_later(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("remove", [lambda bus: bus.trim(retain=0), lambda bus: bus.thin(0)], ids=["trim", "thin"])
+def test_a_log_that_grew_under_a_reader_is_truncated_later(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, remove: Callable[[EmbeddedBus], int]
+) -> None:
     monkeypatch.setattr(retention, "WAL_BYTES_MAX", 100_000)
     reader = sqlite3.connect(bus.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM events").fetchone()
     bus.publish([b"x" * 1_000_000])
     with capture_logs() as said:
-        bus.trim(retain=0)
+        remove(bus)
     assert wal_bytes(bus.path) > 1_000_000, "the reader keeps it, and is not waited for long"
     assert [line["event"] for line in said] == ["the bus's write-ahead log grows because another process keeps reading"]
     reader.close()
-    bus.trim(retain=0)
+    remove(bus)
     assert wal_bytes(bus.path) == 0
     bus.publish([EVENT])
 
