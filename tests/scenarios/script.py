@@ -12,13 +12,14 @@ import msgspec
 from controller_logic.balance import event_of
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state.canonical import has_clash, number
+from state.canonical import number
 from state.decisions import AnyDecision, Imbalance, decode
 from state.engine_events import ENGINE_KINDS
 from state.part import part_of
 from state.partition import Partition
 from state.policy import Policy
 from state.rules import ENGINE_CLOCK_RULES, FIRST_RULES, NEWEST_RULES
+from tests.properties.laws import check_laws
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
@@ -77,7 +78,7 @@ class Script:
         seq = self._state.cluster.seq + 1
         self.written.append(Written(seq, raw, self.quiet))
         outcome = step(self._state, list(logged([(seq, raw)])), Policy())
-        assert not has_clash(outcome.decisions), "two decisions in one place"
+        check_laws(self._state, outcome, Policy())
         self._state = outcome.state
         for topic in outcome.changes.values():
             if topic is not None and topic.topic_id not in (known := self.topic_ids.setdefault(topic.topic, [])):
