@@ -1,5 +1,6 @@
 """A cluster's process: how one that ends or never gets ready is reported."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,18 @@ def test_a_service_that_was_ready_is_not_waited_for_again(folder: Path) -> None:
     started = Program(folder, WAITS)
     started.start()
     started.wait_until_started(20)
+    # Its log was rolled, and no longer shows the start.
+    started.log_file.write_text("")
+    Program(folder, WAITS).wait_until_started(0.2)
+
+
+def test_a_service_that_an_older_version_started_is_not_waited_for(folder: Path) -> None:
+    started = Program(folder, WAITS)
+    started.start()
+    started.wait_until_started(20)
+    [file] = folder.glob("*.json")
+    noted = json.loads(file.read_bytes())
+    file.write_text(json.dumps({"pid": noted["pid"], "started": noted["started"]}))
     # Its log was rolled, and no longer shows the start.
     started.log_file.write_text("")
     Program(folder, WAITS).wait_until_started(0.2)
