@@ -12,9 +12,8 @@ _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]{1,200}\Z")
 _VALUE_CHARS_MAX = 64 * 1024
 _SECRET = r"secret|passw|passphrase|token|(?:access|account|encryption|private)[._-]?key"
 _SECRET_NAME = re.compile(_SECRET, re.IGNORECASE)
-# Such as -Djavax.net.ssl.keyStorePassword=… in Java's options, and the same in quotes.
-_NAMED = rf"-D[^ \t='\"]*(?:{_SECRET})[^ \t='\"]*="
-_SECRET_OPTION = re.compile(rf"(?<=')({_NAMED})[^']+|(?<=\")({_NAMED})[^\"]+|({_NAMED})[^ \t'\"]+", re.IGNORECASE)
+# A word of Java's options. It may have quotes in any place, and blanks within them.
+_WORD = re.compile(r"""(?:'[^']*'?|"(?:\\.|[^"\\])*"?|\\.|[^ \t'"\\])+""", re.DOTALL)
 
 _STATE = "spark.sql.streaming.stateStore"
 _BY_CHECKPOINT = "the checkpoint's format and its checks depend on it"
@@ -73,8 +72,13 @@ def is_secret(key: str) -> bool:
 
 def shown(key: str, value: str) -> str:
     """Return the value of a setting as a log may show it, with ``***`` for what a name says is secret."""
-    return "***" if is_secret(key) else _SECRET_OPTION.sub(_hidden, value)
+    return "***" if is_secret(key) else _WORD.sub(_without_secret, value)
 
 
-def _hidden(found: re.Match[str]) -> str:
-    return f"{next(filter(None, found.groups()))}***"
+def _without_secret(word: re.Match[str]) -> str:
+    """Return a word without its value if it is like ``-Djavax.net.ssl.keyStorePassword=…``."""
+    name, equals, _ = word[0].partition("=")
+    if not equals or "-D" not in name or not is_secret(name):
+        return word[0]
+    quote = name[0] if name[0] in ("'", '"') else ""
+    return f"{name}=***{quote}"
