@@ -15,7 +15,7 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Write
-from brokers.gateways.zk.producer_ids import note_producer_ids
+from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
@@ -23,7 +23,7 @@ from brokers.gateways.zk.stored import load
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
 from bus.image import Held, read_image
-from bus.interface import Bus
+from bus.interface import Bus, Image
 from state.ids import NO_LEADER
 from state.partition import Topic, TopicState
 
@@ -38,14 +38,14 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> 
     Raises ``HandBackError``, ``ZookeeperError`` or ``BusError``.
     """
     image = bus.image()
-    held, view = read_image(image), ClusterView()
-    view.begin_with(image)
+    held, view = read_image(image), _view_of(image)
     session = Session(zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(cluster_id)
         notes = partial(noted, session, bus.bus_id(), view)
-        return _handed_back(session, view, held, notes, leaders_write_isrs=settings.leaders_write_isrs)
+        check = partial(_check, session, image, held, leaders_write_isrs=settings.leaders_write_isrs)
+        return _handed_back(session, view, held, notes, check, leaders_write_isrs=settings.leaders_write_isrs)
     except (ZnodeError, MirrorError) as error:
         raise HandBackError(str(error)) from error
     finally:
@@ -57,6 +57,7 @@ def _handed_back(
     view: ClusterView,
     held: Held,
     notes: Callable[[], Sequence[Write]],
+    check: Callable[[], None],
     *,
     leaders_write_isrs: bool,
 ) -> bool:
@@ -68,6 +69,8 @@ def _handed_back(
     if not gateways:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
+    if is_adopted:
+        check()
     # If no gateway runs, the place may be free. It is taken only to write.
     epoch = session.take(
         quorum.voter,
@@ -78,7 +81,7 @@ def _handed_back(
         notes=notes if is_adopted else list,
     )
     if is_adopted:
-        # Not before. A server of ZooKeeper that lags behind may have shown less than a gateway had written.
+        # Read again. A server of ZooKeeper that lags behind may have shown less than a gateway had written.
         mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
@@ -88,6 +91,22 @@ def _handed_back(
     # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
     session.give_up()
     return True
+
+
+def _view_of(image: Image) -> ClusterView:
+    view = ClusterView()
+    view.begin_with(image)
+    return view
+
+
+def _check(session: Session, image: Image, held: Held, *, leaders_write_isrs: bool) -> None:
+    """Raise the error that would keep the last writes from being made, while nothing has changed yet."""
+    # A view of its own, because reading adds to it what leaders wrote.
+    view = _view_of(image)
+    mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
+    for _ in last_writes(view, held.topics, mirror, (), view.controller_epoch):
+        pass
+    next_producer_id(session)
 
 
 def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) -> Mirror:

@@ -2,8 +2,10 @@
 
 import json
 
+import pytest
+
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.hand_back import hand_back
+from brokers.gateways.zk.hand_back import HandBackError, hand_back
 from tests.brokers.zk.zookeeper import Zookeeper
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT, ZnodeCluster
 
@@ -31,3 +33,17 @@ def test_what_a_server_that_lags_behind_shows_late_is_not_written_twice(
     assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
     # A leader asks for its next ISR from this version.
     assert zookeeper.znodes[STATE].version == partition_epoch
+
+
+def test_what_cannot_be_read_leaves_all_as_it_is(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    cluster.ask("gateway_started", gateway=100, incarnation="g", voters=[100, 101])
+    # No gateway runs, and somebody has freed the place of the controller.
+    zookeeper.delete(znodes.CONTROLLER)
+    zookeeper.set("/brokers/topics/t", b"{")
+    before = dict(zookeeper.znodes)
+    with pytest.raises(HandBackError, match="/brokers/topics/t"):
+        hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
+    # A broker that looks for the controller can still take the place.
+    assert zookeeper.znodes == before
