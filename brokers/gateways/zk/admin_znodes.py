@@ -27,19 +27,36 @@ class Asked(NamedTuple):
     stays: bool = False
 
 
-def asked_in(session: Session, view: ClusterView, time_ms: int, *, watch: bool = False) -> list[Asked]:
-    """Read all requests. An unreadable one is skipped. Raises ``ZookeeperError``."""
+class Requests(NamedTuple):
+    """What ``/admin`` holds: the topics to delete, and the texts of the other znodes, by path."""
+
+    deletions: list[str]
+    texts: dict[str, bytes]
+
+
+def requests_in(session: Session, *, watch: bool = False) -> Requests:
+    """Read all requests. This knows nothing of the view, so any thread may call it. Raises ``ZookeeperError``."""
+    deletions = session.children(znodes.DELETE_TOPICS, watch)
+    held = {path: session.read(path, watch) for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION)}
+    return Requests(deletions, {path: found[0] for path, found in held.items() if found is not None})
+
+
+def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]:
+    """Return what is to be asked of the engine. An unreadable request is skipped.
+
+    Only the thread that changes the view may call this, because it goes through the partitions of topics.
+    """
     found = []
-    for name in session.children(znodes.DELETE_TOPICS, watch):
+    for name in requests.deletions:
         topic = view.topics.get(name)
         events: list[AdminEvent] = []
         if topic is not None:
             events.append(DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id))
         found.append(Asked(f"{znodes.DELETE_TOPICS}/{name}", events))
     for path, read in ((znodes.REASSIGN_PARTITIONS, _moves), (znodes.PREFERRED_REPLICA_ELECTION, _election)):
-        if (held := session.read(path, watch)) is not None:
+        if (text := requests.texts.get(path)) is not None:
             try:
-                found.append(read(held[0], view, time_ms))
+                found.append(read(text, view, time_ms))
             except ZnodeError as error:
                 logger.warning("a request cannot be read", why=str(error))
                 found.append(Asked(path, []))

@@ -19,7 +19,7 @@ from brokers.gateways.kraft.log.entries import divided
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.admin_znodes import asked_in
+from brokers.gateways.zk.admin_znodes import asked_by, requests_in
 from brokers.gateways.zk.bus_note import noted_anew
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
@@ -220,7 +220,7 @@ class _Adoption:
 
     def _requests(self) -> int:
         """Pass on what admins asked of the former controller. A move that has not ended stays for the gateway."""
-        found = asked_in(self._session, self._engine.view, now_ms())
+        found = asked_by(requests_in(self._session), self._engine.view, now_ms())
         events = [event for asked in found for event in asked.events]
         for answer in self._engine.ask(events, self._beat) if events else ():
             if answer.error != "NONE":

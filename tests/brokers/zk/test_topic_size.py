@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from brokers.gateways.zk import topic_size, znodes
-from brokers.gateways.zk.admin_znodes import asked_in
+from brokers.gateways.zk.admin_znodes import asked_by, requests_in
 from brokers.gateways.zk.apis import topics
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import ALTER_REASSIGNMENTS, CREATE_PARTITIONS, CREATE_TOPICS
@@ -149,5 +149,5 @@ def test_a_list_of_moves_in_zookeeper_has_the_same_limit() -> None:
     listed = [f'{{"topic":"t","partition":{number},"replicas":[4]}}' for number in range(20_000)]
     listed.append('{"topic":"u","partition":0,"replicas":[4]}')
     session = OneZnode(f'{{"version":1,"partitions":[{",".join(listed)}]}}')
-    [asked] = asked_in(cast(Session, session), view, 1)
+    [asked] = asked_by(requests_in(cast(Session, session)), view, 1)
     assert [Place(one.topic, one.partition) for one in cast(list[Any], asked.events)] == [Place("u", 0)]
