@@ -12,6 +12,7 @@ A topic that a gateway wrote always has ``partitions/`` below it. Brokers make t
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from brokers.gateways.zk import znodes
@@ -41,10 +42,11 @@ class Set(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """A znode that goes, without children by then."""
+    """A znode that goes, without children by then; with ``whole`` those go too that nobody planned."""
 
     path: str
     joined: bool = False
+    whole: bool = False
 
 
 Write = Create | Set | Delete
@@ -141,21 +143,23 @@ class Mirror:
         held = self._topics.pop(name, None)
         if held is None:
             return
+        # Kafka too removes whatever is below a topic.
+        gone = partial(Delete, whole=True)
         # They go first. What is left of a topic is found by the topic, but nobody could tell whose settings are left.
         if name in self._configs:
             del self._configs[name]
-            yield Delete(f"{znodes.TOPIC_CONFIGS}/{name}")
+            yield gone(f"{znodes.TOPIC_CONFIGS}/{name}")
         path = znodes.topic_path(name)
         versions, directories = self._versions.pop(name, {}), self._directories.pop(name, None)
         for partition in sorted(directories or ()):
             state = znodes.state_path(Place(name, partition))
             if partition in versions:
-                yield Delete(state)
-            yield Delete(state.rpartition("/")[0])
+                yield gone(state)
+            yield gone(state.rpartition("/")[0])
         if directories is not None:
-            yield Delete(f"{path}/partitions")
+            yield gone(f"{path}/partitions")
         # Without ``partitions/`` it would be taken for a new topic that a broker wrote.
-        yield Delete(path, joined=directories is not None)
+        yield gone(path, joined=directories is not None)
 
     def _topic(self, view: ClusterView, name: str) -> Iterator[Write]:
         # A broker reads the settings of a topic when it makes a log, so they come first.

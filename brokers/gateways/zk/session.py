@@ -2,16 +2,19 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+import structlog
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError, NotEmptyError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.mirror import Create, Delete, Write, transactions
+
+logger = structlog.get_logger()
 
 # The client logs each attempt to reconnect. The gateway says once what failed.
 _QUIET = logging.getLogger("kazoo")
@@ -19,6 +22,8 @@ _QUIET.setLevel(logging.CRITICAL)
 # A transaction of ZooKeeper has at most a megabyte.
 WRITES_AT_ONCE = 300
 BYTES_AT_ONCE = 500_000
+# How often a transaction is made again because a znode of others was in its way.
+_CLEARINGS_MAX = 10
 # The results of operations in a transaction in which another operation failed.
 _OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
 _FEATURES = b'{"version":2,"status":1,"features":{}}'
@@ -34,6 +39,14 @@ class RefusedWriteError(ZookeeperError):
 
 class MissingZnodeError(RefusedWriteError):
     """There is no such znode."""
+
+
+class HasChildrenError(RefusedWriteError):
+    """A znode that should go has children; ``number`` is the place of the write in its transaction."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class ControllerMovedError(RefusedWriteError):
@@ -145,6 +158,33 @@ class Session:
             self._write(part)
 
     def _write(self, part: Sequence[Write]) -> None:
+        for _ in range(_CLEARINGS_MAX):
+            try:
+                self._make(part)
+            except HasChildrenError as error:
+                # The check of the epoch is the first operation.
+                refused = part[error.number - 1]
+                if not (isinstance(refused, Delete) and refused.whole):
+                    raise
+                self._clear(refused.path, {one.path for one in part})
+            else:
+                return
+        raise RefusedWriteError("a znode gets children again and again")
+
+    def _clear(self, path: str, planned: Collection[str]) -> None:
+        """Remove what is below a znode, without what goes with it. The caller looks again afterwards."""
+        found = [one for one in self._below(path) if one not in planned]
+        logger.info("foreign znodes go with a topic", below=path, count=len(found))
+        with contextlib.suppress(MissingZnodeError, HasChildrenError):
+            self.write([Delete(one) for one in found])
+
+    def _below(self, path: str) -> Iterator[str]:
+        """Name everything below a znode, each before what it is below."""
+        for name in self.children(path):
+            yield from self._below(f"{path}/{name}")
+            yield f"{path}/{name}"
+
+    def _make(self, part: Sequence[Write]) -> None:
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
         _add(transaction, part)
@@ -163,8 +203,10 @@ class Session:
         # A root in zookeeper.connect stands before the path.
         if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
             raise ControllerMovedError(f"{self.former_controller()} is the controller now")
-        error = MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError
-        raise error(f"a write was refused: {path}: {kind}")
+        message = f"a write was refused: {path}: {kind}"
+        if kind == NotEmptyError.__name__:
+            raise HasChildrenError(message, number)
+        raise (MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError)(message)
 
     def give_up(self) -> None:
         """Leave the controller's place to the brokers, which elect one of themselves. Raises ``ZookeeperError``."""
