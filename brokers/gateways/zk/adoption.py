@@ -244,6 +244,8 @@ class _Adoption:
 
 def adopted(topic: StoredTopic, time_ms: int) -> AdoptTopic:
     """Return the event that takes a topic over as ZooKeeper holds it. Raises ``AdoptionError`` or ``ZnodeError``."""
+    if topic.unreadable is not None:
+        raise AdoptionError(topic.unreadable)
     path = znodes.topic_path(topic.name)
     read = znodes.topic_of(path, topic.text)
     if read.topic_id is None:

@@ -136,7 +136,7 @@ class BrokerWrites:
     async def _alter(self, topic: str) -> None:
         asked: set[str] = set()
         # Each time they are read again, because a broker may have written again meanwhile.
-        while (found := await self._new_config(topic)) is not None:
+        while (found := await self._readable_config(topic)) is not None:
             event = alteration(topic, self._view.topics[topic].config, found, now_ms(), asked)
             if event is None:
                 self._mirror.config_found(topic, found)
@@ -152,6 +152,18 @@ class BrokerWrites:
                         logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
                     await self._write([topic])
                 return
+
+    async def _readable_config(self, topic: str) -> dict[str, str] | None:
+        """Do the same as ``_new_config``, and put settings back that cannot be read."""
+        try:
+            return await self._new_config(topic)
+        except ZnodeError as error:
+            logger.warning("settings are put back", topic=topic, why=str(error))
+        self._unanswered.discard(topic)
+        if topic in self._view.topics:
+            self._mirror.found_settings(topic)
+            await self._write([topic])
+        return None
 
     async def _new_config(self, topic: str) -> dict[str, str] | None:
         """Read the settings that a broker wrote; None if nothing is to be asked."""

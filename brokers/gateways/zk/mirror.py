@@ -89,9 +89,9 @@ class Mirror:
             self._directories[topic] = {*(directories or ()), *versions}
 
     def found_settings(self, topic: str) -> None:
-        """Note that ZooKeeper holds settings of a topic that it does not hold, whatever they are.
+        """Note that ZooKeeper holds settings of a topic, whatever they are.
 
-        They are never removed, because a broker writes them before it writes the topic.
+        Those of a topic that it does not hold are never removed, because a broker writes them before the topic.
         """
         self._configs[topic] = None
 

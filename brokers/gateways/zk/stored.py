@@ -24,6 +24,8 @@ class StoredState(NamedTuple):
 class StoredTopic(NamedTuple):
     """A topic; ``config`` is None if ZooKeeper has no settings of it. Only partitions that were led have a state.
 
+    ``unreadable`` says why its settings cannot be read, if they are there and cannot.
+
     ``directories`` are the partitions that have one below ``partitions/``, None if the topic has none of these.
     """
 
@@ -32,6 +34,7 @@ class StoredTopic(NamedTuple):
     config: dict[str, str] | None
     states: dict[int, StoredState]
     directories: frozenset[int] | None = None
+    unreadable: str | None = None
 
     @property
     def is_new(self) -> bool:
@@ -46,19 +49,34 @@ def stored_topics(session: Session) -> Iterator[StoredTopic]:
         held = session.read(path)
         if held is None:
             continue
-        config = topic_config(session, name)
+        config, unreadable = _config(session, name)
         directories = _directories(session, f"{path}/partitions")
         states: dict[int, StoredState] = {}
         for number in sorted(directories or ()):
             found = stored_state(session, Place(name, number))
             if found is not None:
                 states[number] = found
-        yield StoredTopic(name, held[0], config, states, directories)
+        yield StoredTopic(name, held[0], config, states, directories, unreadable)
+
+
+def _config(session: Session, topic: str) -> tuple[dict[str, str] | None, str | None]:
+    """Read a topic's settings, or say why they cannot be read."""
+    try:
+        return topic_config(session, topic), None
+    except ZnodeError as error:
+        return None, str(error)
 
 
 def _directories(session: Session, path: str) -> frozenset[int] | None:
-    found = frozenset(znodes.number_in(f"{path}/{child}") for child in session.children(path))
-    return found if found or session.read(path) is not None else None
+    """Return which partitions have a directory. What is no partition's is left alone."""
+    children = session.children(path)
+    found = set()
+    for child in children:
+        try:
+            found.add(znodes.number_in(f"{path}/{child}"))
+        except ZnodeError as error:
+            logger.warning("a znode that no partition has", why=str(error))
+    return frozenset(found) if children or session.read(path) is not None else None
 
 
 def stored_state(session: Session, place: Place) -> StoredState | None:
@@ -69,13 +87,17 @@ def stored_state(session: Session, place: Place) -> StoredState | None:
 
 
 def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
-    """Note in ``mirror`` what ZooKeeper holds of topics, and yield each one.
+    """Note in ``mirror`` what ZooKeeper holds of topics, and yield each one. Unreadable settings do not stop it.
 
     Raises ``ZookeeperError`` or ``ZnodeError``.
     """
     for topic in stored_topics(session):
         versions = {number: one.version for number, one in topic.states.items()}
         mirror.found(topic.name, topic.text, topic.config, versions, topic.directories)
+        if topic.unreadable is not None:
+            # What was decided is written over them if a gateway leads the topic, and nothing if nobody does.
+            logger.warning("settings of a topic cannot be read", why=topic.unreadable)
+            mirror.found_settings(topic.name)
         yield topic
     for name in session.children(znodes.TOPIC_CONFIGS):
         if name not in mirror.topics:

@@ -41,6 +41,8 @@ PERSISTENT = (
 )
 # Kafka's LeaderRecoveryState, as in a partition's state.
 RECOVERING = 1
+# As Kafka writes it: 01 is the name of something else.
+_NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _ENDPOINT = re.compile(r"([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:/]*):([0-9]+)")
 
 
@@ -156,7 +158,7 @@ def broker_of(path: str, data: bytes, created_by: int) -> BrokerZnode:
 def number_in(path: str) -> int:
     """Return the id at the end of a path. Raises ``ZnodeError``."""
     last = path.rpartition("/")[2]
-    if not (last.isascii() and last.isdigit()):
+    if not _NUMBER.fullmatch(last):
         raise ZnodeError(f"{path}: a number is expected at the end")
     return int(last)
 

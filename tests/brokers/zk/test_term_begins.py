@@ -77,6 +77,43 @@ def test_what_cannot_be_read_ends_no_term(cluster: ZnodeCluster, zookeeper: Zook
     assert cluster.client.get("/brokers/topics/u")[0] == b""
 
 
+def test_what_cannot_be_read_of_a_led_topic_ends_no_term(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    foreign = [f"/brokers/topics/t/partitions/{name}" for name in ("a", "00", "01")]
+    for path in foreign:
+        cluster.client.create(path, b"")
+    cluster.client.set("/config/topics/t", b"{")
+    put_back: list[str] = []
+
+    def is_put_back_twice() -> bool:
+        if cluster.client.get("/config/topics/t")[0] == b"{":
+            return False
+        if not put_back:
+            put_back.append(cluster.get("/config/topics/t")["config"]["retention.ms"])
+            cluster.client.set("/config/topics/t", b"")
+            note = b'{"version":2,"entity_path":"topics/t"}'
+            zookeeper.create("/config/changes/config_change_", note, sequence=True)
+            return False
+        return cluster.client.get("/config/topics/t")[0] != b""
+
+    async def begin() -> None:
+        pass
+
+    cluster.lead(is_put_back_twice, begin)
+    assert [*put_back, cluster.get("/config/topics/t")["config"]["retention.ms"]] == ["1000", "1000"]
+    assert cluster.get("/controller_epoch") == 8
+    assert all(map(cluster.is_there, foreign))
+
+
+def test_settings_that_cannot_be_read_are_not_taken_over(cluster: ZnodeCluster) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.client.set("/config/topics/t", b"{")
+    with pytest.raises(AdoptionError, match="/config/topics/t: "):
+        cluster.adopt()
+    assert not cluster.is_there("/controller")
+
+
 def test_a_cluster_that_migrates_to_kraft_is_not_taken_over(cluster: ZnodeCluster) -> None:
     cluster.client.delete("/controller")
     cluster.put("/controller", {"version": 2, "brokerid": 3_000, "timestamp": "1", "kraftControllerEpoch": 4})
