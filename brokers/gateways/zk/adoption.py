@@ -3,7 +3,8 @@
     /controller ◄── taken, so that no broker may write any more
     /brokers/ids, topics, partition states ──► events ──► engine ──► decisions: the cluster as it was
 
-The cluster goes on meanwhile, as it does while controllers change. A note in ZooKeeper says that this is under way. If
+Before that, the engine must answer: its own controller leads the cluster until then. The cluster goes on meanwhile, as
+it does while controllers change. A note in ZooKeeper says that this is under way. If
 the process dies, the next start finds the note and continues: what the engine knows already is left out. If the engine
 refuses anything, the controller's place is given back, because ZooKeeper is as it was.
 """
@@ -34,6 +35,7 @@ from bus.interface import Bus
 from state.adoption_events import AdoptTopic, FoundPartition
 from state.decisions import Answer
 from state.event import Event
+from state.events import ElectLeaders
 from state.ids import topic_id_of
 
 logger = structlog.get_logger()
@@ -76,8 +78,11 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
 
 
 def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -> None:
-    _wait_for_others(session, identity)
     engine = _Engine(bus)
+    if _is_due(session, identity, engine.view):
+        # Without an engine nobody would elect leaders once the place is taken.
+        engine.prove()
+    _wait_for_others(session, identity)
     if not _is_due(session, identity, engine.view):
         return
     epoch = session.take(identity.gateway, identity.gateways, engine.view.controller_epoch, now_ms(), adopting=True)
@@ -141,6 +146,10 @@ class _Engine:
 
     def bus_id(self) -> int:
         return self._bus.bus_id()
+
+    def prove(self) -> None:
+        """Wait until the engine decides on something that changes nothing. Raises ``AdoptionError``."""
+        self.ask([ElectLeaders(time_ms=now_ms(), election_type="preferred", partitions=())], lambda: None)
 
     def tell(self, events: Sequence[Event]) -> None:
         """Publish events that nobody waits for."""
