@@ -60,7 +60,7 @@ def _hand_back(led: LedCluster) -> bool:
             service.stop()
         # All gateways have the same.
         settings = settings_of(dict(next(iter(led.gateways.values())).settings))
-        return hand_back(led.zookeeper.address, led.kafka.cluster_id, settings, bus)
+        return hand_back(led.zookeeper.address, led.kafka.cluster_id, settings, bus, list(led.gateways))
     except (HandBackError, ZookeeperError) as error:
         raise Refused(str(error)) from error
     finally:

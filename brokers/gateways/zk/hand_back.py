@@ -25,6 +25,7 @@ from bus.clock import now_ms
 from bus.image import Held, read_image
 from bus.interface import Bus, Image
 from state.ids import NO_LEADER
+from state.metadata_quorum import Quorum
 from state.partition import Topic, TopicState
 
 
@@ -32,8 +33,11 @@ class HandBackError(Exception):
     """The cluster cannot be handed back; the message says why. Nothing has changed."""
 
 
-def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> bool:
+def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gateways: Collection[int] = ()) -> bool:
     """Complete ZooKeeper from the bus, and give up the controller's place; say whether it was a gateway's.
+
+    ``gateways`` are the ids that gateways of this cluster have. The bus knows none of them if the only one that ran was
+    killed while it took the cluster over, or just afterwards.
 
     Raises ``HandBackError``, ``ZookeeperError`` or ``BusError``.
     """
@@ -45,35 +49,43 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus) -> 
         session.check_cluster(cluster_id)
         notes = partial(noted, session, bus.bus_id(), view)
         check = partial(_check, session, image, held, leaders_write_isrs=settings.leaders_write_isrs)
-        return _handed_back(session, view, held, notes, check, leaders_write_isrs=settings.leaders_write_isrs)
+        ids = _gateways(held.cluster.quorum) | frozenset(gateways)
+        return _handed_back(session, view, held, ids, notes, check, leaders_write_isrs=settings.leaders_write_isrs)
     except (ZnodeError, MirrorError) as error:
         raise HandBackError(str(error)) from error
     finally:
         session.close()
 
 
+def _gateways(quorum: Quorum) -> frozenset[int]:
+    """Return the gateways that the bus knows: none if no gateway has led by it."""
+    return frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
+
+
 def _handed_back(
     session: Session,
     view: ClusterView,
     held: Held,
+    gateways: frozenset[int],
     notes: Callable[[], Sequence[Write]],
     check: Callable[[], None],
     *,
     leaders_write_isrs: bool,
 ) -> bool:
-    quorum = held.cluster.quorum
-    gateways = frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
+    voter = held.cluster.quorum.voter
     former = session.former_controller()
     if former is not None and former not in gateways:
         return False
-    if not gateways:
+    # The next attempt accepts the place as a gateway's if this one is killed while it has it.
+    controller = former if voter == NO_LEADER else voter
+    if controller is None:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
     if is_adopted:
         check()
     # If no gateway runs, the place may be free. It is taken only to write.
     epoch = session.take(
-        quorum.voter,
+        controller,
         gateways,
         view.controller_epoch,
         now_ms(),
@@ -85,7 +97,7 @@ def _handed_back(
         mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
-        note_producer_ids(session, quorum.voter, held.cluster.next_producer_id)
+        note_producer_ids(session, controller, held.cluster.next_producer_id)
         for name in _made_for_gateways(mirror, view, gateways):
             session.remove(znodes.topic_path(name))
     # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.

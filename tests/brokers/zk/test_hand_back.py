@@ -47,3 +47,33 @@ def test_what_cannot_be_read_leaves_all_as_it_is(cluster: ZnodeCluster, zookeepe
         hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
     # A broker that looks for the controller can still take the place.
     assert zookeeper.znodes == before
+
+
+@pytest.mark.parametrize("is_adopted", [True, False])
+def test_a_cluster_is_handed_back_from_a_gateway_that_was_killed_before_it_led(
+    cluster: ZnodeCluster, zookeeper: Zookeeper, monkeypatch: pytest.MonkeyPatch, is_adopted: bool
+) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    if not is_adopted:
+        zookeeper.create(znodes.ADOPTION)
+    controllers: list[int] = []
+
+    def note() -> None:
+        if cluster.is_there(znodes.CONTROLLER):
+            controllers.append(cluster.get(znodes.CONTROLLER)["brokerid"])
+
+    monkeypatch.setattr(zookeeper, "committed", note)
+    gateways = [voter.voter for voter in cluster.identity.voters]
+    assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus, gateways)
+    assert not any(map(cluster.is_there, (znodes.CONTROLLER, znodes.ADOPTION, znodes.BUS, f"{znodes.DELETE_TOPICS}/t")))
+    # Killed in between, it would leave a place that the next attempt knows as a gateway's.
+    assert set(controllers) == {100}
+
+
+def test_a_place_that_nobody_has_is_not_taken_if_no_gateway_led(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.client.delete("/controller")
+    before = dict(zookeeper.znodes)
+    with pytest.raises(HandBackError, match="no gateway has led brokers by this bus"):
+        hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus, [100])
+    assert zookeeper.znodes == before
