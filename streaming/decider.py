@@ -7,14 +7,15 @@ would stop all decisions.
     the query ended ──┬─ another job claimed, the bus failed, a batch was late ──► raise that error
                       ├─ Spark gave up on a slow Python worker ──► restart on its checkpoint, up to 10 times in a row
                       ├─ the machine lacks something, or the bus or the disk is gone ──► end the job
-                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once per claim
+                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once in 10 minutes
                       └─ otherwise ──► end the job
 
 The insight: a checkpoint is a cache of the bus. If a query with a checkpoint fails, the checkpoint may be damaged. Or
 its last batch would be decided differently now, because another version took over between the bus's commit and Spark's.
 In both cases a start from the state on the bus helps, and loses nothing.
 
-Once per claim is enough. A query that also fails on a new checkpoint would fail on the next one too.
+Once is enough. A query that also fails on a new checkpoint would fail on the next one too. But if it has decided on the
+new one for some minutes, its failure has another cause, and the checkpoint may be moved aside again.
 
 Rejected: recognizing the errors that mean damage, because Spark has too many of them. Instead the job recognizes the
 causes that a new checkpoint would not remove.
@@ -23,6 +24,7 @@ Spark passes our own errors on as text, not as objects. So ``_commit`` keeps the
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -42,6 +44,8 @@ from streaming.query import start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
 
+# A query that has decided for this long since its checkpoint was moved aside was helped by that.
+WELL_AFTER_S = 600.0
 logger = structlog.get_logger("isrflow.job")
 
 
@@ -55,6 +59,7 @@ class Decider:
         settings: Settings,
         write: Callable[[Iterable[bytes]], None],
         check_held: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session = session
         self._bus = bus
@@ -65,7 +70,9 @@ class Decider:
         self._checkpoint = checkpoint_of(settings)
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
-        self._moved_aside = False
+        self._clock = clock
+        # When the checkpoint was last moved aside, and what was decided by then.
+        self._moved_aside: tuple[float, int] | None = None
         self._late_workers = LateWorkers()
         self._had_batches = False
         self._decided_seq = 0
@@ -121,10 +128,18 @@ class Decider:
             return
         cause = self._mendable_cause(message)
         # A query that decided nothing on a new checkpoint would fail on the next one too.
-        if self._moved_aside or not (self._had_batches or self._bus.decided_seq() > self._decided_seq):
+        decided_seq = self._bus.decided_seq()
+        if self._is_just_moved(decided_seq) or not (self._had_batches or decided_seq > self._decided_seq):
             raise JobError(f"the query failed: {cause}")
-        self._moved_aside = True
+        self._moved_aside = self._clock(), decided_seq
         self._start_settled(cause, aside=True)
+
+    def _is_just_moved(self, decided_seq: int) -> bool:
+        """Say whether the checkpoint was moved aside, and the job has not decided for long since then."""
+        if self._moved_aside is None:
+            return False
+        moved_s, moved_seq = self._moved_aside
+        return decided_seq == moved_seq or self._clock() - moved_s < WELL_AFTER_S
 
     def _is_worth_another_start(self, message: str) -> bool:
         """Count a failure that only a busy machine causes, and say whether to start again on the same checkpoint."""

@@ -1,6 +1,6 @@
-"""A failed query is restarted once, and only if a new checkpoint can mend it. Runs without Spark."""
+"""A failed query is restarted once in a while, and only if a new checkpoint can mend it. Runs without Spark."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,77 +12,15 @@ from structlog.testing import capture_logs
 
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, FencedError
-from conf.settings import Settings
 from streaming import checkpoint, decider
 from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
-from streaming.decider import Decider
+from streaming.decider import WELL_AFTER_S
 from streaming.job_errors import JobError, SupersededError
 from streaming.late_workers import LATE_WORKERS_MAX
+from tests.support.scripted_queries import Query, Started
 
-Commit = Callable[[Iterable[bytes]], None]
 Logged = list[Any]
-
-
-class Query:
-    """A query that ends as the test says."""
-
-    def __init__(self, checkpoint: Path, commit: Commit) -> None:
-        self.checkpoint = checkpoint
-        self.commit = commit
-        self.began_with_batches = has_batches(checkpoint)
-        self.isActive = True
-        self.status = {"isTriggerActive": False}
-        self.error: Exception | None = None
-
-    def batch(self, number: int, end: int) -> None:
-        for log, text in (("offsets", f'v1\n{{}}\n{{"seq":{end}}}'), ("commits", "v2")):
-            (self.checkpoint / log).mkdir(parents=True, exist_ok=True)
-            (self.checkpoint / log / str(number)).write_text(text)
-
-    def fail(self, text: str) -> None:
-        self.isActive, self.error = False, RuntimeError(text)
-
-    def fail_to_commit(self) -> None:
-        try:
-            self.commit([])
-        except Exception as error:
-            self.fail(f"An exception was raised by the Python Proxy. Return Message: {error}")
-
-    def exception(self) -> Exception | None:
-        return self.error
-
-    def stop(self) -> None:
-        self.isActive = False
-
-
-class Started:
-    """The starter of queries, in Spark's place; ``refuse`` makes the next start fail."""
-
-    def __init__(self, bus: EmbeddedBus, checkpoint: Path) -> None:
-        self.bus, self.checkpoint = bus, checkpoint
-        self.queries: list[Query] = []
-        self.refuse: list[Exception] = []
-        self.write_error: Exception | None = None
-
-    def __call__(self, session: Any, bus: Any, settings: Any, overrides: Any, commit: Commit) -> Query:
-        if self.refuse:
-            raise self.refuse.pop(0)
-        self.queries.append(Query(self.checkpoint, commit))
-        return self.queries[-1]
-
-    def write(self, outcomes: Iterable[bytes]) -> None:
-        if self.write_error:
-            raise self.write_error
-
-    def decider(self) -> Decider:
-        session: Any = None
-        settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint))
-        return Decider(session, self.bus, settings, self.write, self.check_held)
-
-    def check_held(self) -> None:
-        if (claimed := self.bus.claimed_epoch()) != 1:
-            raise SupersededError(f"epoch {claimed} was claimed")
 
 
 @pytest.fixture
@@ -147,6 +85,29 @@ def test_a_query_is_restarted_once(started: Started) -> None:
         started.bus.commit(1, 12, [], [])
         started.queries[1].fail("java.io.IOException: two")
         with pytest.raises(JobError, match=r"^the query failed: IOException: two$"):
+            running.go_on()
+    assert len(started.queries) == 2
+
+
+def test_a_query_that_has_decided_for_long_after_a_restart_is_restarted_again(started: Started) -> None:
+    with started.decider() as running:
+        for number in range(1, 4):
+            started.queries[-1].batch(number, 9 + number)
+            started.bus.commit(1, 9 + number, [], [])
+            started.queries[-1].fail("java.io.EOFException: a Python worker is gone")
+            running.go_on()
+            started.now_s += WELL_AFTER_S
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [True, False, False, False]
+
+
+def test_a_query_that_decided_nothing_for_long_after_a_restart_is_not_restarted_again(started: Started) -> None:
+    with started.decider() as running:
+        started.queries[0].fail("one")
+        running.go_on()
+        started.now_s += WELL_AFTER_S
+        started.queries[1].fail("java.io.IOException: two")
+        with pytest.raises(JobError, match=r"IOException: two$"):
             running.go_on()
     assert len(started.queries) == 2
 
