@@ -30,7 +30,7 @@ from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.sending import BULK
-from bus.kafka.transaction import Transaction
+from bus.kafka.transaction import Transaction, transaction
 from isrflow.kafka.seqs import seq_of
 
 CLAIM_ATTEMPTS = 20
@@ -121,14 +121,14 @@ class Controller:
             bus_id=before.bus_id or draw_bus_id(),
         )
         started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
-        transaction = Transaction(producer, self._connection.address)
         reports = DeliveryReports()
-        transaction.write(self._connection.address.events, None, started, reports=reports)
-        # The mark contains the event's offset, so that must be known first.
-        transaction.flush()
-        mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
-        transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
-        transaction.end()
+        with transaction(producer, self._connection.address) as begun:
+            begun.write(self._connection.address.events, None, started, reports=reports)
+            # The mark contains the event's offset, so that must be known first.
+            begun.flush()
+            mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
+            begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+            begun.end()
         self._producer, self._held_epoch = producer, mark.controller_epoch
         self._note(mark)
         return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
@@ -141,10 +141,9 @@ class Controller:
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
             try:
-                with self._connection.errors():
-                    transaction = Transaction(self._producer, self._connection.address)
-                    transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
-                    transaction.end()
+                with self._connection.errors(), transaction(self._producer, self._connection.address) as begun:
+                    begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+                    begun.end()
             except FencedError:
                 # Kafka fences this job a moment before the newer job's mark can be read.
                 self._producer = None
@@ -165,10 +164,10 @@ class Controller:
             check_again(before)
             if through > before.through:
                 fresh = [decided for decided in decisions if decided.seq > before.through]
-                with self._transaction(controller_epoch) as transaction:
-                    mark = transaction.write_decisions(before, fresh)
+                with self._transaction(controller_epoch) as begun:
+                    mark = begun.write_decisions(before, fresh)
                     mark = msgspec.structs.replace(mark, through=through, before=before.through)
-                    self._write_pages(transaction, mark, pages)
+                    self._write_pages(begun, mark, pages)
 
     def replace_image(self, controller_epoch: int, image: Image, former: Iterable[PageKey]) -> None:
         """Replace the pages and pieces ``former`` by ``image``, all or none."""
@@ -179,11 +178,11 @@ class Controller:
                     f"bus {self._connection.address}: the state is at seq {before.through}, not {image.seq}"
                 )
             kept = {(page.shard, page.page) for page in pieces.cut(image.pages)}
-            with self._transaction(controller_epoch) as transaction:
+            with self._transaction(controller_epoch) as begun:
                 for shard, page in sorted(set(former) - kept):
-                    transaction.write(self._connection.address.state, _key_of(Page(shard, page, b"")), None)
+                    begun.write(self._connection.address.state, _key_of(Page(shard, page, b"")), None)
                 mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
-                self._write_pages(transaction, mark, image.pages)
+                self._write_pages(begun, mark, image.pages)
 
     def check_held(self, controller_epoch: int) -> None:
         """Raise ``FencedError`` if a later epoch was claimed."""
@@ -204,18 +203,18 @@ class Controller:
                 f"bus {self._connection.address}: controller epoch {controller_epoch} belongs to another process"
             )
         try:
-            with self._connection.errors():
-                yield Transaction(self._producer, self._connection.address)
+            with self._connection.errors(), transaction(self._producer, self._connection.address) as begun:
+                yield begun
         except FencedError as error:
             raise self._fenced(controller_epoch, error) from error
 
-    def _write_pages(self, transaction: Transaction, mark: Mark, pages: Sequence[Page]) -> None:
+    def _write_pages(self, begun: Transaction, mark: Mark, pages: Sequence[Page]) -> None:
         """Write pages and then the mark, and commit."""
         for page in pieces.cut(pages):
-            transaction.write(self._connection.address.state, _key_of(page), page.body)
+            begun.write(self._connection.address.state, _key_of(page), page.body)
         for topic in (self._connection.address.state, self._topic):
-            transaction.write(topic, MARK_KEY, msgspec.json.encode(mark))
-        transaction.end()
+            begun.write(topic, MARK_KEY, msgspec.json.encode(mark))
+        begun.end()
         self._note(mark)
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:

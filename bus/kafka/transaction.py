@@ -1,18 +1,23 @@
 """One transaction of the job that decides: records on several topics, all of them or none."""
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from bus.interface import Decided
+from bus.interface import BusError, Decided
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, is_fenced
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
-from bus.kafka.sending import Headers, flush, send
+from bus.kafka.sending import Headers, fatal_errors, flush, send
 from isrflow.kafka.address import Address
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
+from isrflow.warning import warn
+
+# Short, because a job whose bus has failed waits for it before it ends.
+ABORT_TIMEOUT_S = 5.0
 
 
 class Transaction:
@@ -21,7 +26,14 @@ class Transaction:
     def __init__(self, producer: Producer, address: Address) -> None:
         self.producer = producer
         self._address = address
-        producer.begin_transaction()
+        try:
+            producer.begin_transaction()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE:
+                raise
+            # The abort of the transaction before this one had no answer in time.
+            producer.abort_transaction(ABORT_TIMEOUT_S)
+            producer.begin_transaction()
 
     def write(
         self,
@@ -53,7 +65,7 @@ class Transaction:
         flush(self.producer, self._address)
 
     def end(self) -> None:
-        """Commit. Abort what cannot be committed."""
+        """Commit."""
         self.flush()
         deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
         while True:
@@ -63,6 +75,29 @@ class Transaction:
             except KafkaException as error:
                 if error.args[0].retriable() and time.monotonic() < deadline:
                     continue
-                if error.args[0].txn_requires_abort() and not is_fenced(error.args[0]):
-                    self.producer.abort_transaction(REQUEST_TIMEOUT_S)
                 raise
+
+    def abort(self) -> None:
+        """Abort it if the client still can. Only warn if it cannot: until Kafka does it, readers wait."""
+        try:
+            with fatal_errors(self.producer, self._address):
+                self.producer.abort_transaction(ABORT_TIMEOUT_S)
+        except (KafkaException, KafkaError, BusError) as error:  # type: ignore[misc]
+            cause = error.args[0] if isinstance(error, KafkaException) else error
+            # Where another job has fenced this one, Kafka has aborted it.
+            if not (isinstance(cause, KafkaError) and is_fenced(cause)):
+                warn("a transaction cannot be aborted", bus=str(self._address), error=str(cause))
+
+
+@contextlib.contextmanager
+def transaction(producer: Producer, address: Address) -> Iterator[Transaction]:
+    """Begin a transaction for the block, which ends it. Abort it if the block fails.
+
+    Otherwise it would hold back everybody who reads its topics until Kafka ends it or another job claims the bus.
+    """
+    begun = Transaction(producer, address)
+    try:
+        yield begun
+    except Exception:
+        begun.abort()
+        raise

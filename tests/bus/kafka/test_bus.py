@@ -106,7 +106,7 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
     first = dead.claim("dead", {}, 1).controller_epoch
     dead.commit(first, 1, [Decided(1, 0, b"done")], [Page(0, 0, b"done")])
 
-    class KilledError(Exception):
+    class KilledError(BaseException):
         pass
 
     def killed(transaction: Transaction) -> None:

@@ -14,10 +14,11 @@ from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page, Tr
 from bus.kafka import batches, controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import Connection
+from bus.kafka.connection import MESSAGE_BYTES_MAX, Connection
 from bus.kafka.controller import Controller
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark
+from bus.kafka.transaction import Transaction
 from isrflow.kafka.seqs import offset_after
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -209,3 +210,28 @@ def attempt(follower: KafkaBus, after: tuple[int, int]) -> list[Decided]:
         raise
     except BusError as error:
         raise _OutOfRangeError from error
+
+
+@pytest.mark.cluster
+def test_a_job_that_cannot_write_a_batch_resigns_and_holds_nobody_back(bus: KafkaBus) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    follower = KafkaBus(str(bus.address))
+    with pytest.raises(BusError, match="size"):
+        bus.commit(epoch, 1, [Decided(1, 0, b"small"), Decided(1, 1, bytes(MESSAGE_BYTES_MAX + 1))], [])
+    bus.resign(epoch)
+    wait_until(lambda: follower.resigned_epoch() == epoch, "the resignation to be readable")
+    assert follower.decisions((0, -1), 10) == []
+    follower.close()
+
+
+@pytest.mark.cluster
+def test_a_job_writes_again_after_an_abort_that_had_no_answer_in_time(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    with monkeypatch.context() as patched, pytest.raises(BusError, match="size"):
+        patched.setattr(Transaction, "abort", lambda self: None)
+        bus.commit(epoch, 1, [Decided(1, 0, bytes(MESSAGE_BYTES_MAX + 1))], [])
+    bus.commit(epoch, 1, [Decided(1, 0, b"small")], [])
+    wait_until(lambda: bus.decided_seq() == 1, "the decisions to be readable")
+    assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"small")]
