@@ -11,7 +11,6 @@ from bus.engine_only import is_tick, refuse_engine_kinds
 from bus.interface import (
     DECISIONS_BYTES_MAX,
     TICK_SOUGHT_MAX,
-    BusError,
     Claim,
     Decided,
     DecidedColumns,
@@ -22,12 +21,13 @@ from bus.interface import (
     TrimmedError,
 )
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from bus.kafka.controller import MARK_KEY, Controller, PageKey, page_of
+from bus.kafka.controller import Controller
 from bus.kafka.history import KafkaHistory, place_of
 from bus.kafka.log_reader import LogReader, Record
-from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.mark import Mark
 from bus.kafka.publisher import Publisher
-from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
+from bus.kafka.state_reader import read_state
+from bus.kafka.topics import open_topics
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
 from isrflow.kafka.address import parse
@@ -234,42 +234,15 @@ class KafkaBus(KafkaHistory):
             return self._decisions.has_more()
 
     def image(self) -> Image:
-        mark, pages = self._state()
+        mark, pages = read_state(self._connection, self._controller.mark())
         return Image(mark.through, pieces.joined(Page(*key, body) for key, body in pages.items()))
 
     def replace_image(self, controller_epoch: int, image: Image) -> None:
-        _, former = self._state()
+        _, former = read_state(self._connection, self._controller.mark())
         self._controller.replace_image(controller_epoch, image, former)
 
     def layouts(self) -> int:
         return self._controller.mark().layouts
-
-    def _state(self) -> tuple[Mark, dict[PageKey, bytes]]:
-        """Read the last mark, and each page or piece of one."""
-        reader = LogReader(self._connection, self.address.state)
-        mark, pages = Mark(), dict[PageKey, bytes]()
-        try:
-            reader.seek(self._connection.start_offset(self.address.state))
-            # Compaction may replace a page by a newer one after the end. So read until the end stays where it is.
-            deadline = time.monotonic() + READ_WHOLE_TIMEOUT_MS / 1000
-            while reader.next_offset < (end := self._connection.end_offset(self.address.state)):
-                if time.monotonic() > deadline:
-                    raise BusError(
-                        f"bus {self.address}: the state changes faster than it can be read: "
-                        f"its end was not reached in {READ_WHOLE_TIMEOUT_MS / 1000:.0f} s"
-                    )
-                # One by one, because compaction leaves many versions of a page in the topic for a while.
-                while (record := reader.peek(end)) is not None:
-                    reader.skip()
-                    if record.key == MARK_KEY:
-                        mark = decode_mark(record.value)
-                    elif record.value:
-                        pages[page_of(record.key)] = record.value
-                    else:
-                        pages.pop(page_of(record.key), None)
-        finally:
-            reader.close()
-        return mark, pages
 
     def passed(self, through: int) -> None:
         pass

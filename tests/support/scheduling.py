@@ -23,6 +23,7 @@ ON_ONE_NODE = frozenset(
         "tests/bus/kafka/test_bus.py",
         "tests/bus/kafka/test_batches.py",
         "tests/bus/kafka/test_interrupted.py",
+        "tests/bus/kafka/test_lost_ends.py",
         "tests/bus/kafka/test_reports.py",
         "tests/bus/kafka/test_snapshots.py",
         "tests/bus/kafka/test_topics.py",

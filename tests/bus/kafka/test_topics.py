@@ -64,7 +64,7 @@ def test_a_state_that_changes_faster_than_it_is_read_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bus: KafkaBus
 ) -> None:
     ends = count(1)
-    monkeypatch.setattr("bus.kafka.bus.READ_WHOLE_TIMEOUT_MS", 100)
+    monkeypatch.setattr("bus.kafka.state_reader.READ_WHOLE_TIMEOUT_MS", 100)
     monkeypatch.setattr(Connection, "end_offset", lambda self, topic: next(ends))
     monkeypatch.setattr(LogReader, "peek", lambda self, end: time.sleep(0.01))
     with pytest.raises(BusError, match="changes faster than it can be read"):
