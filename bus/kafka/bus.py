@@ -177,7 +177,11 @@ class KafkaBus(KafkaHistory):
     ) -> list[Decided]:
         end = self._connection.end_offset(self.address.decisions)
         with self._decisions_lock:
-            if self._decisions_after != after or self._decisions.is_lost:
+            stays = self._decisions_after == after
+            least = self._decisions.next_offset if stays else self._controller.mark().decisions_end
+            if end < least:
+                self._connection.check_written(self.address.decisions, least)
+            if not stays or self._decisions.is_lost:
                 self._decisions_after = None
                 self._go_after(after, end, passing_over=passing_over)
             self._pass(after, end)

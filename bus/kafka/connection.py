@@ -18,6 +18,7 @@ RETRY_PAUSE_S = 0.05
 # Longer than it takes to write any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in
 # a transaction, readers wait at the transaction's start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
+LOST_END_TIMEOUT_S = 5.0
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
@@ -127,10 +128,24 @@ class Connection:
         offset = self._offsets(topic, range(1), spec)[0]
         return None if offset < 0 else offset
 
-    def written_offset(self, topic: str) -> int:
+    def written_offset(self, topic: str, partition: int = 0) -> int:
         """Return the offset after the last written record, committed or not."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, range(1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
+        return self._offsets(topic, range(partition, partition + 1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
+
+    def check_written(self, topic: str, offset: int) -> None:
+        """Raise ``BusError`` if a topic, which once was as long as ``offset``, stays shorter."""
+        deadline = time.monotonic() + LOST_END_TIMEOUT_S
+        while (end := self.written_offset(topic)) < offset:
+            # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
+            if time.monotonic() > deadline:
+                raise BusError(
+                    f"bus {self.address}: {topic} ends at offset {end}, but was written up to offset {offset}: "
+                    "it was deleted and made again, or Kafka has lost its end. "
+                    "Restore the topic, or start a new bus under another prefix"
+                )
+            time.sleep(RETRY_PAUSE_S)
+            self.look_up(topic)
 
     def end_offsets(self, topic: str, partitions: range) -> list[int]:
         """Return ``end_offset`` for several partitions."""

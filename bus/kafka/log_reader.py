@@ -134,10 +134,14 @@ class LogReader:
         return self._fetched_offset > before
 
     def _is_of_a_former_position(self, error: KafkaError) -> bool:
-        """Say whether ``error`` is about the position before the last ``seek``, which retention has removed."""
+        """Say whether ``error`` is about the position before the last ``seek``, which retention has removed.
+
+        The position now may be out of the log too: before its start, or after its end if the topic was made again.
+        """
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             return False
-        return self._fetched_offset >= self._connection.start_offset(self._topic, self._partition)
+        start = self._connection.start_offset(self._topic, self._partition)
+        return start <= self._fetched_offset <= self._connection.written_offset(self._topic, self._partition)
 
     def first_at(self, offset: int, end: int) -> Record | None:
         """Return the first record at ``offset`` or after it; None if there is none before ``end``."""

@@ -2,11 +2,12 @@
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
-from bus.interface import BusError, Page
-from bus.kafka import state_reader
+from bus.interface import BusError, Decided, Page
+from bus.kafka import connection, state_reader
 from bus.kafka.bus import KafkaBus
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -26,3 +27,57 @@ def test_the_image_contains_what_this_job_has_committed(bus: KafkaBus, monkeypat
         bus.image()
     late.abort_transaction(TIMEOUT_S)
     assert bus.image() == (2, [Page(0, 0, b"new")])
+
+
+def make_again(bus: KafkaBus, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bus.address.servers})
+    admin.delete_topics([topic], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
+    wait_until(lambda: topic not in admin.list_topics().topics, "the topic to be gone")
+    KafkaBus(str(bus.address)).close()
+
+
+def test_decisions_that_are_no_longer_there_are_an_error_for_followers(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LOST_END_TIMEOUT_S", 0.5)
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    bus.commit(epoch, 1, [Decided(1, nth, b"one") for nth in range(5)], [])
+    wait_until(lambda: bus.decided_seq() == 1, "the decisions to be readable")
+    follower = KafkaBus(str(bus.address))
+    assert len(follower.decisions((0, -1), 10)) == 5
+    make_again(bus, bus.address.decisions)
+    wait_until(lambda: has_news(follower), "the follower to notice")
+    lost = "decisions ends at offset 0, but was written up to offset"
+    for place in ((1, 4), (0, -1)):
+        with pytest.raises(BusError, match=lost):
+            follower.decisions(place, 10)
+    follower.close()
+    fresh = KafkaBus(str(bus.address))
+    with pytest.raises(BusError, match=lost):
+        fresh.decisions((1, 4), 10)
+    fresh.close()
+
+
+def test_a_follower_that_kafka_lost_decisions_of_does_not_go_on_with_the_next_ones(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LOST_END_TIMEOUT_S", 0.5)
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    bus.commit(epoch, 1, [Decided(1, nth, b"one") for nth in range(5)], [])
+    wait_until(lambda: bus.decided_seq() == 1, "the decisions to be readable")
+    follower = KafkaBus(str(bus.address))
+    assert len(follower.decisions((0, -1), 10)) == 5
+    make_again(bus, bus.address.decisions)
+    bus.commit(epoch, 2, [Decided(2, 0, b"two")], [])
+    wait_until(lambda: bus.decided_seq() == 2, "the next decision to be readable")
+    for _ in range(2):
+        with pytest.raises(BusError, match=r"decisions ends at offset 2, but was written up to offset [67]:"):
+            follower.decisions((1, 4), 10)
+    follower.close()
+
+
+def has_news(follower: KafkaBus) -> bool:
+    try:
+        return follower.changed()
+    except BusError:
+        return True
