@@ -19,7 +19,7 @@ from cli.selected import selected
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
-from history.log import event_pages
+from history.log import event_pages, whole_event_pages
 from history.told_events import told_event
 
 NEWEST = 2**62
@@ -62,6 +62,7 @@ def command(
 
     A line of JSON is an envelope: the event, its seq, and what the bus knows about it. The replay of all of them
     leads to the same decisions, byte for byte. Where retention has removed events, a replay starts from a snapshot.
+    If retention overtakes the command, it ends with an error.
 
     \b
     Examples:
@@ -76,10 +77,9 @@ def command(
     try:
         after = 0 if start is None else start_named(bus, "--from", start) - 1
         through = NEWEST if end is None else end_named(bus, "--to", end)
-        _say_what_is_gone(bus, after)
         if snapshot is not None:
             _write_snapshot(bus, snapshot, max(0, after))
-        for page in _pages(bus, after, through, follow):
+        for page in _pages(bus, max(0, after), through, follow):
             wanted = [entry for entry in page if _is_wanted(entry.raw, kinds, topic)][:left]
             _show(wanted, form)
             left -= len(wanted)
@@ -90,8 +90,14 @@ def command(
 
 
 def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[Entry]]:
+    """Give the events after ``after``. Raise ``BeyondReachError`` if retention removes one that was about to come."""
+    while after < min(through, kept_after := bus.kept_after()):
+        _say_what_is_gone(kept_after)
+        last = min(through, kept_after)
+        yield from event_pages(bus, after, last)
+        after = last
     while True:
-        for page in event_pages(bus, after, through):
+        for page in whole_event_pages(bus, after, through):
             after = page[-1].seq
             yield page
         if not follow or after >= through:
@@ -99,14 +105,12 @@ def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[En
         time.sleep(POLL_INTERVAL_S)
 
 
-def _say_what_is_gone(bus: Bus, after: int) -> None:
-    kept_after = bus.kept_after()
-    if 0 < kept_after > after:
-        click.echo(
-            f"Retention has removed events up to seq {kept_after}; of those only the ones that changed the "
-            "cluster are left, and no replay can start there (history.ms, history.events).",
-            err=True,
-        )
+def _say_what_is_gone(kept_after: int) -> None:
+    click.echo(
+        f"Retention has removed events up to seq {kept_after}; of those only the ones that changed the "
+        "cluster are left, and no replay can start there (history.ms, history.events).",
+        err=True,
+    )
 
 
 def _write_snapshot(bus: Bus, path: Path, seq: int) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from bus.embedded import EmbeddedBus
+from bus.interface import Entry
+from history import log
 from history.envelope import opened
 from history.state_at import state_at
 from tests.cli.conftest import Isrflow
@@ -81,6 +83,24 @@ def test_a_state_beyond_reach_is_refused_and_removed_events_are_told(isrflow: Is
     refused = isrflow("events", "--from", "150", "--snapshot", "s.json")
     assert refused.exit_code == 3
     assert "the oldest one that can is that of seq 160" in refused.stderr
+
+
+def test_events_that_retention_removes_before_they_are_printed_are_an_error(
+    isrflow: Isrflow, recorded: RecordedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "PAGE_EVENTS", 100)
+    recorded_events = EmbeddedBus.recorded
+
+    def overtaken(bus: EmbeddedBus, after: int, *bounds: int) -> list[Entry]:
+        if after == 100:
+            recorded.bus.forget(200)
+        return recorded_events(bus, after, *bounds)
+
+    monkeypatch.setattr(EmbeddedBus, "recorded", overtaken)
+    done = isrflow("events")
+    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == [*range(1, 101)]
+    assert done.exit_code == 3
+    assert "retention has removed events up to seq 200 while those after seq 100 were read" in done.stderr
 
 
 @pytest.mark.parametrize(
