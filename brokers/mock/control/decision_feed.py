@@ -45,10 +45,11 @@ class DecisionFeed:
         return self._bus.changed()
 
     async def catch_up(self) -> None:
-        """Read to the end, and let other tasks run between chunks."""
+        """Read to the end, and let other tasks run between chunks.
+
+        A short chunk is not the end, because a chunk is bounded in bytes too.
+        """
         while chunk := self._bus.decisions(self._after, CHUNK):
             self._apply([decode(decided.body) for decided in chunk])
             self._after = (chunk[-1].seq, chunk[-1].idx)
             await asyncio.sleep(0)
-            if len(chunk) < CHUNK:
-                return
