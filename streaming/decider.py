@@ -43,6 +43,7 @@ from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query import start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
+from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
 WELL_AFTER_S = 600.0
@@ -62,6 +63,8 @@ class Decider:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session = session
+        # Asked for now, because Spark may be gone when it matters.
+        self._spark_dirs = spark_dirs(session)
         self._bus = bus
         self._settings = settings
         self._write = write
@@ -168,6 +171,8 @@ class Decider:
             raise BusError(of_bus)
         if lack := lack_in(f"{message}\n{cause}"):
             raise JobError(f"the query failed: {lack}: {cause}")
+        if lost := lost_among(self._spark_dirs):
+            raise JobError(f"the query failed: {lost} was deleted, and Spark needs it while it runs: {cause}")
         # Raises if the bus itself is gone.
         self._bus.last_seq()
         try:

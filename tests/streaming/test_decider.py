@@ -175,6 +175,18 @@ def test_an_error_that_a_new_checkpoint_does_not_cure_ends_the_job(
     assert has_batches(started.checkpoint)
 
 
+def test_a_directory_of_sparks_that_was_deleted_is_named(started: Started, tmp_path: Path) -> None:
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
+    started.spark_conf = {"spark.local.dir": str(tmp_path), "spark.python.unix.domain.socket.dir": str(sockets)}
+    with started.decider() as running:
+        sockets.rmdir()
+        started.queries[0].fail("java.net.SocketException: No such file or directory")
+        with pytest.raises(JobError, match=f"{sockets} was deleted, and Spark needs it"):
+            running.go_on()
+    assert has_batches(started.checkpoint)
+
+
 def test_a_bus_that_is_gone_ends_the_job(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone() -> int:
         raise BusError("bus x: unable to open database file")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bus.embedded import EmbeddedBus
@@ -54,6 +55,7 @@ class Started:
         self.refuse: list[Exception] = []
         self.write_error: Exception | None = None
         self.now_s = 0.0
+        self.spark_conf: dict[str, str] = {}
 
     def __call__(self, session: Any, bus: Any, settings: Any, overrides: Any, commit: Commit) -> Query:
         if self.refuse:
@@ -66,7 +68,7 @@ class Started:
             raise self.write_error
 
     def decider(self) -> Decider:
-        session: Any = None
+        session: Any = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: self.spark_conf))
         settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint))
         return Decider(session, self.bus, settings, self.write, self.check_held, lambda: self.now_s)
 
