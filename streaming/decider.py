@@ -171,8 +171,8 @@ class Decider:
             raise BusError(of_bus)
         if lack := lack_in(f"{message}\n{cause}"):
             raise JobError(f"the query failed: {lack}: {cause}")
-        if lost := lost_among(self._spark_dirs):
-            raise JobError(f"the query failed: {lost} was deleted, and Spark needs it while it runs: {cause}")
+        if deleted := lost_among(self._spark_dirs):
+            raise JobError(f"the query failed: {deleted} was deleted, and Spark needs it while it runs: {cause}")
         # Raises if the bus itself is gone.
         self._bus.last_seq()
         try:
