@@ -26,6 +26,7 @@ from bus.interface import (
 )
 from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
+from bus.retention import WalBound
 from bus.weight import last_within
 from conf.settings import SQLITE
 from isrflow.contract import LOG_END_REPORTS
@@ -56,6 +57,7 @@ class EmbeddedBus(EmbeddedHistory):
     ) -> None:
         if access is Access.MAKE:
             make_file(Path(path))
+        self._wal = WalBound(Path(path))
         super().__init__(path, access, lock_timeout_s=lock_timeout_s)
 
     def _grow(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from bus import former_pages, partition_index
 from bus.event_table import entries_between
 from bus.interface import Entry, Image, Seqs, Snapshot, TrimmedError
-from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
+from bus.retention import SLICE_ROWS, WalBound, remove_decisions, remove_events
 from bus.thinning import thin_decisions, thin_events
 from isrflow.sqlite.added_columns import ENTERED
 from isrflow.sqlite.log_file import LogFile
@@ -14,6 +14,8 @@ from isrflow.sqlite.log_file import LogFile
 
 class EmbeddedHistory(LogFile):
     """The part of an embedded bus that reads back what is on it, and removes what is too old."""
+
+    _wal: WalBound
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
@@ -77,7 +79,7 @@ class EmbeddedHistory(LogFile):
 
     def forget(self, through: int) -> int:
         with self._errors():
-            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
+            self._wal.enforce(self._connection(), self._busy_timeout_ms)
             with self._write() as connection:
                 return self._remove_slice(connection, min(through, self._mark("passed"), self._mark("decided")))
 
@@ -100,7 +102,7 @@ class EmbeddedHistory(LogFile):
 
     def thin(self, through: int) -> int:
         with self._errors():
-            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
+            self._wal.enforce(self._connection(), self._busy_timeout_ms)
             with self._write() as connection:
                 return self._thin_slice(connection, min(through, self._mark("passed"), self._mark("decided")))
 

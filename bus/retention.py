@@ -6,6 +6,7 @@ small. The next slice starts at the first row that is left, in this process or a
 
 import contextlib
 import sqlite3
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ SLICE_BYTES = 4 * 1024 * 1024
 # A reader that stays in one transaction prevents the log from starting over. Above this length the bus tries to start
 # it over by force.
 WAL_BYTES_MAX = 64 * 1024 * 1024
+# After an attempt that a reader prevented. A pass has many slices, and each of them would try again.
+WAL_PAUSE_S = 30.0
 # Short, because writers are locked out during the wait for readers.
 _CHECKPOINT_WAIT_MS = 50
 
@@ -72,18 +75,33 @@ def remove_events(connection: sqlite3.Connection, through: int, rows_max: int, t
     return RemovedEvents(count, count_thinned, last)
 
 
-def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
-    """Move a write-ahead log that is too long into the file and start it over; warn if a reader prevents that."""
-    size = wal_bytes(path)
-    if size <= WAL_BYTES_MAX:
-        return
-    connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
-    try:
-        (in_the_way, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
-    if in_the_way:
-        warn("the bus's write-ahead log grows because another process keeps reading", log=f"{path}-wal", log_bytes=size)
+class WalBound:
+    """Keeps a bus's write-ahead log short."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._next_try_s = 0.0
+
+    def enforce(self, connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
+        """Move a log that is too long into the file and start it over.
+
+        If a reader prevents that, warn, and do not lock out writers again for ``WAL_PAUSE_S``.
+        """
+        size = wal_bytes(self._path)
+        if size <= WAL_BYTES_MAX or time.monotonic() < self._next_try_s:
+            return
+        connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
+        try:
+            (in_the_way, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+        if in_the_way:
+            self._next_try_s = time.monotonic() + WAL_PAUSE_S
+            warn(
+                "the bus's write-ahead log grows because another process keeps reading",
+                log=f"{self._path}-wal",
+                log_bytes=size,
+            )
 
 
 def wal_bytes(path: Path) -> int:

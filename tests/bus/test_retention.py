@@ -129,6 +129,7 @@ def test_a_log_that_grew_under_a_reader_is_truncated_later(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, remove: Callable[[EmbeddedBus], int]
 ) -> None:
     monkeypatch.setattr(retention, "WAL_BYTES_MAX", 100_000)
+    monkeypatch.setattr(retention, "WAL_PAUSE_S", 0.0)
     reader = sqlite3.connect(bus.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM events").fetchone()
@@ -141,6 +142,20 @@ def test_a_log_that_grew_under_a_reader_is_truncated_later(
     remove(bus)
     assert wal_bytes(bus.path) == 0
     bus.publish([EVENT])
+
+
+def test_the_slices_of_a_pass_lock_out_writers_once_for_a_reader_that_stands_still(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "WAL_BYTES_MAX", 100_000)
+    reader = sqlite3.connect(bus.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchone()
+    fill(bus, events=25, decisions=1, size=1_000_000)
+    with capture_logs() as said:
+        slices = sum(1 for _ in iter(lambda: bus.trim(retain=0), 0))
+    reader.close()
+    assert (slices, len(said)) == (3, 1)
 
 
 def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
