@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# No file has this descriptor, so the use of a closed one is an error.
+CLOSED = -1
+
 
 def replace(path: Path, text: str) -> None:
     """Write ``text`` to ``path`` so that a reader sees all of the old or all of the new content, even after a crash."""
@@ -22,6 +25,16 @@ def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def closed(descriptor: int) -> int:
+    """Close ``descriptor`` and return ``CLOSED``. Do nothing if it is that already.
+
+    An owner that keeps the result cannot close twice. The system may have given the number to another file since then.
+    """
+    if descriptor != CLOSED:
+        os.close(descriptor)
+    return CLOSED
 
 
 def flush_directory(path: Path) -> None:

@@ -79,3 +79,14 @@ def test_a_log_of_which_some_segments_can_be_opened_leaves_none_open(tmp_path: P
     with open_files_max(taken[-1]), pytest.raises(OSError, match="Too many open files"):
         directory.open_log(PLACE, "id", LogConfig())
     assert descriptors() == before
+
+
+def test_a_log_that_is_closed_twice_closes_no_other_file(tmp_path: Path) -> None:
+    log = LogDirectory(tmp_path).open_log(PLACE, "id", LogConfig())
+    log.append_as_leader(batch(b"x"), 0)
+    log.close()
+    with (tmp_path / "other").open("w") as other:
+        log.close()
+        os.fstat(other.fileno())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        log.read(0, 1, 1)

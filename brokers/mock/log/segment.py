@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from brokers.files import write_all
+from brokers.files import closed, write_all
 from brokers.wire.batch_header import HEADER, Batch, batch_at, batches_in, intact
 
 SUFFIX = ".log"
@@ -150,7 +150,7 @@ class Segment:
         os.fsync(self._fd)
 
     def close(self) -> None:
-        os.close(self._fd)
+        self._fd = closed(self._fd)
 
     def delete(self) -> None:
         """Close and remove the file."""

@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import write_all
+from brokers.files import closed, write_all
 from brokers.gateways.kraft.log.directory import copy_aside
 from brokers.gateways.kraft.log.errors import DamagedError
 
@@ -75,4 +75,4 @@ class EndsFile:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        self._descriptor = closed(self._descriptor)

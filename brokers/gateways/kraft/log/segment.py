@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import flush_directory, write_all
+from brokers.files import closed, flush_directory, write_all
 from brokers.gateways.kraft.log import ends
 from brokers.gateways.kraft.log.ends import End, EndsFile
 from brokers.gateways.kraft.log.errors import DamagedError
@@ -174,7 +174,7 @@ class Segment:
 
     def close(self) -> None:
         self._ends.close()
-        os.close(self._descriptor)
+        self._descriptor = closed(self._descriptor)
 
     def delete(self) -> None:
         """Close and remove both files. The ends go last, because a log file without ends would count as damaged."""
