@@ -16,7 +16,6 @@ bounds were changed since. And the same events always get the same order: contro
 partition and offset.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -24,9 +23,9 @@ import msgspec
 import structlog
 
 from bus.engine_only import is_started
-from bus.interface import BusError, Entry, TrimmedError
+from bus.interface import Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
-from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
+from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.weight import weight_of
 from isrflow.kafka.address import parse
@@ -156,19 +155,13 @@ class Batches:
 
         What enters there would have the seqs of events that are decided, so nobody would ever decide it.
         """
-        topic = self._connection.address.events
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while (end := self._connection.end_offset(topic)) < decided_end:
-            # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
-            if time.monotonic() > deadline:
-                raise BusError(
-                    f"bus {self._connection.address}: {topic} ends at offset {end}, but events before offset "
-                    f"{decided_end} are decided: it was deleted and made again, or Kafka has lost its end. "
-                    "Restore the topic, or start a new bus under another prefix"
-                )
-            time.sleep(RETRY_PAUSE_S)
-            self._connection.look_up(topic)
-        return end
+        return self._connection.await_end(
+            self._connection.address.events,
+            decided_end,
+            self._connection.end_offset,
+            timeout_s=REQUEST_TIMEOUT_S,
+            was=f"events before offset {decided_end} are decided",
+        )
 
     def _waiting_reports(self, after: Position) -> dict[int, int]:
         """Return how many offsets come after ``after`` in each partition of reports that has any."""

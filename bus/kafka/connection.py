@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
@@ -135,17 +135,26 @@ class Connection:
 
     def check_written(self, topic: str, offset: int) -> None:
         """Raise ``BusError`` if a topic, which once was as long as ``offset``, stays shorter."""
-        deadline = time.monotonic() + LOST_END_TIMEOUT_S
-        while (end := self.written_offset(topic)) < offset:
+        was = f"was written up to offset {offset}"
+        self.await_end(topic, offset, self.written_offset, timeout_s=LOST_END_TIMEOUT_S, was=was)
+
+    def await_end(self, topic: str, least: int, end_of: Callable[[str], int], *, timeout_s: float, was: str) -> int:
+        """Return the end of a topic once it is at least ``least``, as it was before.
+
+        Raises ``BusError`` if it stays shorter, and says how the topic ``was``.
+        """
+        deadline = time.monotonic() + timeout_s
+        while (end := end_of(topic)) < least:
             # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
             if time.monotonic() > deadline:
                 raise BusError(
-                    f"bus {self.address}: {topic} ends at offset {end}, but was written up to offset {offset}: "
+                    f"bus {self.address}: {topic} ends at offset {end}, but {was}: "
                     "it was deleted and made again, or Kafka has lost its end. "
                     "Restore the topic, or start a new bus under another prefix"
                 )
             time.sleep(RETRY_PAUSE_S)
             self.look_up(topic)
+        return end
 
     def end_offsets(self, topic: str, partitions: range) -> list[int]:
         """Return ``end_offset`` for several partitions."""
