@@ -14,15 +14,18 @@ _BLOCK_SIZE = 1_000
 
 def next_producer_id(session: Session) -> int:
     """Return the least producer id that nobody has handed out. Raises as ``stored.load`` does."""
-    held = session.read(znodes.PRODUCER_IDS)
+    return _next_in(session.read(znodes.PRODUCER_IDS))
+
+
+def _next_in(held: tuple[bytes, int] | None) -> int:
     # Brokers make an empty one when they start.
     return 0 if held is None or not held[0] else znodes.next_producer_id_of(held[0])
 
 
 def note_producer_ids(session: Session, controller: int, next_id: int) -> None:
     """Have ZooKeeper say that all ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    if next_id <= next_producer_id(session):
+    held = session.read(znodes.PRODUCER_IDS)
+    if next_id <= _next_in(held):
         return
     text = znodes.producer_ids_text(controller, max(0, next_id - _BLOCK_SIZE), next_id)
-    is_there = session.read(znodes.PRODUCER_IDS) is not None
-    session.write([Set(znodes.PRODUCER_IDS, text) if is_there else Create(znodes.PRODUCER_IDS, text)])
+    session.write([Create(znodes.PRODUCER_IDS, text) if held is None else Set(znodes.PRODUCER_IDS, text)])
