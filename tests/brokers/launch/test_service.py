@@ -83,24 +83,24 @@ def test_a_start_whose_command_was_killed_is_waited_for_by_the_next(folder: Path
     Program(folder, WAITS_TO_BE_TOLD).wait_until_started(20)
 
 
-def test_a_service_that_was_ready_is_not_waited_for_again(folder: Path) -> None:
+def start_and_roll_the_log(folder: Path) -> None:
+    """Start a service, and make its log one that no longer shows the start."""
     started = Program(folder, WAITS)
     started.start()
     started.wait_until_started(20)
-    # Its log was rolled, and no longer shows the start.
     started.log_file.write_text("")
+
+
+def test_a_service_that_was_ready_is_not_waited_for_again(folder: Path) -> None:
+    start_and_roll_the_log(folder)
     Program(folder, WAITS).wait_until_started(0.2)
 
 
 def test_a_service_that_an_older_version_started_is_not_waited_for(folder: Path) -> None:
-    started = Program(folder, WAITS)
-    started.start()
-    started.wait_until_started(20)
+    start_and_roll_the_log(folder)
     [file] = folder.glob("*.json")
     noted = json.loads(file.read_bytes())
     file.write_text(json.dumps({"pid": noted["pid"], "started": noted["started"]}))
-    # Its log was rolled, and no longer shows the start.
-    started.log_file.write_text("")
     Program(folder, WAITS).wait_until_started(0.2)
 
 

@@ -36,9 +36,8 @@ def make_again(bus: KafkaBus, topic: str) -> None:
     KafkaBus(str(bus.address)).close()
 
 
-def test_decisions_that_are_no_longer_there_are_an_error_for_followers(
-    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def followed(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> tuple[int, KafkaBus]:
+    """Have five decisions followed, and then make their topic again; return the controller epoch and the follower."""
     monkeypatch.setattr(connection, "LOST_END_TIMEOUT_S", 0.5)
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, 1, [Decided(1, nth, b"one") for nth in range(5)], [])
@@ -46,6 +45,13 @@ def test_decisions_that_are_no_longer_there_are_an_error_for_followers(
     follower = KafkaBus(str(bus.address))
     assert len(follower.decisions((0, -1), 10)) == 5
     make_again(bus, bus.address.decisions)
+    return epoch, follower
+
+
+def test_decisions_that_are_no_longer_there_are_an_error_for_followers(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, follower = followed(bus, monkeypatch)
     wait_until(lambda: has_news(follower), "the follower to notice")
     lost = "decisions ends at offset 0, but was written up to offset"
     for place in ((1, 4), (0, -1)):
@@ -61,13 +67,7 @@ def test_decisions_that_are_no_longer_there_are_an_error_for_followers(
 def test_a_follower_that_kafka_lost_decisions_of_does_not_go_on_with_the_next_ones(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "LOST_END_TIMEOUT_S", 0.5)
-    epoch = bus.claim("job", {}, 1).controller_epoch
-    bus.commit(epoch, 1, [Decided(1, nth, b"one") for nth in range(5)], [])
-    wait_until(lambda: bus.decided_seq() == 1, "the decisions to be readable")
-    follower = KafkaBus(str(bus.address))
-    assert len(follower.decisions((0, -1), 10)) == 5
-    make_again(bus, bus.address.decisions)
+    epoch, follower = followed(bus, monkeypatch)
     bus.commit(epoch, 2, [Decided(2, 0, b"two")], [])
     wait_until(lambda: bus.decided_seq() == 2, "the next decision to be readable")
     for _ in range(2):
