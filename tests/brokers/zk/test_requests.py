@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from state.reason import Reason
+from state.registration import Listener
 from tests.brokers.zk.decided import ID, OTHER_ID, T0, Told, broker, led, lines, stop, topic
 
 BROKERS = [broker(1), broker(2), broker(3)]
@@ -258,3 +259,13 @@ def test_the_gateway_has_a_rack_if_all_brokers_have_one() -> None:
     assert [one["Rack"] for one in told.sent()[-1].values["LiveBrokers"]] == ["a", "b", "a"]
     told.hear(broker(3))
     assert [one["Rack"] for one in told.sent()[-1].values["LiveBrokers"]] == ["a", "b", None, None]
+
+
+def test_a_listener_that_kafka_could_not_name_is_left_out() -> None:
+    told = Told()
+    odd = (Listener("ODD", "host-2", 1, "ODD"), Listener("PLAINTEXT", "host-2", 9_092))
+    told.hear(broker(1), replace(broker(2), listeners=odd), replace(broker(3), listeners=()))
+    listed = [[one["Listener"] for one in held["Endpoints"]] for held in told.sent()[-1].values["LiveBrokers"]]
+    assert listed == [["PLAINTEXT"], ["PLAINTEXT"], [], ["PLAINTEXT"]]
+    told.hear(topic(), led(3, isr=(3,)))
+    assert [request.values["LiveLeaders"] for request in told.sent() if "LiveLeaders" in request.values] == [[]]

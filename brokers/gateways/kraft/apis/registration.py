@@ -9,9 +9,9 @@ from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.context import Context, text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.metadata.registrations import PROTOCOLS
 from brokers.gateways.kraft.metadata.uuids import is_reserved
 from brokers.gateways.kraft.quorum_view import BrokerView
+from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -8,13 +8,12 @@ from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_af
 from brokers.gateways.kraft.metadata.image import Registration, Values
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.security_protocols import PROTOCOLS
 from state.decisions import BrokerDecision
 
 REGISTER_VERSION = 3
 CHANGE_VERSION = 2
 UNREGISTER_VERSION = 0
-# Kafka's SecurityProtocol, by name.
-PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
+from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from brokers.gateways.zk.requests.pending import Batch
@@ -22,8 +23,6 @@ LEADER_DURING_DELETE = -2
 PARTITIONS_PER_REQUEST_MAX = 2_000
 # The partitions in the first LeaderAndIsr request to a broker, of which it need not make the logs.
 FIRST_PARTITIONS_MAX = 20_000
-# Kafka's SecurityProtocol, by name.
-PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 
 T = TypeVar("T")
@@ -142,7 +141,7 @@ class _Building:
 
     def leader_and_isr(self, part: Sequence[News]) -> Outgoing:
         leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
-        live = [self._leader(leader) for leader in leaders if leader in self._live]
+        live = [self._leader(leader) for leader in leaders if leader in self._live and self._live[leader].listeners]
         states = [(place, decision.topic_id, self._isr(decision, is_new)) for place, decision, is_new in part]
         values = self._common | {"LiveLeaders": live, "TopicStates": _by_topic(states)}
         told = {
@@ -194,10 +193,10 @@ class _Building:
 
     def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:
         live = [
-            {"Id": held.broker, "Endpoints": [_endpoint(one) for one in held.listeners], "Rack": held.rack}
+            {"Id": held.broker, "Endpoints": _endpoints(held.listeners), "Rack": held.rack}
             for held in self._live.values()
         ]
-        endpoints = [_endpoint(self._sender.listener)]
+        endpoints = _endpoints([self._sender.listener])
         live.append({"Id": self._sender.controller, "Endpoints": endpoints, "Rack": _rack_among(self._live.values())})
         return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": _by_topic(states), "LiveBrokers": live}, {})
 
@@ -232,13 +231,12 @@ def _rack_among(live: Collection[BrokerDecision]) -> str | None:
     return racks[0] if racks and len(racks) == len(live) else None
 
 
-def _endpoint(listener: Listener) -> Values:
-    return {
-        "Port": listener.port,
-        "Host": listener.host,
-        "Listener": listener.name,
-        "SecurityProtocol": PROTOCOLS[listener.protocol],
-    }
+def _endpoints(listeners: Iterable[Listener]) -> list[Values]:
+    return [
+        {"Port": one.port, "Host": one.host, "Listener": one.name, "SecurityProtocol": PROTOCOLS[one.protocol]}
+        for one in listeners
+        if one.protocol in PROTOCOLS
+    ]
 
 
 def _by_topic(states: Iterable[tuple[Place, str, Values]]) -> list[Values]:
