@@ -41,6 +41,10 @@ class Batch:
         self.state.begin(logged)
         self.recorder.begin(logged)
 
+    def gather_log_ends(self, event: LogEndOffsets, is_current: bool) -> None:
+        """Keep the report at hand until the reports are settled."""
+        self.log_ends.append(LogEndReport(self.logged, event, is_current))
+
     def take_log_ends(self) -> list[LogEndReport]:
         """Return the gathered reports, and keep none."""
         gathered, self.log_ends = self.log_ends, []

@@ -20,7 +20,7 @@ from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
 from state.acl import Acl, with_id
-from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decisions_of
+from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decisions_of, named
 from state.broker import Broker, BrokerState
 from state.decisions import (
     AclsDecision,
@@ -82,6 +82,10 @@ class DecisionRecorder:
     def said_now(self) -> list[AnyDecision]:
         """List the decisions about the event at hand, written out."""
         return decisions_of(self.said[self._said_before :])
+
+    def name_admin(self, principal: str) -> None:
+        """Add the admin who asked to the decisions about the event at hand."""
+        self.said[self._said_before :] = named(self.said[self._said_before :], principal)
 
     def _common(self, reason: Reason) -> dict[str, Any]:
         """Return the fields that every decision about the event at hand has."""

@@ -55,7 +55,7 @@ def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
     broker = fencing.registered_broker(batch, event.broker)
     if broker is not None:
         is_current = event.broker_epoch == broker.broker_epoch
-        batch.log_ends.append(LogEndReport(batch.logged, event, is_current))
+        batch.gather_log_ends(event, is_current)
 
 
 def settle_log_ends(batch: Batch) -> None:

@@ -107,11 +107,10 @@ def step(
             if batch.log_ends and not isinstance(logged.event, e.LogEndOffsets):
                 log_end_report.settle_log_ends(batch)
             batch.begin(logged)
-            said_before = len(batch.recorder.said)
             if working.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(batch):
                 event = logged.event
                 if not (isinstance(event, e.AdminEvent) and deadline.is_over(batch, event)):
                     HANDLERS[type(event)](batch, event)
-            principal.name_in_decisions(batch, said_before)
+            principal.name_in_decisions(batch)
     log_end_report.settle_log_ends(batch)
     return batch.outcome()

@@ -109,6 +109,24 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     return Pattern(common, text, pattern.has_partition_epoch, _place(seq, type(common)), pattern.told)
 
 
+def named(said: Iterable[Said], principal: str) -> list[Said]:
+    """Return the same decisions with the admin who asked."""
+    # Later events may use the same patterns, so each gets a copy with the name. They stay alive as long as their rows.
+    copies: dict[int, Pattern] = {}
+    result: list[Said] = []
+    for one in said:
+        if isinstance(one, AlikeDecision):
+            pattern = copies.get(id(one.pattern))
+            if pattern is None:
+                pattern = copies[id(one.pattern)] = pattern_of(replace(one.pattern.common, principal=principal))
+            result.append(replace(one, pattern=pattern))
+        elif isinstance(one, TopicWatermarks):
+            result.append(replace(one, common=replace(one.common, principal=principal)))
+        else:
+            result.append(replace(one, principal=principal))
+    return result
+
+
 def row_of(decision: LeaderAndIsr | StopReplica) -> AlikeDecision:
     """Make a row of a decision, with a pattern of its own."""
     partition_epoch = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0

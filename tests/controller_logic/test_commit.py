@@ -25,6 +25,9 @@ PIPELINE |= {"running_totals", "commit_alike", "working_partitions"}
 # Runs the rules on a log, and keeps the states between batches. No rule calls it.
 DRIVERS = {"replay"}
 RULES = sorted(path for path in ROOM.glob("*.py") if path.stem not in PIPELINE | DRIVERS)
+# Those of lists, sets and dicts.
+CHANGING_METHODS = {"append", "extend", "insert", "clear", "pop", "popitem", "update", "add", "remove", "discard"}
+CHANGING_METHODS |= {"setdefault", "sort", "reverse"}
 READS = {"topic", "topics", "twin_of", "live_replicas", "leaderless", "has_replica_in", "partition", "frozen"}
 READS |= {
     "on",
@@ -55,12 +58,14 @@ def test_rules_set_no_field_and_append_no_decision(path: Path) -> None:
         flat = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
         found += [ast.unparse(target) for target in flat if isinstance(target, ast.Attribute)]
         found += [ast.unparse(t) for t in flat if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Attribute)]
-        if isinstance(node, ast.Attribute) and node.attr == "decisions":
+        if isinstance(node, ast.Attribute) and node.attr in ("said", "decisions"):
             found += [ast.unparse(node)] if ast.unparse(node.value).endswith("recorder") else []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             of = ast.unparse(node.func.value)
             is_state = of in ("batch.state", "state", "topic", "batch.state.totals")
             found += [ast.unparse(node.func)] if is_state and node.func.attr in changing_methods() else []
+            is_of_batch = of.startswith(("batch.", "state.", "topic."))
+            found += [ast.unparse(node.func)] if is_of_batch and node.func.attr in CHANGING_METHODS else []
     assert found == []
 
 
