@@ -1,4 +1,4 @@
-"""Apply a change to a partition: the one place where epochs go up.
+"""Apply a change to a partition, and raise its epochs.
 
 Stale requests are recognized by their epochs, so each epoch must rise exactly when the decision changes. If every rule
 raised epochs itself, a rule that forgot would let two leaders share one.

@@ -10,7 +10,7 @@ down one pipeline:
                 │         │        │        │         └ a decision for the brokers, with its reason
                 │         │        │        └ totals and backlog
                 │         │        └ a change that breaks an invariant is withheld and reported
-                │         └ epochs go up, here alone
+                │         └ epochs go up here, and no rule raises one
                 └ if the change completes a reassignment, both are one change
 
 Settling comes first because it replaces the change. A replica that joins the ISR may be the last one that a
@@ -23,7 +23,8 @@ Checking comes before anything is kept, so a withheld change leaves no trace but
 Rejected: a working state on which every rule sets fields and appends decisions itself. Then no single place shows
 whether a change was checked, counted and recorded.
 
-``commit_cluster`` and ``commit_topic`` do the same for all other values.
+``commit_cluster`` and ``commit_topic`` do the same for all other values. For partitions that are alike,
+``commit_alike`` repeats what the pipeline did to the first of them.
 """
 
 from collections.abc import Iterable, Mapping
