@@ -28,8 +28,7 @@ from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.retention import WalBound
 from bus.weight import last_within
-from conf.settings import SQLITE
-from isrflow.contract import LOG_END_REPORTS
+from isrflow.contract import LOG_END_REPORTS, SQLITE
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access

@@ -5,7 +5,7 @@ from typing import Protocol
 from bus import embedded
 from bus.interface import Bus, OpenOptions
 from bus.kafka import by_url
-from conf.settings import SQLITE
+from isrflow.contract import SQLITE
 from isrflow.kafka.address import SCHEME
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 

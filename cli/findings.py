@@ -14,7 +14,8 @@ from cli.committed import OLD_AFTER_S, read_committed
 from cli.errors import Unreachable
 from conf.java import JavaError, java_home
 from conf.place_uri import local_path
-from conf.settings import SQLITE, Settings
+from conf.settings import Settings
+from isrflow.contract import SQLITE
 from isrflow.masking import masked
 from state.codec import CodecError
 

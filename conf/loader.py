@@ -11,7 +11,8 @@ import msgspec
 from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
-from conf.settings import SQLITE, Settings
+from conf.settings import Settings
+from isrflow.contract import SQLITE
 from isrflow.masking import masked_value
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from conf.spark_settings import SERVER
 from conf.super_users import AuthorizerClass, SuperUsers
+from isrflow.contract import SQLITE
 from state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
-SQLITE = "sqlite:"
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
 # At most 5 s, because commands that check whether an engine decides wait only some seconds for a tick.
@@ -36,11 +37,10 @@ CheckpointDir = Annotated[
         description="a path, or the URI of a directory below the root, such as hdfs://host/isrflow or s3a://bucket/isrflow",
     ),
 ]
-_SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
     str,
     Meta(
-        pattern=rf"^(sqlite:.|kafka://{_SERVER}(,{_SERVER})*(/[A-Za-z0-9._-]{{1,200}})?\Z)",
+        pattern=rf"^(sqlite:.|kafka://{SERVER}(,{SERVER})*(/[A-Za-z0-9._-]{{1,200}})?\Z)",
         description="sqlite:PATH or kafka://host:port[,host:port][/prefix]",
     ),
 ]

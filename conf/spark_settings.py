@@ -6,8 +6,8 @@ PREFIX = "spark."
 MASTER = "spark.master"
 MASTER_EXPECTED = "local, local[N] or spark://host:port[,host:port]"
 _LOCAL = re.compile(r"local(\[([1-9][0-9]{0,3}|\*)(,[1-9][0-9]{0,3})?\])?\Z")
-_SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
-_STANDALONE = re.compile(rf"spark://{_SERVER}(,{_SERVER})*\Z")
+SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
+_STANDALONE = re.compile(rf"spark://{SERVER}(,{SERVER})*\Z")
 _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]{1,200}\Z")
 _VALUE_CHARS_MAX = 64 * 1024
 _SECRET = r"secret|passw|passphrase|token|(?:access|account|encryption|private)[._-]?key"
@@ -15,7 +15,7 @@ _SECRET_NAME = re.compile(_SECRET, re.IGNORECASE)
 # A word of Java's options. It may have quotes in any place, and blanks within them.
 _WORD = re.compile(r"""(?:'[^']*'?|"(?:\\.|[^"\\])*"?|\\.|[^ \t'"\\])+""", re.DOTALL)
 
-_STATE = "spark.sql.streaming.stateStore"
+STATE_STORE = "spark.sql.streaming.stateStore"
 _BY_CHECKPOINT = "the checkpoint's format and its checks depend on it"
 # What the engine sets, and why nobody else can.
 FIXED = {
@@ -33,10 +33,10 @@ FIXED = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without events decides nothing",
     "spark.sql.streaming.minBatchesToRetain": "the job compares the newest batches with the bus",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": _BY_CHECKPOINT,
-    f"{_STATE}.providerClass": _BY_CHECKPOINT,
-    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": _BY_CHECKPOINT,
-    f"{_STATE}.checkpointFormatVersion": _BY_CHECKPOINT,
-    f"{_STATE}.rowChecksum.enabled": _BY_CHECKPOINT,
+    f"{STATE_STORE}.providerClass": _BY_CHECKPOINT,
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": _BY_CHECKPOINT,
+    f"{STATE_STORE}.checkpointFormatVersion": _BY_CHECKPOINT,
+    f"{STATE_STORE}.rowChecksum.enabled": _BY_CHECKPOINT,
 }
 # A JVM reads these when it is launched, so if spark-submit launched it, the values of its user hold.
 OF_THE_LAUNCH = frozenset({"spark.driver.memory", "spark.driver.extraJavaOptions", "spark.submit.deployMode"})

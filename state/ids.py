@@ -10,6 +10,8 @@ NO_EPOCH = -1
 # The leader epoch of a deletion, LeaderAndIsr.EpochDuringDelete: a broker obeys it whatever epoch it holds (KIP-570).
 EPOCH_DURING_DELETE = -2
 UNKNOWN_OFFSET = -1
+# Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE.
+PRODUCER_IDS_PER_BLOCK = 1_000
 NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1
 # So many names are remembered with their hashes. With more topics than that, going through all of them remembers none.

@@ -11,7 +11,8 @@ import structlog
 from bus.decided_runs import runs_in
 from bus.interface import Decided
 from conf.loader import differing
-from conf.settings import SQLITE, Settings
+from conf.settings import Settings
+from isrflow.contract import SQLITE
 from isrflow.masking import masked
 from state.numbered_run import NumberedRun
 from state.reason import Reason

@@ -15,7 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bus.clock import now_ms, steady_ms
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
-from conf.settings import SQLITE, Settings
+from conf.settings import Settings
+from isrflow.contract import SQLITE
 from sinks.decision_log import DecisionLog
 from streaming.job_errors import JobError
 from streaming.query import start_query, stop_between_batches

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conf.settings import Settings
-from conf.spark_settings import FIXED, MASTER, OF_THE_LAUNCH, is_local
+from conf.spark_settings import FIXED, MASTER, OF_THE_LAUNCH, STATE_STORE, is_local
 from streaming.job_errors import JobError
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
@@ -14,7 +14,6 @@ DRIVER_CLASS_PATH = "spark.driver.extraClassPath"
 # spark-submit always gives one: the name of the file that it runs.
 _NAME = "spark.app.name"
 _LOOPBACK = "127.0.0.1"
-_STATE = "spark.sql.streaming.stateStore"
 # A socket's path has at most 103 bytes on every system, of which Spark's name for it takes 43.
 SOCKET_DIR_BYTES_MAX = 60
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
@@ -103,7 +102,7 @@ def _preferred(master: str) -> dict[str, str]:
         "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_PER_ARROW_BATCH),
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "10ms",
-        f"{_STATE}.rocksdb.trackTotalNumberOfRows": "false",
+        f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
     }
 
 
@@ -118,8 +117,8 @@ def _needed(settings: Settings, local_dir: Path) -> dict[str, str]:
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
-        f"{_STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-        f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
-        f"{_STATE}.checkpointFormatVersion": "2",
-        f"{_STATE}.rowChecksum.enabled": "true",
+        f"{STATE_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+        f"{STATE_STORE}.checkpointFormatVersion": "2",
+        f"{STATE_STORE}.rowChecksum.enabled": "true",
     }

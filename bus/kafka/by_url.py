@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from bus.interface import Bus, BusError, OpenOptions
-from conf.settings import DEFAULT_BUS, SQLITE
+from conf.settings import DEFAULT_BUS
+from isrflow.contract import SQLITE
 from isrflow.kafka.address import parse
 
 _NAME_MAX = 100

@@ -7,7 +7,7 @@ from bus.image import read_image
 from bus.interface import Bus, NoBusError
 from bus.open_bus import KAFKA, open_bus
 from conf.private_dir import private_dir
-from conf.settings import SQLITE
+from isrflow.contract import SQLITE
 from state.cluster import Cluster
 
 

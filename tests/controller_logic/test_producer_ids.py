@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from controller_logic import producer_ids
 from state.decisions import Answer, ProducerIds
+from state.ids import PRODUCER_IDS_PER_BLOCK
 from tests.support.world import World
 
 
@@ -28,7 +28,7 @@ def test_a_former_incarnation_gets_no_producer_ids() -> None:
 
 def test_exhausted_producer_ids_are_refused() -> None:
     world = World(1)
-    last = 2**63 - 1 - producer_ids.BLOCK_SIZE
+    last = 2**63 - 1 - PRODUCER_IDS_PER_BLOCK
     world.state = replace(world.state, cluster=replace(world.state.cluster, next_producer_id=last))
     request = {"broker": 1, "broker_epoch": world.broker(1).broker_epoch}
     world.publish("allocate_producer_ids", **request)

@@ -7,9 +7,7 @@ the same id lose records: a broker takes those of the one for repeated ones of t
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.mirror import Create, Set
 from brokers.gateways.zk.session import Session
-
-# The ids in a block, of which Kafka's controllers hand out the next one.
-_BLOCK_SIZE = 1_000
+from state.ids import PRODUCER_IDS_PER_BLOCK
 
 
 def next_producer_id(session: Session) -> int:
@@ -27,5 +25,5 @@ def note_producer_ids(session: Session, controller: int, next_id: int) -> None:
     held = session.read(znodes.PRODUCER_IDS)
     if next_id <= _next_in(held):
         return
-    text = znodes.producer_ids_text(controller, max(0, next_id - _BLOCK_SIZE), next_id)
+    text = znodes.producer_ids_text(controller, max(0, next_id - PRODUCER_IDS_PER_BLOCK), next_id)
     session.write([Create(znodes.PRODUCER_IDS, text) if held is None else Set(znodes.PRODUCER_IDS, text)])
