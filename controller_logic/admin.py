@@ -9,14 +9,14 @@ from controller_logic.config import complaint_about_growth, complaint_about_topi
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
-from controller_logic.placement import Start, place, start_of
+from controller_logic.placement import Start, place, place_registered, start_of
 from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import CreatePartitions, CreateTopic
 from state.ids import NO_LEADER, topic_id_of
 from state.partition import Topic, TopicState
 from state.reason import Reason
-from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
+from state.rules import BOUNDED_RULES, LED_RULES, REGISTERED_RULES, STRAYS_RULES
 from state.topic_name import complaint_about_topic_name
 
 PARTITIONS_MAX = 100_000
@@ -126,12 +126,11 @@ def _assignment(batch: Batch, event: CreateTopic, topic_id: str) -> Replicas | R
         factor = batch.state.policy.default_replication_factor
     if not 0 < partitions <= PARTITIONS_MAX:
         return Refusal("INVALID_PARTITIONS", f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
-    if not 0 < factor <= len(batch.state.active):
-        message = f"replication factor {factor} does not fit {len(batch.state.active)} active brokers"
-        return Refusal("INVALID_REPLICATION_FACTOR", message)
+    if (refusal := _complaint_about_factor(batch, factor)) is not None:
+        return refusal
     if _are_too_many(batch, partitions * factor):
         return _too_many_replicas(partitions * factor)
-    return place(_racks(batch), partitions, factor, start_of(topic_id))
+    return _placed(batch, partitions, factor, start_of(topic_id))
 
 
 def _are_too_many(batch: Batch, replicas: int) -> bool:
@@ -142,8 +141,27 @@ def _too_many_replicas(replicas: int) -> Refusal:
     return Refusal("INVALID_REPLICATION_FACTOR", f"a topic has at most {REPLICAS_MAX} replicas, not {replicas}")
 
 
-def _racks(batch: Batch) -> dict[int, str | None]:
-    return {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
+def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
+    active, fenced = len(batch.state.active), len(_fenced(batch))
+    if 0 < factor <= active + fenced and active > 0:
+        return None
+    brokers = f"{active} active brokers" if not fenced else f"{active + fenced} registered brokers, {active} active"
+    return Refusal("INVALID_REPLICATION_FACTOR", f"replication factor {factor} does not fit {brokers}")
+
+
+def _fenced(batch: Batch) -> dict[int, str | None]:
+    """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
+    if batch.state.rules_version < REGISTERED_RULES:
+        return {}
+    held = batch.state.brokers.values()
+    return {one.broker: one.rack for one in held if one.behind_gateway and one.broker not in batch.state.active}
+
+
+def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
+    active = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
+    if not (fenced := _fenced(batch)):
+        return place(active, partitions, factor, start, first_partition)
+    return place_registered(active, fenced, partitions, factor, start, first_partition)
 
 
 def _explicit_assignment(batch: Batch, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:
@@ -201,12 +219,11 @@ def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions
             return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
         listed = list(event.assignment)
         return _complaint_about_replicas(batch, listed, len(first), count) or listed
-    if len(first) > len(batch.state.active):
-        message = f"replication factor {len(first)} does not fit {len(batch.state.active)} active brokers"
-        return Refusal("INVALID_REPLICATION_FACTOR", message)
+    if (refusal := _complaint_about_factor(batch, len(first))) is not None:
+        return refusal
     if _are_too_many(batch, event.total * len(first)):
         return _too_many_replicas(event.total * len(first))
     # As AdminZkClient.createNewPartitionsAssignment: start from the first partition's preferred replica, or from the
     # next broker while that one is away.
     index = next((index for index, broker in enumerate(sorted(batch.state.active)) if broker >= first[0]), 0)
-    return place(_racks(batch), added, len(first), Start(index, index), count)
+    return _placed(batch, added, len(first), Start(index, index), count)

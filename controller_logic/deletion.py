@@ -37,7 +37,7 @@ from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.rules import DIRECTORY_RULES, STRAYS_RULES
+from state.rules import ANY_START_RULES, DIRECTORY_RULES, STRAYS_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -185,6 +185,10 @@ def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
             commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED)
     if any(broker in partition.replicas for partition in topic.partitions):
         retry(batch, topic)
+    elif batch.state.rules_version >= ANY_START_RULES:
+        # Whether unregistered brokers are waited for depends on the brokers that are registered now.
+        _pass_over_away(batch, topic)
+        _settle(batch, topic)
 
 
 def retry(batch: Batch, topic: WorkingTopic) -> None:

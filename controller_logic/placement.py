@@ -55,6 +55,51 @@ def place(
     return placed
 
 
+def place_registered(
+    active: Mapping[int, str | None],
+    fenced: Mapping[int, str | None],
+    partitions: int,
+    replication_factor: int,
+    start: Start,
+    first_partition: int = 0,
+) -> list[tuple[int, ...]]:
+    """Do what ``place`` does with registered brokers, of which at least one is active.
+
+    A partition gets fenced brokers only where active ones are too few, and after these: in all, or of racks if every
+    broker has one (``StripedReplicaPlacer``).
+    """
+    dark = _dark(active, fenced)
+    dark_racks, lit_racks = len(set(dark.values())), len(set(active.values()))
+    # At most one of each rack without an active broker, as long as racks with one are too few.
+    from_dark = min(dark_racks, max(0, replication_factor - lit_racks))
+    from_active = min(replication_factor - from_dark, len(active))
+    placed = place(active, partitions, from_active, start, first_partition)
+    if from_active == replication_factor:
+        return placed
+    turn = start.first + first_partition
+    in_turn, others = _racks_in_turn(dark) if dark else [], sorted(fenced)
+    return [
+        (*replicas, *_fenced_for(turn + nth, in_turn, others, dark_racks)[: replication_factor - from_active])
+        for nth, replicas in enumerate(placed)
+    ]
+
+
+def _dark(active: Mapping[int, str | None], fenced: Mapping[int, str | None]) -> dict[int, str]:
+    """Return the fenced brokers in racks without an active broker, by rack. There are none if a broker has no rack."""
+    if None in active.values() or None in fenced.values():
+        return {}
+    lit = set(active.values())
+    return {broker: rack for broker, rack in fenced.items() if rack is not None and rack not in lit}
+
+
+def _fenced_for(turn: int, in_turn: Sequence[int], others: Sequence[int], racks: int) -> list[int]:
+    """List the fenced brokers for a partition: one of each dark rack, then all others. Partitions take turns."""
+    first = turn % len(in_turn) if in_turn else 0
+    spread = [*in_turn[first:], *in_turn[:first]][:racks]
+    first = turn % len(others)
+    return [*spread, *(broker for broker in (*others[first:], *others[:first]) if broker not in spread)]
+
+
 def _place(first: int, shift: int, follower: int, brokers: int) -> int:
     return (first + 1 + (shift + follower) % (brokers - 1)) % brokers
 

@@ -18,11 +18,11 @@ from state.events import BrokerRegister
 from state.features import KRAFT_VERSION
 from state.ids import NO_TIME
 from state.metadata_format import DIRECTORY_FORMAT
-from state.rules import DIRECTORY_RULES, LEVEL_RULES, OWN_ID_RULES
+from state.rules import DIRECTORY_RULES, LEVEL_RULES, OWN_ID_RULES, SHARED_RULES
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a process whose id or log directory another one has, or which does not support what is in force."""
+    """Refuse a process whose id or log directory another one has."""
     former = batch.state.brokers.get(event.broker)
     if batch.state.rules_version < OWN_ID_RULES:
         return None
@@ -48,8 +48,11 @@ def _is_successor(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 
 def _unsupported_level(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a broker that does not support a level in force. The gateway's check may be older than a raised level."""
-    if batch.state.rules_version < LEVEL_RULES or not event.behind_gateway:
+    """Refuse a broker that does not support a level in force, by the rules of former versions.
+
+    Shard 0 alone keeps the levels. So it refused brokers that all other shards registered.
+    """
+    if not LEVEL_RULES <= batch.state.rules_version < SHARED_RULES or not event.behind_gateway:
         return None
     entities = batch.state.entities
     levels = dict(entities[FEATURES_ID].values) if FEATURES_ID in entities else {}

@@ -39,10 +39,13 @@ differently on events that are already on some bus, because a replay must repeat
    A lost connection counts from the first report of it.
    A gateway that can no longer write the metadata log is refused. The groups of a pattern are limited.
    Brokers behind gateways are told of a setting of theirs that is set to the value that it has.
+16: only gateways compare a registering broker with the levels in force, because one shard alone keeps these.
+   Behind a gateway, fenced brokers get replicas where too few are active, of new topics and of reassignments.
+   A deletion that began without any registered broker goes on when brokers register.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 15
+NEWEST_RULES = 16
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -110,3 +113,9 @@ NO_OLDER_RULES = 15
 FEW_GROUPS_RULES = 15
 # brokers are told of a setting that is set again
 SET_AGAIN_RULES = 15
+# registrations are decided from what all shards keep
+SHARED_RULES = 16
+# behind a gateway, registered brokers get replicas, and not only active ones
+REGISTERED_RULES = 16
+# a deletion is looked at again when any broker starts
+ANY_START_RULES = 16

@@ -14,7 +14,7 @@ from state.features import METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENTITY_RULES, LEVEL_RULES, STREAMS_RULES
+from state.rules import ENTITY_RULES, LEVEL_RULES, SHARED_RULES, STREAMS_RULES
 from state.view import view_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
@@ -89,9 +89,12 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
 
 
-@pytest.mark.parametrize(("rules_version", "error"), [(LEVEL_RULES, "UNSUPPORTED_VERSION"), (LEVEL_RULES - 1, "NONE")])
+@pytest.mark.parametrize(
+    ("rules_version", "error"),
+    [(LEVEL_RULES, "UNSUPPORTED_VERSION"), (LEVEL_RULES - 1, "NONE"), (SHARED_RULES, "NONE")],
+)
 def test_a_broker_registers_only_if_it_supports_the_levels_in_force(rules_version: int, error: str) -> None:
-    """Its gateway may have let it pass before a level was raised."""
+    """From version 16 on only its gateway checks that, because shard 0 alone knows the levels."""
     started = world(rules_version, LEVEL_FORMAT)
     assert alter(started, "features", {}, {"transaction.version": 2, "group.version": 0}) == "NONE"
     levels = [{"name": "transaction.version", "min_version": 0, "max_version": 1}]
@@ -272,3 +275,12 @@ def test_a_level_waits_until_every_broker_supports_it() -> None:
     assert alter(started, "features", {}, {"share.version": 1}) == "NONE"
     assert started.one(EntityDecision).values == {"share.version": "1"}
     assert alter(started, "features", {}, {"share.version": 0}) == "NONE"
+
+
+def test_all_shards_register_a_broker_that_does_not_support_a_level() -> None:
+    started = world(SHARED_RULES, LEVEL_FORMAT)
+    started.join(1, features=[{"name": "share.version", "min_version": 0, "max_version": 1}])
+    assert alter(started, "features", {}, {"share.version": 1}) == "NONE"
+    started.publish("broker_register", broker=2, incarnation="i", behind_gateway=True, features=[], request_id="r")
+    shards = decide(list(enumerate(started.log, start=1)), Policy(), shards=3).states
+    assert [held.cluster.brokers[2].incarnation for held in shards] == ["i", "i", "i"]

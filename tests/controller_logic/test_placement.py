@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from controller_logic.placement import Start, place, start_of
+from controller_logic.placement import Start, place, place_registered, start_of
 
 SIX = dict.fromkeys(range(6))
 RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}
@@ -73,3 +73,29 @@ def test_followers_shift_by_one_each_round() -> None:
 
 def test_topics_start_at_different_places() -> None:
     assert len({start_of(f"topic-{n}").first % 6 for n in range(50)}) == 6
+
+
+@pytest.mark.parametrize("racks", [SIX, RACKS, RACKS | {5: None}])
+@pytest.mark.parametrize("fenced", [{5}, {1, 4}, {0, 2, 3}, {0, 1, 2, 3, 4}])
+@pytest.mark.parametrize("factor", range(1, 7))
+def test_fenced_brokers_get_replicas_only_after_active_ones(
+    racks: dict[int, str | None], fenced: set[int], factor: int
+) -> None:
+    active = {broker: rack for broker, rack in racks.items() if broker not in fenced}
+    away = {broker: rack for broker, rack in racks.items() if broker in fenced}
+    placed = place_registered(active, away, 12, factor, Start(4, 1), 3)
+    for replicas in placed:
+        assert len(set(replicas)) == factor
+        assert [replica in fenced for replica in replicas] == sorted(replica in fenced for replica in replicas)
+        if None not in racks.values():
+            assert len({racks[replica] for replica in replicas}) == min(factor, 3)
+    if factor <= len(active) and (None in racks.values() or factor <= len(set(active.values()))):
+        assert placed == place(active, 12, factor, Start(4, 1), 3)
+
+
+def test_fenced_brokers_take_turns() -> None:
+    placed = place_registered({0: None}, {1: None, 2: None, 3: None}, 3, 3, Start(0, 0))
+    assert placed == [(0, 1, 2), (0, 2, 3), (0, 3, 1)]
+    # The last rack comes in turn too, and the second broker of a rack.
+    placed = place_registered({0: "a"}, {1: "b", 2: "c", 3: "b"}, 3, 3, Start(0, 0))
+    assert placed == [(0, 1, 2), (0, 2, 3), (0, 3, 1)]

@@ -28,5 +28,5 @@ def test_a_resharded_state_has_the_bytes_of_one_that_was_always_in_these_shards(
     states = decide(log, Policy(), shards=before).states
     topics = [topic for state in states for name in state.topics.names() if (topic := state.topics.get(name))]
     moved = resharded([state.cluster for state in states], topics, after)
-    assert len(topics) > 1
+    assert topics
     assert encoded(moved) == encoded(decide(log, Policy(), shards=after).states)

@@ -20,6 +20,7 @@ TOLD_OTHERWISE = {
     "brokers/only_the_engine_moves_time",
     "config/acls",
     "config/misspelt",
+    "deletion/begins_while_no_broker_is_registered",
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
     "isr/several_at_once",
@@ -36,6 +37,7 @@ TOLD_OTHERWISE = {
     "reassign/deletion_waits",
     "shutdown/new_topics_meanwhile",
     "topics/exists",
+    "topics/factor_counts_registered_brokers_behind_a_gateway",
     "walks/v2_delete_for_dead_brokers",
 }
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)

@@ -6,7 +6,7 @@ from typing import Any
 from state.cluster import State
 from state.metadata_format import NEWEST_FORMAT
 from state.partition import Partition, ReplicaState, Topic, TopicState
-from state.rules import NEWEST_RULES
+from state.rules import NEWEST_RULES, SHARED_RULES
 from tests.support.lying_clocks import forged
 
 BROKERS = (1, 2, 3, 4)
@@ -51,9 +51,21 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "incarnation": f"i{b // 6}",
         "rack": None if c == 11 else f"r{a % 2}",
         "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
-        "features": [{"name": "metadata.version", "min_version": 7, "max_version": 27}][: c % 2],
+        "features": _features(state, b, c),
         "behind_gateway": a % 2 == 0,
     }
+
+
+def _features(state: State, b: int, c: int) -> list[Fields]:
+    # By older rules shard 0 alone refused a broker that does not support a level in force.
+    is_old = state.cluster.rules_version < SHARED_RULES
+    share = [{"name": "share.version", "min_version": 0, "max_version": 1}] if is_old or b % 3 else []
+    return share + [{"name": "metadata.version", "min_version": 7, "max_version": 27}][: c % 2]
+
+
+def _level(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    values = {"share.version": None if a > 8 else b % 2}
+    return "alter_entity", {"entity_type": "features", "names": {}, "values": values, "request_id": c}
 
 
 def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -274,6 +286,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "imbalance": _imbalance,
     "gateway": _gateway,
     "producer_ids": _producer_ids,
+    "level": _level,
     "other": _other,
     "tick": _tick,
     "set_clock": _tick,

@@ -6,6 +6,7 @@ import structlog
 
 from brokers.engine.engine_client import NoAnswerError
 from brokers.engine.event_queue import Lane
+from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context, text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
@@ -36,23 +37,30 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     body = request.values
     if body["ClusterId"] != context.identity.cluster_id:
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
-    held = context.image.brokers.get(body["BrokerId"])
-    if held is not None and _is_registered(held, body):
-        return {"BrokerEpoch": held.broker_epoch}
     try:
-        _check(context, body)
+        _check(body)
+        _check_levels(context, body)
+        epoch = await _registered_epoch(context, body)
+        # A level may have been raised just before. Answers wait for what came before them, so the image knows it.
+        _check_levels(context, body)
     except RefusedError as refusal:
         # A broker logs only the error's name and tries again; the reason is logged here.
         logger.warning("registration refused", broker=body["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
+    return {"BrokerEpoch": epoch}
+
+
+async def _registered_epoch(context: Context, body: Values) -> int:
+    held = context.image.brokers.get(body["BrokerId"])
+    if held is not None and _is_registered(held, body):
+        return held.broker_epoch
     [answer] = await context.engine.ask_once({("register", body["BrokerId"]): _register(body)}, Lane.BROKER)
     if answer.error == "DUPLICATE_BROKER_REGISTRATION":
         # If the former process is dead, the probe shows it before the broker asks again.
         context.probes.begin(body["BrokerId"])
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
-        logger.warning("registration refused", broker=body["BrokerId"], why=answer.message)
-        return {"ErrorCode": code_of(answer.error)}
-    return {"BrokerEpoch": answer.broker_epoch}
+        raise RefusedError(code_of(answer.error), answer.message)
+    return answer.broker_epoch
 
 
 def _register(body: Values) -> BrokerRegister:
@@ -74,7 +82,7 @@ def _register(body: Values) -> BrokerRegister:
     )
 
 
-def _check(context: Context, body: Values) -> None:
+def _check(body: Values) -> None:
     """Refuse a broker that cannot be led. The rules judge whether another process has its id."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in body["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is not one of Kafka's")
@@ -87,8 +95,12 @@ def _check(context: Context, body: Values) -> None:
     if len(body["LogDirs"]) > LOG_DIRS_MAX:
         message = f"{len(body['LogDirs'])} log.dirs; at most {LOG_DIRS_MAX} are allowed"
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, message)
+
+
+def _check_levels(context: Context, body: Values) -> None:
+    """Refuse a broker that does not support a level in force. Rules do not, because only one shard has levels."""
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]}
-    for name, level in context.image.features.items():
+    for name, level in levels_of(context).items():
         low, high = supported.get(name, (0, 0))
         if not low <= level <= high:
             raise RefusedError(

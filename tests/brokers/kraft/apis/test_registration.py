@@ -2,11 +2,14 @@
 
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from brokers.wire.errors import ErrorCode
+from bus.clock import now_ms
+from tests.brokers.kraft.storages import event
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.gateway_in_process import SUPPORTED, InProcessQuorum, heartbeat
 from tests.support.waiting import wait_until
@@ -81,6 +84,26 @@ def test_an_invalid_registration_is_refused(
     answer = client.ask("BrokerRegistration", **quorum.registration(12, **given))  # type: ignore[arg-type]
     assert answer["ErrorCode"] == error
     assert 12 not in {held["broker"] for held in quorum.view()["brokers"]}
+
+
+def test_a_level_that_is_raised_meanwhile_counts(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    try:
+        quorum.engine.stop()
+        raised = {"entity_type": "features", "names": {}, "values": {"share.version": 1}}
+        quorum.bus.publish([event("alter_entity", now_ms(), **raised)])
+        (client, seq) = quorum.client(), quorum.bus.last_seq()
+        with ThreadPoolExecutor(1) as asking:
+            asked = asking.submit(client.ask, "BrokerRegistration", **quorum.registration(12))
+            wait_until(lambda: quorum.bus.last_seq() > seq, "the registration to be on the bus")
+            quorum.decide_by()
+            assert asked.result(30)["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
+        assert client.ask("BrokerRegistration", **quorum.registration(12))["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
+        knows = {"Name": "share.version", "MinSupportedVersion": 0, "MaxSupportedVersion": 1}
+        answer = client.ask("BrokerRegistration", **quorum.registration(12, Features=[*SUPPORTED, knows]))
+        assert answer["ErrorCode"] == ErrorCode.NONE
+    finally:
+        quorum.stop()
 
 
 def test_another_process_gets_a_brokers_id_only_when_the_former_is_known_to_be_dead(tmp_path: Path) -> None:
