@@ -36,6 +36,15 @@ def _each_grown_topic(body: Values, refused: Values) -> Values:
     return {"Results": [{"Name": topic["Name"]} | refused for topic in body["Topics"]]}
 
 
+def _each_reassigned_partition(body: Values, refused: Values) -> Values:
+    # Java clients give each partition its error only where the response lists the partition.
+    partitions = [
+        [{"PartitionIndex": one["PartitionIndex"]} | refused for one in topic["Partitions"]] for topic in body["Topics"]
+    ]
+    named = zip(body["Topics"], partitions, strict=True)
+    return refused | {"Responses": [{"Name": topic["Name"], "Partitions": listed} for topic, listed in named]}
+
+
 def _each_resource(body: Values, refused: Values) -> Values:
     return {"Responses": [_resource(one) | refused for one in body["Resources"]]}
 
@@ -104,7 +113,7 @@ _REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "CreatePartitions": _each_grown_topic,
     "AlterConfigs": _each_resource,
     "IncrementalAlterConfigs": _each_resource,
-    "AlterPartitionReassignments": _with_message,
+    "AlterPartitionReassignments": _each_reassigned_partition,
     "AlterUserScramCredentials": _each_user,
     "AlterClientQuotas": _each_quota,
     "CreateAcls": _each_created_acl,

@@ -50,7 +50,8 @@ CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
         OF_EACH_RESOURCE,
     ),
     "ElectLeaders": ({"ElectionType": 1, "TopicPartitions": None}, [CLUSTER_ERROR]),
-    "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR]),
+    # The error of the whole request, and that of its partition.
+    "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR] * 2),
     "UnregisterBroker": ({"BrokerId": 1}, [CLUSTER_ERROR]),
     "AlterUserScramCredentials": ({"Deletions": [{"Name": "mallory", "Mechanism": 1}]}, [CLUSTER_ERROR]),
     "UpdateFeatures": ({"FeatureUpdates": [{"Feature": "share.version", "MaxVersionLevel": 1}]}, [CLUSTER_ERROR]),

@@ -41,6 +41,22 @@ def test_every_request_can_be_refused(key: int, version: int) -> None:
     assert str(int(ErrorCode.NOT_CONTROLLER)) in str(decode_response(key, version, refused).values)
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_each_partition_of_a_refused_reassignment_is_told_why(version: int) -> None:
+    partitions = {"a": [0, 3], "b": [1]}
+    wanted = [
+        {"Name": name, "Partitions": [{"PartitionIndex": number} for number in of]} for name, of in partitions.items()
+    ]
+    request = decode_request(encode_request(45, version, 1, "c", {"Topics": wanted}))
+    refused = encode_response(45, version, 1, refusal_of(request, ErrorCode.POLICY_VIOLATION, "too many"))
+    response = decode_response(45, version, refused).values
+    why = {"ErrorCode": ErrorCode.POLICY_VIOLATION, "ErrorMessage": "too many"}
+    assert response | why == response
+    assert response["Responses"] == [
+        {"Name": name, "Partitions": [{"PartitionIndex": n} | why for n in of]} for name, of in partitions.items()
+    ]
+
+
 @pytest.mark.usefixtures("epochs")
 @pytest.mark.parametrize(("key", "version"), ALL)
 def test_the_smallest_request_is_answered(client: ControllerClient, key: int, version: int) -> None:

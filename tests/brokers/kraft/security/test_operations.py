@@ -33,6 +33,7 @@ ROWS = [(name, operation) for operation, names in OF_CLUSTER.items() for name in
 VALUES: dict[str, dict[str, Any]] = {
     "AlterUserScramCredentials": {"Deletions": [{"Name": "u"}], "Upsertions": []},
     "AlterClientQuotas": {"Entries": [{"Entity": [], "Ops": []}]},
+    "AlterPartitionReassignments": {"Topics": [{"Name": "held", "Partitions": [{"PartitionIndex": 0}]}]},
     "CreateAcls": {"Creations": [{}]},
     "DeleteAcls": {"Filters": [{}]},
     "ElectLeaders": {"TopicPartitions": None},
