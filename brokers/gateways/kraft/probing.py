@@ -1,11 +1,13 @@
 """Find out whether a broker whose connection ended has died: the port of a dead process refuses connections.
 
 A connection ends for many reasons. A killed process may still accept a connection for some milliseconds while the
-kernel takes it down, so the port is tried more than once. A port that refuses proves that nobody listens there. A port
-that accepts, or a host that does not answer, proves nothing, and the session decides.
+kernel takes it down, so the port is tried more than once. A port that refuses at all addresses of its host proves that
+nobody listens there. A port that accepts, or a host that does not answer, proves nothing, and the session decides.
 """
 
 import asyncio
+import errno
+import socket
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -19,6 +21,9 @@ logger = structlog.get_logger()
 
 DEADLINE_S = 0.5
 PAUSE_S = 0.02
+
+# This machine has no network of that kind, such as IPv6, or no way into it.
+_NO_WAY = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH})
 
 Endpoint = tuple[str, int]
 
@@ -78,11 +83,20 @@ async def is_refused(endpoints: Iterable[Endpoint]) -> bool:
 
 
 async def _refuses(host: str, port: int) -> bool:
+    """Say whether the port refuses at every address of its host that this machine can reach."""
     try:
-        _, writer = await asyncio.open_connection(host, port)
-    except ConnectionRefusedError:
-        return True
-    except OSError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        # The name is unknown, or no name of a host.
         return False
+    codes = {await _error_at(*place[:2]) for *_, place in found} - _NO_WAY
+    return codes == {errno.ECONNREFUSED}
+
+
+async def _error_at(address: str, port: int) -> int | None:
+    try:
+        _, writer = await asyncio.open_connection(address, port)
+    except OSError as error:
+        return error.errno
     writer.close()
-    return False
+    return None

@@ -1,6 +1,7 @@
 """A broker is dead if all its ports refuse; if a probe gets no answer in time, the session decides."""
 
 import asyncio
+import errno
 import socket
 
 import pytest
@@ -15,7 +16,7 @@ from state.decisions import BrokerDecision
 from state.events import BrokerConnectionLost
 from state.reason import Reason
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, OTHER_ADDRESS = "127.0.0.1", "127.0.0.2"
 
 
 def test_a_broker_is_gone_when_all_its_ports_refuse_and_not_just_one() -> None:
@@ -25,6 +26,57 @@ def test_a_broker_is_gone_when_all_its_ports_refuse_and_not_just_one() -> None:
         assert asyncio.run(probing.is_refused([(LOOPBACK, closed)]))
         assert not asyncio.run(probing.is_refused([(LOOPBACK, closed), (LOOPBACK, opened)]))
     assert not asyncio.run(probing.is_refused([]))
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Give every host these addresses."""
+
+    def getaddrinfo(host: str, port: int, *given: object, **more: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+def test_a_port_must_refuse_at_every_address_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    [closed] = free_ports(1)
+    resolve(monkeypatch, LOOPBACK, OTHER_ADDRESS)
+    assert asyncio.run(probing.is_refused([("both.example", closed)]))
+    for address in (LOOPBACK, OTHER_ADDRESS):
+        with socket.create_server((address, closed)):
+            assert not asyncio.run(probing.is_refused([("both.example", closed)]))
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_refused"),
+    [
+        ((errno.ECONNREFUSED, errno.EADDRNOTAVAIL), True),
+        ((errno.ENETUNREACH, errno.ECONNREFUSED), True),
+        ((errno.EAFNOSUPPORT, errno.ECONNREFUSED), True),
+        ((errno.ENETUNREACH, errno.EADDRNOTAVAIL), False),
+        ((errno.ECONNREFUSED, errno.EHOSTUNREACH), False),
+    ],
+)
+def test_an_address_that_this_machine_cannot_reach_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int], is_refused: bool
+) -> None:
+    found = dict(zip((LOOPBACK, OTHER_ADDRESS), codes, strict=True))
+
+    async def connect(host: str, port: int) -> None:
+        raise OSError(found[host], "it failed")
+
+    resolve(monkeypatch, *found)
+    monkeypatch.setattr(asyncio, "open_connection", connect)
+    assert asyncio.run(probing.is_refused([("both.example", 1)])) == is_refused
+
+
+def test_a_host_that_cannot_be_looked_up_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not asyncio.run(probing.is_refused([("kafka-0..svc", 1)]))
+
+    def unknown(*given: object, **more: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert not asyncio.run(probing.is_refused([("nowhere.example", 1)]))
 
 
 REGISTRATION = Registration(1, 7, "i", (), (), None, (), fenced=False, in_controlled_shutdown=False)
