@@ -217,7 +217,7 @@ class Gateway:
         )
 
     async def _live(self, group: asyncio.TaskGroup) -> None:
-        """Send heartbeats, and report with each how long this process was held up before it.
+        """Send heartbeats, and report with each how long this process was held up since the last one that went out.
 
         Some heartbeats ask for an answer. A run that never led learns only from a refusal that it has been replaced.
         """
@@ -229,12 +229,13 @@ class Gateway:
             await asyncio.sleep(interval_s)
             if late_ms := stall.end():
                 logger.warning("held up", late_ms=late_ms)
+                untold_ms += late_ms
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
                 # This gateway could not learn that another one leads. Without heartbeats it is soon not the leader.
                 logger.warning("no heartbeat sent", why="no decision can be read")
                 continue
-            heartbeat = self._heartbeat(late_ms=late_ms + untold_ms)
+            heartbeat = self._heartbeat(late_ms=untold_ms)
             try:
                 if number % ASKING_EVERY == 0 and not heartbeat.late_ms:
                     group.create_task(self._ask(heartbeat))
@@ -242,8 +243,6 @@ class Gateway:
                     self._engine.tell(heartbeat, lane=Lane.GATEWAY)
                 untold_ms = 0
             except QueueFullError as error:
-                # The next heartbeat reports it.
-                untold_ms += late_ms
                 logger.warning("heartbeat skipped", why=str(error))
 
     def _heartbeat(self, *, late_ms: int = 0, want_shutdown: bool = False) -> GatewayHeartbeat:
