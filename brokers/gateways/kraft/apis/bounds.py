@@ -34,6 +34,7 @@ def _partitions(topic: Values, default: int) -> int:
 
 
 def _default_partitions(context: Context) -> int:
+    # What the engine was started with is not known here, only what an admin has set.
     value = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
     return int(value) if value.isdecimal() else 1
 

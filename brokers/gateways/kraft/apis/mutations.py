@@ -1,7 +1,7 @@
 """Requests that create and delete partitions, within the quota of their client (KIP-599; ``ControllerApis``).
 
 Kafka counts a topic when nothing else is wrong with it. Here the engine decides that. So each topic counts before the
-engine is asked, and those that it refuses are taken back.
+engine is asked, and those that it refuses are taken back. A topic of default size counts with what the engine gives it.
 """
 
 from collections import Counter
@@ -52,11 +52,16 @@ async def within_quota(context: Context, quota: Quota, request: Request, things:
     if allowed or not named:
         values = await handle(_cut(request, allowed) if refused else request)
         counted = {one.name: one.partitions for one in allowed if one.partitions}
-        undone = (counted.get(one["Name"], 0) for one in values[answered_in] if one["ErrorCode"] not in _COUNTING)
-        quota.take(-sum(undone))
+        expected = ((one, counted.get(one["Name"], 0)) for one in values[answered_in])
+        quota.take(sum(_changed(one, partitions) - partitions for one, partitions in expected))
     wait_ms = quota.wait_ms() if refused or not is_strict else 0
     refusals = [_refusal(one, request, wait_ms) for one in refused]
     return values | {answered_in: values[answered_in] + refusals, "ThrottleTimeMs": wait_ms}
+
+
+def _changed(answered: Values, expected: int) -> int:
+    """Return how many partitions of a topic count, once it is answered."""
+    return int(answered.get("NumPartitions", expected)) if answered["ErrorCode"] in _COUNTING else 0
 
 
 def _named(context: Context, request: Request) -> list[_Named]:

@@ -149,6 +149,20 @@ def test_a_request_that_only_validates_counts_too_as_in_kafka(client: Controller
     assert codes(create(client, bob, topics(name))) == [THROTTLED]
 
 
+def test_a_topic_of_default_size_counts_with_as_many_partitions_as_the_engine_gives_it(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    bob = limited(client)
+    quorum.decide_by(num_partitions=3)
+    try:
+        response = create(client, bob, topics(*fresh(1), partitions=-1), version=5)
+    finally:
+        quorum.decide_by()
+    assert (codes(response), response["Topics"][0]["NumPartitions"]) == ([NONE], 3)
+    # Of three partitions, less what was in the bucket.
+    assert 200_000 < response["ThrottleTimeMs"] < 300_000
+
+
 def test_clients_of_one_id_share_its_quota_until_it_is_removed(client: ControllerClient) -> None:
     # The tests' client has this id.
     limited(client, client_id="test")
