@@ -170,7 +170,7 @@ APIS: dict[int, Api] = {
     29: Api(1, 3, acls.describe_acls),
     30: Api(1, 3, acls.create_acls, is_forwarded=True),
     31: Api(1, 3, acls.delete_acls, is_forwarded=True),
-    32: Api(1, 4, describe_configs.describe_configs),
+    32: Api(1, 4, describe_configs.describe_configs, is_leaders=False),
     33: Api(0, 2, configs.alter_configs, is_forwarded=True),
     AUTHENTICATE_KEY: Api(0, AUTHENTICATE_VERSION_MAX, already_known, is_leaders=False),
     37: Api(0, 3, topics.create_partitions, is_forwarded=True),

@@ -1,6 +1,7 @@
 """What a gateway tells of settings, and what it keeps to itself."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from tests.brokers.kraft.apis.topic_requests import create, new_topic
 from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+from tests.support.waiting import wait_until_equal
 
 pytestmark = pytest.mark.usefixtures("epochs")
 TOPIC, BROKER, GROUP = 2, 4, 32
@@ -63,6 +66,27 @@ def test_other_settings_are_shown_with_their_types(described: dict[str, Values])
     told = {name: described[name] for name in SHOWN}
     assert {name: one["ConfigType"] for name, one in told.items()} == SHOWN
     assert {(one["Value"], one["IsSensitive"]) for one in told.values()} == {("7", False)}
+
+
+def test_a_gateway_that_does_not_lead_describes_itself(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, 2)
+    try:
+        client, standby = quorum.client(100), quorum.client(101)
+        itself = {"ResourceType": BROKER, "ResourceName": "101"}
+        change = [{"Name": "log.retention.ms", "ConfigOperation": SET, "Value": "7"}]
+        [response] = client.ask("IncrementalAlterConfigs", Resources=[itself | {"Configs": change}])["Responses"]
+        assert response["ErrorCode"] == ErrorCode.NONE
+
+        def described() -> list[tuple[str, str]]:
+            [result] = standby.ask("DescribeConfigs", Resources=[itself])["Results"]
+            assert result["ErrorCode"] == ErrorCode.NONE
+            return [(one["Name"], one["Value"]) for one in result["Configs"]]
+
+        wait_until_equal(described, [("log.retention.ms", "7")], "the other gateway to hear of it")
+        client.close()
+        standby.close()
+    finally:
+        quorum.stop()
 
 
 def asked(name: str, *keys: str) -> Values:
