@@ -9,7 +9,8 @@ The record of a partition is all that the controller knows of it. Three groups o
 Entries about replicas are tuples in the order of ``replicas``. A tuple of reports is empty until the first report.
 Rejected: sets and maps of replicas, because the order in which one is walked would become part of a decision.
 
-Values are stored as arrays, so a new field goes to the end and gets a default.
+Values are stored as arrays, so a new field goes to the end and gets a default. ``state.packed`` tells partitions with
+directories by their number of fields, so the next field also needs a new version of pages (``state.codec``).
 """
 
 from collections.abc import Sequence
