@@ -1,7 +1,9 @@
 """Small files that are always whole: written beside their place, forced to disk, then moved into place."""
 
+import fcntl
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 # No file has this descriptor, so the use of a closed one is an error.
 CLOSED = -1
@@ -35,6 +37,20 @@ def closed(descriptor: int) -> int:
     if descriptor != CLOSED:
         os.close(descriptor)
     return CLOSED
+
+
+def locked(path: Path) -> BinaryIO:
+    """Lock a file for this process, until the file is closed or the process ends; make it if it is missing.
+
+    Raises ``BlockingIOError`` when another process has the lock.
+    """
+    lock = path.open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise
+    return lock
 
 
 def flush_directory(path: Path) -> None:

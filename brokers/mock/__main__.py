@@ -12,6 +12,7 @@ from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
+from brokers.mock.held_directory import DirectoryRefusedError, held
 from brokers.mock.metrics import SERIES
 from brokers.mock.open_files import raise_limit
 from brokers.mock.settings import Identity, Settings, settings_of
@@ -58,8 +59,9 @@ def main(
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:
-        asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
-    except* (ReplacedError, DirectoryLostError) as group:
+        with held(directory, broker):
+            asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
+    except* (ReplacedError, DirectoryRefusedError, DirectoryLostError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:

@@ -2,19 +2,18 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import structlog
 
-from brokers.files import replace
 from brokers.mock.apis.context import Context
 from brokers.mock.apis.serving import APIS, serving
 from brokers.mock.control.decision_feed import DecisionFeed
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
 from brokers.mock.decision_handler import DecisionHandler
+from brokers.mock.held_directory import last_port, note_address
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
 from brokers.mock.metrics import BrokerMeasures
@@ -27,7 +26,6 @@ from bus.interface import Bus, BusError
 
 logger = structlog.get_logger()
 
-BROKER_FILE = "broker.json"
 LAST_REPORTS_TIMEOUT_MS = 5_000
 
 
@@ -101,10 +99,7 @@ class Broker:
         """Serve until stopped. A part that fails takes the broker down with its error."""
         self._feed.start()
         port = await self._listen()
-        replace(
-            self.identity.directory / BROKER_FILE,
-            json.dumps({"broker": self.identity.broker, "host": self.identity.host, "port": port}) + "\n",
-        )
+        note_address(self.identity.directory, self.identity.broker, self.identity.host, port)
         logger.info("listening", host=self.identity.host, port=port)
         parts = [asyncio.create_task(part) for part in (self._outbox.run(), self._feed.run())]
         parts.append(asyncio.create_task(self._live(port)))
@@ -149,10 +144,9 @@ class Broker:
         Clients that did not notice a restart look for the broker at its last address.
         """
         host, port = self.identity.host, self.identity.port
-        if port == 0:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                last = json.loads((self.identity.directory / BROKER_FILE).read_text())
-                return await self._server.start(host, int(last["port"]))
+        if port == 0 and (last := last_port(self.identity.directory)) is not None:
+            with contextlib.suppress(OSError, OverflowError):
+                return await self._server.start(host, last)
         return await self._server.start(host, port)
 
     async def _live(self, port: int) -> None:

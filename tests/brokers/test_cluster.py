@@ -217,7 +217,7 @@ def test_killing_all_brokers_at_once_loses_nothing(cluster: MockCluster) -> None
 def test_a_second_process_of_the_same_id_replaces_the_first(cluster: MockCluster) -> None:
     first = cluster.pid(1)
     process = cluster.disown(1)
-    cluster.launch(1)
+    cluster.launch(1, cluster.directory / "moved")
     assert process.wait(TIMEOUT_S) == 1
     assert cluster.pid(1) != first
 

@@ -52,10 +52,10 @@ class MockCluster:
 
         wait_until(unfenced, f"brokers {starting} to be active", START_TIMEOUT_S)
 
-    def launch(self, broker: int) -> None:
-        """Start one broker without waiting for it."""
+    def launch(self, broker: int, folder: Path | None = None) -> None:
+        """Start one broker, in its own folder or another, without waiting for it."""
         assert broker not in self._processes
-        folder = self.folder(broker)
+        folder = folder or self.folder(broker)
         folder.mkdir(parents=True, exist_ok=True)
         sets = [part for setting in self._settings for part in ("--set", setting)]
         command = [sys.executable, "-m", "brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]

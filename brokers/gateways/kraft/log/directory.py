@@ -5,13 +5,13 @@ files move aside, the directory becomes ``placing``, and its files move up one b
 crash interrupted.
 """
 
-import fcntl
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from brokers import files
 from brokers.files import flush_directory
 from brokers.gateways.kraft.log.errors import StorageError
 from conf.private_dir import private_dir
@@ -31,13 +31,10 @@ def locked(directory: Path) -> BinaryIO:
     Raises ``StorageError`` when another process has the lock.
     """
     private_dir(directory)
-    lock = (directory / LOCK).open("ab")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return files.locked(directory / LOCK)
     except BlockingIOError as error:
-        lock.close()
         raise StorageError(f"{directory} is in use by another gateway") from error
-    return lock
 
 
 def start_replacement(directory: Path) -> Path:
