@@ -115,3 +115,38 @@ def test_a_partition_may_be_added_while_an_offset_is_out_of_range(
         await fetchers.stop()
 
     asyncio.run(scene())
+
+
+def test_a_partition_that_is_led_meanwhile_keeps_its_leader_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty log asks its leader nothing. Cutting it would drop the epoch that this broker has begun."""
+
+    async def scene() -> None:
+        connects, may_connect = asyncio.Event(), asyncio.Event()
+        asked: list[int] = []
+
+        def leader(body: Any) -> Any:
+            asked.append(len(body.topics))
+            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+
+        fetchers = fetchers_of(leader, monkeypatch)
+
+        async def opened(*_: Any) -> _Played:
+            connects.set()
+            await may_connect.wait()
+            return _Played(leader)
+
+        monkeypatch.setattr(Connection, "open", opened)
+        led, other = followed(tmp_path, 0), followed(tmp_path, 1)
+        fetchers.add(led)
+        fetchers.add(other)
+        await connects.wait()
+        fetchers.remove(led)
+        led.make_leader(decided_leader(FOLLOWER, 2), 0, 0)
+        may_connect.set()
+        await until(lambda: asked == [1] or len(asked) > 1)
+        assert led.log.epochs.latest == 2
+        await fetchers.stop()
+
+    asyncio.run(scene())

@@ -120,7 +120,7 @@ class Fetcher:
         ready = await self._ready()
         if self._connection is None:
             self._connection = await self._connect()
-        truncating = [f for f in ready if f.truncating]
+        truncating = [f for f in ready if f.truncating and self._current(f)]
         if truncating:
             await self._truncate(truncating)
         fetching = [f for f in ready if not f.truncating and self._current(f)]
@@ -181,8 +181,8 @@ class Fetcher:
         for followed in truncating:
             epoch = epoch_to_ask(followed.partition.log)
             if epoch is None:
-                followed.partition.log.truncate_to(followed.partition.log.log_end_offset)
-                self._agreed(followed)
+                if followed.partition.truncate(followed.epoch, followed.partition.log.log_end_offset):
+                    self._agreed(followed)
             else:
                 requested[followed.partition.place] = (followed, epoch)
         if not requested:
