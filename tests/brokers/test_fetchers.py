@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.consumer import FetchRequest, FetchResponse, OffsetForLeaderEpochResponse
 
 from brokers.mock.log.log import Log, LogConfig
 from brokers.mock.metadata import Metadata, uuid_of
@@ -14,12 +14,13 @@ from brokers.mock.replicas.fetchers import Fetchers
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Settings
 from brokers.wire.connection import Connection
-from brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import BrokerDecision
 from state.events import TopicPartition
 from state.reason import Reason
 from state.registration import Listener
 from tests.brokers.test_partition import decided_leader
+from tests.support.batches import batch
 
 FOLLOWER, LEADER = 1, 2
 Leader = Callable[[Any], Any]
@@ -149,4 +150,37 @@ def test_a_partition_that_is_led_meanwhile_keeps_its_leader_epoch(
         assert led.log.epochs.latest == 2
         await fetchers.stop()
 
+    asyncio.run(scene())
+
+
+def test_a_fetcher_outlives_a_log_that_cannot_be_cut_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partition rests, and is cut at the next try."""
+    cuts: list[int] = []
+
+    def leader(body: Any) -> Any:
+        if isinstance(body, FetchRequest):
+            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+        topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        ended = topic.EpochEndOffset(partition=0, error_code=0, leader_epoch=0, end_offset=1)
+        topics = [topic(topic="t", partitions=[ended])]
+        return OffsetForLeaderEpochResponse(version=4, throttle_time_ms=0, topics=topics)
+
+    def cut(log: Log, offset: int) -> None:
+        cuts.append(offset)
+        if len(cuts) == 1:
+            raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, "Too many open files")
+        truncate(log, offset)
+
+    async def scene() -> None:
+        partition = followed(tmp_path, 0)
+        for value in (b"both", b"ours"):
+            partition.log.append_as_leader(batch(value), 0)
+        fetchers = fetchers_of(leader, monkeypatch)
+        fetchers.add(partition)
+        await until(lambda: partition.log.log_end_offset == 1 or bool(fetchers.failed()))
+        assert (cuts, fetchers.failed()) == ([1, 1], [])
+        await fetchers.stop()
+
+    truncate = Log.truncate_to
+    monkeypatch.setattr(Log, "truncate_to", cut)
     asyncio.run(scene())

@@ -10,6 +10,7 @@ import pytest
 
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.log.log import LogConfig
+from brokers.wire.errors import RefusedError
 from state.events import TopicPartition
 from tests.support.batches import batch
 from tests.support.mock_cluster import START_TIMEOUT_S, MockCluster
@@ -88,5 +89,5 @@ def test_a_log_that_is_closed_twice_closes_no_other_file(tmp_path: Path) -> None
     with (tmp_path / "other").open("w") as other:
         log.close()
         os.fstat(other.fileno())
-    with pytest.raises(OSError, match="Bad file descriptor"):
+    with pytest.raises(RefusedError, match="Bad file descriptor"):
         log.read(0, 1, 1)

@@ -24,11 +24,14 @@ class EndOffset(NamedTuple):
 
 
 class LeaderEpochs:
-    """The entries of one log. Epochs and start offsets both strictly increase."""
+    """The entries of one log. Epochs and start offsets both strictly increase.
+
+    If a change cannot be written, ``OSError`` is raised. The change counts, and the next one tries to write it again.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
-        self._entries = _read(self._path)
+        self._entries = self._stored = _read(self._path)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -40,10 +43,9 @@ class LeaderEpochs:
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that ``epoch`` begins at ``start_offset``, and drop the entries that contradict it."""
-        if epoch == self.latest:
-            return
-        kept = [e for e in self._entries if e.epoch < epoch and e.start_offset < start_offset]
-        self._entries = [*kept, Entry(epoch, start_offset)]
+        if epoch != self.latest:
+            kept = [e for e in self._entries if e.epoch < epoch and e.start_offset < start_offset]
+            self._entries = [*kept, Entry(epoch, start_offset)]
         self._write()
 
     def truncate_from_end(self, end_offset: int) -> None:
@@ -70,11 +72,14 @@ class LeaderEpochs:
     def _keep(self, entries: list[Entry]) -> None:
         if entries != self._entries:
             self._entries = entries
-            self._write()
+        self._write()
 
     def _write(self) -> None:
+        if self._entries is self._stored:
+            return
         lines = ["0", str(len(self._entries)), *(f"{e.epoch} {e.start_offset}" for e in self._entries)]
         replace(self._path, "\n".join(lines) + "\n")
+        self._stored = self._entries
 
 
 def _read(path: Path) -> list[Entry]:

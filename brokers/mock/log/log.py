@@ -1,6 +1,7 @@
 """The log of one replica: append, read, truncate, recover."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Log:
     ) -> None:
         """Open the log in ``directory``; unless the last stop was ``clean``, check the CRCs of the newest segment.
 
-        If an append has an I/O error, ``lost`` is called before the error is raised.
+        If a read or a change has an I/O error, ``lost`` is called, and ``RefusedError`` KAFKA_STORAGE_ERROR is raised.
         """
         self._lost = lost
         directory.mkdir(parents=True, exist_ok=True)
@@ -124,16 +125,23 @@ class Log:
 
     def _append(self, data: bytearray | memoryview) -> None:
         active = self._segments[-1]
-        try:
+        with self._storage():
+            # First, because an epoch without records does no harm, but records whose epoch is not noted would.
+            for _, batch in batches_in(data):
+                self.epochs.assign(batch.leader_epoch, batch.base_offset)
             if active.size and active.size + len(data) > self.config.segment_bytes:
                 active = self._roll()
             active.append(data)
+        for _, batch in batches_in(data):
+            self.producers.note(batch)
+
+    @contextlib.contextmanager
+    def _storage(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             self._lost(error)
             raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
-        for _, batch in batches_in(data):
-            self.epochs.assign(batch.leader_epoch, batch.base_offset)
-            self.producers.note(batch)
 
     def _roll(self) -> Segment:
         self._segments[-1].flush()
@@ -154,37 +162,46 @@ class Log:
         if offset >= upper:
             return b""
         holding = next(s for s in reversed(self._segments) if s.base_offset <= offset)
-        return holding.read(offset, max_bytes, upper)
+        with self._storage():
+            return holding.read(offset, max_bytes, upper)
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset:
         return self.epochs.end_offset_of(epoch, self.log_end_offset)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Note that the records of ``epoch`` begin at the log's end."""
+        """Note that the records of ``epoch`` begin at the log's end. Raises ``OSError``."""
         self.epochs.assign(epoch, self.log_end_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove every batch that reaches ``offset`` or beyond."""
-        if offset >= self.log_end_offset:
-            # This broker may have begun an epoch without writing a record. That entry contradicts the leader's epochs.
-            self.epochs.truncate_from_end(offset)
-            return
+        """Remove every batch that reaches ``offset`` or beyond. Raises ``RefusedError``."""
         if offset < self.log_start_offset:
             self.restart_at(offset)
             return
+        with self._storage():
+            if offset < self.log_end_offset:
+                self._cut(offset)
+            # This broker may have begun an epoch without writing a record. That entry contradicts the leader's epochs.
+            self.epochs.truncate_from_end(max(offset, self.log_end_offset))
+
+    def _cut(self, offset: int) -> None:
         while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
             self._segments.pop().delete()
         self._segments[-1].truncate_to(offset)
-        self.epochs.truncate_from_end(self.log_end_offset)
         self._recount_producers()
 
     def restart_at(self, offset: int) -> None:
-        """Remove everything, and continue with an empty log at ``offset``."""
-        for segment in self._segments:
-            segment.delete()
-        self._segments = [Segment.in_directory(self.directory, offset)]
-        self.epochs.clear()
-        self.producers.clear()
+        """Remove everything, and continue with an empty log at ``offset``. Raises ``RefusedError``."""
+        with self._storage():
+            # Opened before the others go, so that a log stays as it is if no more files may be opened.
+            first = next((s for s in self._segments if s.base_offset == offset), None)
+            first = first or Segment.in_directory(self.directory, offset)
+            former, self._segments = self._segments, [first]
+            for segment in former:
+                if segment is not first:
+                    segment.delete()
+            first.truncate_to(offset)
+            self.producers.clear()
+            self.epochs.clear()
 
     def _recount_producers(self) -> None:
         self.producers.clear()
@@ -195,10 +212,12 @@ class Log:
     def find_timestamp(self, timestamp: int, upper: int) -> tuple[int, int, int] | None:
         """Return (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older.
 
-        Raises ``RefusedError`` CORRUPT_MESSAGE if records cannot be read.
+        Raises ``RefusedError`` CORRUPT_MESSAGE if records make no sense.
         """
         for segment in self._segments:
-            if segment.max_timestamp < timestamp or (data := segment.find_timestamp(timestamp)) is None:
+            with self._storage():
+                data = segment.find_timestamp(timestamp) if segment.max_timestamp >= timestamp else None
+            if data is None:
                 continue
             found = first_at_or_after(data, timestamp)
             if found is None or found[1] >= upper:

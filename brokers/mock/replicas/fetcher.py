@@ -20,6 +20,8 @@ After an error of one partition, only that partition pauses for a moment, and co
 """
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import structlog
@@ -174,6 +176,14 @@ class Fetcher:
         logger.info("follower refused", leader=self._leader, partition=f"{place.topic}-{place.partition}", code=code)
         self._rest(followed)
 
+    @contextlib.contextmanager
+    def _resting(self, followed: _Followed) -> Iterator[None]:
+        """Pause a partition if its log refuses what the leader sent or asks for."""
+        try:
+            yield
+        except RefusedError as error:
+            self._refused(followed, error.code)
+
     # Truncating
 
     async def _truncate(self, truncating: list[_Followed]) -> None:
@@ -181,8 +191,9 @@ class Fetcher:
         for followed in truncating:
             epoch = epoch_to_ask(followed.partition.log)
             if epoch is None:
-                if followed.partition.truncate(followed.epoch, followed.partition.log.log_end_offset):
-                    self._agreed(followed)
+                with self._resting(followed):
+                    if followed.partition.truncate(followed.epoch, followed.partition.log.log_end_offset):
+                        self._agreed(followed)
             else:
                 requested[followed.partition.place] = (followed, epoch)
         if not requested:
@@ -192,8 +203,9 @@ class Fetcher:
         for topic in response.topics:
             for answer in topic.partitions:
                 place = TopicPartition(topic.topic, answer.partition)
-                if place in requested and self._current(requested[place][0]):
-                    self._cut(requested[place][0], answer)
+                if place in requested and self._current(followed := requested[place][0]):
+                    with self._resting(followed):
+                        self._cut(followed, answer)
 
     def _cut(self, followed: _Followed, answer: Any) -> None:
         if answer.error_code:
@@ -234,7 +246,8 @@ class Fetcher:
                 key = (topic.topic_id, answer.partition_index)
                 followed = requested.get(key)
                 if followed is not None and self._current(followed):
-                    await self._take(followed, offsets[key], answer)
+                    with self._resting(followed):
+                        await self._take(followed, offsets[key], answer)
 
     async def _take(self, followed: _Followed, offset: int, answer: Any) -> None:
         if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -248,11 +261,8 @@ class Fetcher:
     def _append(self, followed: _Followed, offset: int, records: bytes | None) -> None:
         if not records:
             return
-        try:
-            if followed.partition.append_as_follower(followed.epoch, offset, records):
-                self._log_end_changed(followed.partition)
-        except RefusedError as error:
-            self._refused(followed, error.code)
+        if followed.partition.append_as_follower(followed.epoch, offset, records):
+            self._log_end_changed(followed.partition)
 
     async def _out_of_range(self, followed: _Followed) -> None:
         """Continue where the leader's log has records, because it ends below our end or begins above it.
