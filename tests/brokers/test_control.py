@@ -168,6 +168,30 @@ def test_a_heartbeat_asks_for_an_answer_while_something_refused_waits(tmp_path: 
     bus.close()
 
 
+@pytest.mark.parametrize(
+    ("error", "registered", "state"),
+    [
+        ("STALE_BROKER_EPOCH", 7, LifecycleState.running),
+        ("STALE_BROKER_EPOCH", 8, LifecycleState.registering),
+        ("BROKER_ID_NOT_REGISTERED", None, LifecycleState.registering),
+    ],
+)
+def test_a_broker_whose_epoch_is_the_registered_one_stays_registered(
+    tmp_path: Path, error: str, registered: int | None, state: LifecycleState
+) -> None:
+    """An earlier process of the same id may have spoken in its own epoch."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    settings = settings_of({})
+    outbox = Outbox(1, bus, settings)
+    lifecycle = Lifecycle(Identity(broker=1, bus="", directory=tmp_path), outbox, settings, -1)
+    lifecycle.state, lifecycle.broker_epoch = LifecycleState.running, 7
+    answer = heartbeat_answer(error)
+    lifecycle.apply(answer if registered is None else msgspec.structs.replace(answer, broker_epoch=registered))
+    assert lifecycle.state is state
+    outbox.close()
+    bus.close()
+
+
 @pytest.fixture
 def decided(tmp_path: Path) -> EmbeddedBus:
     """A bus with two brokers and a topic, all decided."""

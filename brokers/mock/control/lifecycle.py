@@ -158,7 +158,10 @@ class Lifecycle:
             case Answer(request_id=request_id) if request_id == self._request_id:
                 self._answered(decision)
             case Answer(request="broker_heartbeat" | "controlled_shutdown" | "alter_isr") if (
-                decision.error in _LOST and decision.broker == self._identity.broker
+                decision.error in _LOST
+                and decision.broker == self._identity.broker
+                # Otherwise this registration is the one that counts, and an earlier process was refused.
+                and decision.broker_epoch != self.broker_epoch
             ):
                 self._lost(decision.error)
             case BrokerDecision() if decision.broker == self._identity.broker:
