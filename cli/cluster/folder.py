@@ -12,6 +12,8 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.node import KafkaError
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Refused, Unreachable
+from cli.options import name_client_config
+from conf.loader import SettingsError
 from conf.private_dir import private_dir
 
 dir_option = click.option(
@@ -25,12 +27,20 @@ dir_option = click.option(
 
 
 def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
-    """Open the cluster in a folder, and its ``LedCluster`` if the engine leads it. Raises ``Unreachable``."""
+    """Open the cluster in a folder, and its ``LedCluster`` if the engine leads it. Raises ``Unreachable``.
+
+    From then on this process connects to the bus as the cluster's settings say.
+    """
     try:
         kafka = KafkaCluster.open(folder)
-        return kafka, LedCluster.open(kafka)
+        led = LedCluster.open(kafka)
     except KafkaError as error:
         raise Unreachable(str(error)) from error
+    # A command that needs the settings says what is wrong with them. The others, such as `down`, go on without.
+    with contextlib.suppress(SettingsError):
+        if led is not None:
+            name_client_config(led.settings())
+    return kafka, led
 
 
 @contextlib.contextmanager

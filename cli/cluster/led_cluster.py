@@ -27,6 +27,7 @@ from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTI
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
 from conf.loader import load
+from conf.settings import Settings
 from state.codec import CodecError
 from state.ids import NO_LEADER
 
@@ -197,7 +198,11 @@ class LedCluster:
     @property
     def access(self) -> dict[str, str]:
         """Return the settings of gateways about who may do what."""
-        return access_of_gateways(load(self._conf, self._engine_settings, environment=os.environ))
+        return access_of_gateways(self.settings())
+
+    def settings(self) -> Settings:
+        """Load the engine's settings. Raises ``SettingsError``."""
+        return load(self._conf, self._engine_settings, environment=os.environ)
 
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":

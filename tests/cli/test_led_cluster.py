@@ -1,6 +1,7 @@
 """Which of the engine's settings brokers get in their files."""
 
 import json
+import os
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +17,11 @@ from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gat
 from cli.cluster.certificates import FOLDER, Certificates
 from cli.cluster.engine import COLD_START_MAX_MS, free_metrics_port, start_remaining_ms
 from cli.cluster.file_settings import broker_settings
+from cli.cluster.folder import open_cluster
 from cli.cluster.led_cluster import LedCluster
 from conf.loader import load
 from conf.security.exposure import protection_of
+from isrflow.kafka.client_config import VARIABLE
 from state.cluster import Cluster
 from tests.support.cluster_command import on_cluster
 
@@ -93,6 +96,22 @@ def test_gateways_get_what_the_environment_says_of_access(tmp_path: Path, monkey
     assert led.access["super.users"] == ""
     monkeypatch.setenv("ISRFLOW_SUPER_USERS", "User:admin")
     assert led.access["super.users"] == "User:admin"
+
+
+def test_later_commands_connect_to_the_bus_as_the_remembered_settings_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Set first, so that the test's end removes what is set in between.
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    conf, client, folder = tmp_path / "engine.toml", tmp_path / "client.properties", tmp_path / "kafka"
+    conf.write_text(f'kafka.client.config = "{client}"\n')
+    LedCluster.create(folder, tmp_path / "bus.db", brokers=1, conf=conf)
+    assert open_cluster(folder)[1]
+    assert os.environ[VARIABLE] == str(client)
+    # Who stops a cluster need not have its settings.
+    conf.unlink()
+    assert open_cluster(folder)[1]
 
 
 def test_an_engine_is_not_awaited_for_longer_than_a_start_takes_whatever_its_clock_said(tmp_path: Path) -> None:
