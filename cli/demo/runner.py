@@ -28,6 +28,7 @@ from cli.errors import Refused, Unreachable
 from conf.jars import fetch, missing
 
 CHECK_INTERVAL_S = 0.5
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
@@ -41,8 +42,8 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
     cluster, story = _kafka(directory, zookeeper) if kafka else _mock(directory)
     click.echo(story.opening)
     click.echo(f"Watch it live at http://{HOST}:{cluster.metrics_port}/")
-    try:
-        with _signals_as_ctrl_c():
+    with _signals_as_ctrl_c():
+        try:
             show = screen.plain if plain or not sys.stdout.isatty() else screen.live
             with show(story, story.watch):
                 result = story.tell()
@@ -52,13 +53,13 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
                 raise Refused(f"acknowledged records were lost, duplicated or out of order.\n{_logs_of(cluster)}")
             if keep:
                 _keep_until_ctrl_c(cluster)
-    except (DemoError, ServiceError, ToolError) as error:
-        wanted = True
-        raise Unreachable(f"{error}\n{_logs_of(cluster)}") from error
-    finally:
-        _stop(story.watch, cluster)
-        if not wanted:
-            shutil.rmtree(directory, ignore_errors=True)
+        except (DemoError, ServiceError, ToolError) as error:
+            wanted = True
+            raise Unreachable(f"{error}\n{_logs_of(cluster)}") from error
+        finally:
+            _stop(story.watch, cluster)
+            if not wanted:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def _mock(directory: Path) -> tuple[DemoCluster, Story]:
@@ -89,15 +90,13 @@ def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
 
 
 def _stop(watch: Watch, cluster: DemoCluster) -> None:
-    """Stop all processes, and ignore a second Ctrl-C meanwhile, because it would leave some running."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Stop all processes."""
+    _ignore_signals()
     try:
         watch.stop()
         cluster.stop()
     finally:
         cluster.bus.close()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _logs_of(cluster: DemoCluster) -> str:
@@ -106,17 +105,28 @@ def _logs_of(cluster: DemoCluster) -> str:
 
 @contextlib.contextmanager
 def _signals_as_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, so that no process is left running."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that no process is left running.
+
+    Only the first of these signals counts. Another one in the middle of the clean-up would leave some running.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        _ignore_signals()
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # What this process was started to ignore stays so: nohup does that with SIGHUP, a shell's background with SIGINT.
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _ignore_signals() -> None:
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _log_clients_to(path: Path) -> None:
