@@ -6,6 +6,7 @@ from typing import Any
 from kafka.protocol.api_header import ResponseClassRegistry
 
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, encode_request
+from brokers.wire.opening import opened
 
 
 class Connection:
@@ -22,7 +23,7 @@ class Connection:
     async def open(cls, host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> "Connection":
         """Connect to a broker whose responses may have up to ``limit`` bytes. Raises OSError or TimeoutError."""
         async with asyncio.timeout(timeout_ms / 1000):
-            reader, writer = await asyncio.open_connection(host, port)
+            reader, writer = await opened(host, port)
         return cls(reader, writer, client_id, limit)
 
     async def ask(self, body: Any, timeout_ms: int) -> Any:

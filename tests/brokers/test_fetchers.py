@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochResponse,
+)
 
 from brokers.mock.log.log import Log, LogConfig
 from brokers.mock.metadata import Metadata, uuid_of
@@ -63,6 +68,17 @@ def fetchers_of(leader: Leader, monkeypatch: pytest.MonkeyPatch) -> Fetchers:
     return Fetchers(FOLLOWER, metadata, Settings(), lambda partition: None)
 
 
+def answer_to_fetch(*partitions: Any) -> Any:
+    topic = FetchResponse.FetchableTopicResponse
+    responses = [topic(topic_id=uuid_of("id"), partitions=list(partitions))] if partitions else []
+    return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=responses)
+
+
+def out_of_range(number: int) -> Any:
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+    return FetchResponse.FetchableTopicResponse.PartitionData(partition_index=number, error_code=code, high_watermark=0)
+
+
 async def until(true: Callable[[], bool]) -> None:
     """Wait at most 10 s."""
     async with asyncio.timeout(10):
@@ -76,7 +92,7 @@ def test_a_running_fetcher_takes_a_new_broker_epoch(tmp_path: Path, monkeypatch:
     def leader(body: Any) -> Any:
         assert isinstance(body, FetchRequest)
         epochs.append(body.replica_state.replica_epoch)
-        return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+        return answer_to_fetch()
 
     async def scene() -> None:
         fetchers = fetchers_of(leader, monkeypatch)
@@ -102,12 +118,9 @@ def test_a_partition_may_be_added_while_an_offset_is_out_of_range(
             first = not fetched
             fetched.append(len(body.topics))
             if not first:
-                return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+                return answer_to_fetch()
             fetchers.add(followed(tmp_path, 1))
-            topic = FetchResponse.FetchableTopicResponse
-            beyond = topic.PartitionData(partition_index=0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=0)
-            answers = [topic(topic_id=uuid_of("id"), partitions=[beyond])]
-            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=answers)
+            return answer_to_fetch(out_of_range(0))
 
         fetchers = fetchers_of(leader, monkeypatch)
         fetchers.add(followed(tmp_path, 0))
@@ -129,7 +142,7 @@ def test_a_partition_that_is_led_meanwhile_keeps_its_leader_epoch(
 
         def leader(body: Any) -> Any:
             asked.append(len(body.topics))
-            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+            return answer_to_fetch()
 
         fetchers = fetchers_of(leader, monkeypatch)
 
@@ -159,7 +172,7 @@ def test_a_fetcher_outlives_a_log_that_cannot_be_cut_now(tmp_path: Path, monkeyp
 
     def leader(body: Any) -> Any:
         if isinstance(body, FetchRequest):
-            return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=[])
+            return answer_to_fetch()
         topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
         ended = topic.EpochEndOffset(partition=0, error_code=0, leader_epoch=0, end_offset=1)
         topics = [topic(topic="t", partitions=[ended])]
@@ -183,4 +196,25 @@ def test_a_fetcher_outlives_a_log_that_cannot_be_cut_now(tmp_path: Path, monkeyp
 
     truncate = Log.truncate_to
     monkeypatch.setattr(Log, "truncate_to", cut)
+    asyncio.run(scene())
+
+
+def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def scene() -> None:
+        def leader(body: Any) -> Any:
+            asked.append(body)
+            if isinstance(body, FetchRequest):
+                return answer_to_fetch(out_of_range(0))
+            return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=[])
+
+        fetchers = fetchers_of(leader, monkeypatch)
+        fetchers.add(followed(tmp_path, 0))
+        await until(lambda: len(asked) > 2 or bool(fetchers.failed()))
+        assert fetchers.failed() == []
+        await fetchers.stop()
+
     asyncio.run(scene())

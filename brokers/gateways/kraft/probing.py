@@ -86,7 +86,7 @@ async def _refuses(host: str, port: int) -> bool:
     """Say whether the port refuses at every address of its host that this machine can reach."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):
         # The name is unknown, or no name of a host.
         return False
     codes = {await _error_at(*place[:2]) for *_, place in found} - _NO_WAY

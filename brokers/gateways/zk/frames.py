@@ -4,6 +4,7 @@ import asyncio
 
 from brokers.wire.catalogue import framed
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.opening import opened
 
 
 class FrameConnection:
@@ -17,12 +18,8 @@ class FrameConnection:
     @classmethod
     async def open(cls, host: str, port: int, timeout_ms: int, bytes_max: int) -> "FrameConnection":
         """Connect to a broker whose responses have up to ``bytes_max`` bytes. Raises OSError or TimeoutError."""
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                reader, writer = await asyncio.open_connection(host, port)
-        except UnicodeError as error:
-            # A name that cannot be looked up, such as one with an empty part.
-            raise ConnectionRefusedError(f"{host!r} is not a name of a host") from error
+        async with asyncio.timeout(timeout_ms / 1000):
+            reader, writer = await opened(host, port)
         return cls(reader, writer, bytes_max)
 
     async def ask(self, frame: bytes, timeout_ms: int) -> bytes:

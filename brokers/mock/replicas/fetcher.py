@@ -288,5 +288,8 @@ class Fetcher:
     async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
         body = offset_request(self._broker, followed.partition.place, followed.epoch, spec)
         response = await self._ask(body)
-        answer = response.topics[0].partitions[0]
+        answers = [answer for topic in response.topics for answer in topic.partitions]
+        if len(answers) != 1:
+            raise WireError(f"{len(answers)} answers to one request for an offset")
+        [answer] = answers
         return None if answer.error_code else int(answer.offset)
