@@ -218,3 +218,24 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
         await fetchers.stop()
 
     asyncio.run(scene())
+
+
+def test_a_response_may_hold_a_batch_as_large_as_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader sends a batch that is larger than what was asked for, because it took it."""
+    limits: list[int] = []
+
+    async def scene() -> None:
+        fetchers = fetchers_of(lambda body: answer_to_fetch(), monkeypatch)
+
+        async def opened(host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> _Played:
+            limits.append(limit)
+            return _Played(lambda body: answer_to_fetch())
+
+        monkeypatch.setattr(Connection, "open", opened)
+        fetchers.add(followed(tmp_path, 0))
+        await until(lambda: bool(limits))
+        await fetchers.stop()
+
+    asyncio.run(scene())
+    settings = Settings()
+    assert limits[0] > settings.socket_request_max_bytes + settings.replica_fetch_response_max_bytes

@@ -42,8 +42,8 @@ logger = structlog.get_logger()
 
 CONNECT_TIMEOUT_MS = 2_000
 BACKOFF_MAX_MS = 2_000
-# A normal response has the requested bytes and one batch more. More than twice that plus this is an error.
-_ROOM = 64 * 1024 * 1024
+# For all in a response that is not records.
+_ROOM_BYTES = 64 * 1024 * 1024
 
 
 class _Followed:
@@ -149,7 +149,8 @@ class Fetcher:
         endpoint = self._metadata.endpoint(self._leader)
         if endpoint is None:
             raise WireError(f"broker {self._leader} has no endpoint")
-        limit = 2 * self._settings.replica_fetch_response_max_bytes + _ROOM
+        # The requested bytes, and one batch more, which may be as large as the request that brought it to the leader.
+        limit = self._settings.replica_fetch_response_max_bytes + self._settings.socket_request_max_bytes + _ROOM_BYTES
         name = f"broker-{self._broker}-fetcher"
         return await Connection.open(endpoint.host, endpoint.port, name, CONNECT_TIMEOUT_MS, limit)
 
