@@ -79,6 +79,12 @@ def out_of_range(number: int) -> Any:
     return FetchResponse.FetchableTopicResponse.PartitionData(partition_index=number, error_code=code, high_watermark=0)
 
 
+def records(number: int, data: bytes) -> Any:
+    return FetchResponse.FetchableTopicResponse.PartitionData(
+        partition_index=number, error_code=0, high_watermark=0, records=data
+    )
+
+
 async def until(true: Callable[[], bool]) -> None:
     """Wait at most 10 s."""
     async with asyncio.timeout(10):
@@ -239,3 +245,24 @@ def test_a_response_may_hold_a_batch_as_large_as_a_request(tmp_path: Path, monke
     asyncio.run(scene())
     settings = Settings()
     assert limits[0] > settings.socket_request_max_bytes + settings.replica_fetch_response_max_bytes
+
+
+def test_partitions_that_got_records_come_last_in_the_next_fetch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader fills its response in the order of the request, so the last ones would get nothing for ever."""
+    requested: list[list[int]] = []
+
+    async def scene() -> None:
+        def leader(body: Any) -> Any:
+            requested.append([topic.partitions[0].partition for topic in body.topics])
+            return answer_to_fetch(*([records(0, batch(b"x"))] if len(requested) == 1 else []))
+
+        fetchers = fetchers_of(leader, monkeypatch)
+        for number in range(3):
+            fetchers.add(followed(tmp_path, number))
+        await until(lambda: len(requested) > 1)
+        await fetchers.stop()
+
+    asyncio.run(scene())
+    assert requested[:2] == [[0, 1, 2], [1, 2, 0]]

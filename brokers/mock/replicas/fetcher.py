@@ -262,6 +262,9 @@ class Fetcher:
     def _append(self, followed: _Followed, offset: int, records: bytes | None) -> None:
         if not records:
             return
+        place = followed.partition.place
+        # Last in the next request, because a leader fills its response in the order of the request (KIP-74).
+        self._followed[place] = self._followed.pop(place)
         if followed.partition.append_as_follower(followed.epoch, offset, records):
             self._log_end_changed(followed.partition)
 
