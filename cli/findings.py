@@ -127,6 +127,10 @@ def _writable(settings: Settings) -> Iterator[Finding]:
 
 
 def _nearest(place: Path) -> Path:
-    """Return ``place``, or the nearest folder above it that exists."""
+    """Return ``place``, or the nearest folder above it that this user sees."""
     place = place.absolute()
-    return place if place.exists() else _nearest(place.parent)
+    try:
+        is_there = place.exists()
+    except PermissionError:
+        is_there = False
+    return place if is_there else _nearest(place.parent)

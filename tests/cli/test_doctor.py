@@ -3,6 +3,8 @@
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,24 @@ from conf.jars import pinned
 from state.cluster import Cluster
 from state.codec import encode_cluster
 
+NOBODY = 65_534
+
 
 @pytest.fixture(autouse=True)
 def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path / "cache"))
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Be a user without rights, because nothing is closed to root."""
+    real, effective, saved = os.getresuid()
+    if effective == 0:
+        os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(real, effective, saved)
 
 
 def doctor(*arguments: str) -> tuple[int, str]:
@@ -54,6 +70,16 @@ def test_a_bus_that_cannot_be_read_is_wrong(tmp_path: Path) -> None:
         file.write(b"\xff" * 2_000)
     code, said = doctor("--bus", str(bus), "spark-files")
     assert (code, "malformed" in said) == (3, True)
+
+
+def test_a_folder_that_another_user_closed_is_no_crash(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    with another_user():
+        code, said = doctor("--bus", str(closed / "bus.db"), "--set", f"checkpoint.dir={closed}/check/point")
+    assert code == 3
+    for name in ("checkpoint", "bus file"):
+        assert re.search(rf"^MISSING {name} +\S+ cannot be written by this user$", said, re.MULTILINE), said
 
 
 def test_a_bus_on_kafka_that_cannot_be_reached_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
