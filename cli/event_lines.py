@@ -15,6 +15,7 @@ from state.events import AnyEvent, Malformed
 
 CHUNK_BYTES = 256 * 1024
 COMPLAINTS_SHOWN = 10
+NOTHING = "Nothing was published."
 KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
 
 
@@ -60,17 +61,17 @@ def check(stream: BinaryIO) -> Checked:
             if complaint is None:
                 events += 1
                 continue
-            refuse_binary(number, text)
+            refuse_binary(number, text, NOTHING)
             wrong += 1
             if len(complaints) < COMPLAINTS_SHOWN:
                 complaints.append(f"line {number} {complaint}")
     return Checked(events, complaints, wrong)
 
 
-def refuse_binary(number: int, text: bytes) -> None:
-    """Raise ``WrongUse`` if a line has a byte that text never has."""
+def refuse_binary(number: int, text: bytes, published: str) -> None:
+    """Raise ``WrongUse`` if a line has a byte that text never has. ``published`` says what was published before."""
     if b"\0" in text:
-        raise WrongUse(f"line {number} holds a zero byte: this is a binary file, not events. Nothing was published.")
+        raise WrongUse(f"line {number} holds a zero byte: this is a binary file, not events. {published}")
 
 
 def complaint_about(text: bytes) -> str | None:

@@ -10,7 +10,7 @@ import msgspec
 from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.errors import Refused, Unreachable, WrongUse
-from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
+from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.input_file import InputFile
 from cli.options import with_settings
 from cli.progress import progress
@@ -64,7 +64,7 @@ def command(
     if not as_is and events.seekable():
         # A shell may have read a part of its standard input before.
         start = events.tell()
-        count = _check(events, " Nothing was published.")
+        count = _check(events, f" {NOTHING}")
         events.seek(start)
     bus = _open(settings, create)
     spans: list[range] = []
@@ -117,6 +117,7 @@ def publish_lines(
     only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise.
     """
     number = last = 0
+    before = NOTHING
     for lines in chunks_of(stream):
         ready: list[bytes] = []
         for line in lines:
@@ -125,8 +126,7 @@ def publish_lines(
             wrong = complaint(text) if text else None
             if wrong:
                 if complaint is not never_published:
-                    refuse_binary(number, text)
-                before = f"Earlier lines were published, up to seq {last}." if last else "Nothing was published."
+                    refuse_binary(number, text, before)
                 raise WrongUse(f"line {number} {wrong}. {before}")
             if text:
                 ready.append(with_time(text))
@@ -136,6 +136,7 @@ def publish_lines(
             if count := bus.count_sequenced(some):
                 last = seq
                 published(range(seq - (count - 1) * bus.seq_step, seq + 1))
+            before = f"Earlier lines were published{f', up to seq {last}' if last else ''}."
     return last or bus.last_seq()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import MAX_EVENT_BYTES, Decided
+from cli.errors import WrongUse
 from cli.event_lines import with_time
 from cli.publish import EVENTS_PER_TRANSACTION, publish_lines
 from tests.cli.conftest import Isrflow
@@ -133,6 +134,39 @@ def test_publish_prints_its_own_last_seq_and_waits_for_its_own_events(tmp_path: 
         assert publish_lines(bus, BytesIO(b"{}\n" + offset), spans.append) == 4
         assert publish_lines(bus, BytesIO(offset), spans.append) == bus.last_seq() == 6
     assert spans == [range(1, 3), range(4, 5)]
+
+
+class Piped(BytesIO):
+    """A pipe into which each line was written by itself."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.readline()
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (b"", "Nothing was published."),
+        (b'{"kind":"log_end_offset","time_ms":1}\n', "Earlier lines were published."),
+        (b'{"kind":"delete_topic","time_ms":1,"topic":"a"}\n', "Earlier lines were published, up to seq 1."),
+    ],
+)
+@pytest.mark.parametrize("second", [b"no json\n", b"a\0b\n"])
+def test_a_wrong_line_in_a_pipe_says_what_was_published_before(
+    tmp_path: Path, first: bytes, said: str, second: bytes
+) -> None:
+    """Events without a seq count as on Kafka."""
+
+    class Unsequenced(EmbeddedBus):
+        def count_sequenced(self, events: Sequence[bytes]) -> int:
+            return sum(b"log_end_offset" not in raw for raw in events)
+
+    def complaint(text: bytes) -> str | None:
+        return None if text in first else "is wrong"
+
+    with contextlib.closing(Unsequenced(tmp_path / "bus.db")) as bus, pytest.raises(WrongUse) as error:
+        publish_lines(bus, Piped(first + second), lambda span: None, complaint)
+    assert error.value.message.endswith(said)
 
 
 @pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])
