@@ -116,15 +116,17 @@ def answers_to(ask: Ask, requests: Sequence[Request]) -> list[Answer | Rejected]
     bus = open_bus(settings.bus, create=False)
     try:
         bodies = [_encoded(request, ask.timeout_ms) for request in requests]
+        before = bus.last_seq()
         last = bus.publish(bodies)
         try:
             wait_for_decisions(bus, last, ask.timeout_ms)
         except Unreachable as error:
             lapses = "The engine will not begin it after this time."
             raise Unreachable(error.message.replace("The events stay published.", lapses)) from error
-        first = last - (len(bodies) - 1) * bus.seq_step
-        seqs = range(first, last + 1, bus.seq_step)
-        found = log.decisions(bus, first - 1, last, passing_over=False)
+        # Events of others may lie between them, and each request has an id of its own.
+        ours = set(bodies)
+        seqs = {event.seq for event in log.events(bus, before, last) if event.raw in ours}
+        found = log.decisions(bus, before, last, passing_over=False)
         decisions = [decode(one.body) for one in found if one.seq in seqs]
         return [decision for decision in decisions if isinstance(decision, Answer | Rejected)]
     finally:
