@@ -57,7 +57,7 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether this gateway has been unable to read or write the bus for so long that another one may lead."""
+        """Say whether bus or disk have not served this gateway for so long that another one may lead."""
         return self.engine.is_cut_off or self.read_watch.is_stalled
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:

@@ -25,7 +25,7 @@ class DecisionFeed:
 
     ``apply`` gets the events in order. Its first portion runs in the same step of the event loop as
     ``Storage.add``, which makes their records readable. ``caught_up`` is set when the end is reached for the first
-    time. ``read_watch`` times each call to the bus.
+    time. ``read_watch`` times each call to the bus, and each commit.
     """
 
     def __init__(self, bus: Bus, storage: Storage, apply: Apply, settings: Settings, read_watch: ReadWatch) -> None:
@@ -84,7 +84,9 @@ class DecisionFeed:
         while self._waiting:
             group, self._waiting = self._waiting, []
             portions: Iterator[None] = iter(self._apply([event for prepared in group for event in prepared.events]))
+            self._read_watch.commits.begin()
             await self._storage.commit(group, partial(next, portions, None))
+            self._read_watch.commits.succeeded()
             await asyncio.sleep(0)
             for _ in portions:
                 await asyncio.sleep(0)

@@ -19,8 +19,8 @@ An event's decisions reach the disk before anybody hears of them, and an answer 
 refers to. So a broker that hears "done" finds the change in the log.
 
 What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard, and another one leads.
-If it cannot read, it would not learn who leads instead, so it stops its heartbeats by itself (``ReadWatch``). In both
-cases it sends brokers to the other voters.
+If it cannot read, or its disk hangs, it would not learn who leads instead, so it stops its heartbeats by itself
+(``ReadWatch``). In both cases it sends brokers to the other voters.
 """
 
 import asyncio
@@ -233,7 +233,7 @@ class Gateway:
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
                 # This gateway could not learn that another one leads. Without heartbeats it is soon not the leader.
-                logger.warning("no heartbeat sent", why="no decision can be read")
+                logger.warning("no heartbeat sent", why=self._read_watch.why)
                 continue
             heartbeat = self._heartbeat(late_ms=untold_ms)
             try:

@@ -72,7 +72,7 @@ SERIES = (
     _Series(
         "isrflow_gateway_blind",
         "gauge",
-        "1 if it cannot read decisions.",
+        "1 if it cannot read decisions, or cannot put them on disk.",
         lambda m: float(m.is_blind),
     ),
 )

@@ -1,26 +1,49 @@
-"""Watch whether decisions can be read, because a gateway that cannot read them must not lead."""
+"""Watch whether decisions can be read and put on disk, because a gateway that does not learn of them must not lead."""
 
 from bus.clock import steady_ms
 
+# The disk may take this many times as long as the bus, so that one that is only slow moves no leader.
+DISK_TIMEOUTS = 3
 
-class ReadWatch:
-    """A watch on the calls that read the bus: since when they have failed or hung."""
 
-    def __init__(self, blind_after_s: float) -> None:
-        self._blind_after_ms = blind_after_s * 1000
-        self._looking_since_ms: int | None = None
+class CallWatch:
+    """A watch on calls: since when they have failed or hung."""
+
+    def __init__(self, stalled_after_s: float) -> None:
+        self._stalled_after_ms = stalled_after_s * 1000
+        self._since_ms: int | None = None
 
     def begin(self) -> None:
         """Note that a call begins. If calls before it have failed, the time still counts from the first of them."""
-        if self._looking_since_ms is None:
-            self._looking_since_ms = steady_ms()
+        if self._since_ms is None:
+            self._since_ms = steady_ms()
 
     def succeeded(self) -> None:
         """Note that a call returned, with or without news."""
-        self._looking_since_ms = None
+        self._since_ms = None
 
     @property
     def is_stalled(self) -> bool:
         """Say whether no call has succeeded for too long."""
-        since_ms = self._looking_since_ms
-        return since_ms is not None and steady_ms() - since_ms > self._blind_after_ms
+        since_ms = self._since_ms
+        return since_ms is not None and steady_ms() - since_ms > self._stalled_after_ms
+
+
+class ReadWatch(CallWatch):
+    """A watch on the calls that read the bus, and on the ``commits`` of what was read."""
+
+    def __init__(self, blind_after_s: float) -> None:
+        super().__init__(blind_after_s)
+        self.commits = CallWatch(DISK_TIMEOUTS * blind_after_s)
+
+    @property
+    def why(self) -> str | None:
+        """Say why this process does not learn who leads; None if it does."""
+        if super().is_stalled:
+            return "no decision can be read"
+        return "the disk hangs" if self.commits.is_stalled else None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Say whether no decision has come through for too long."""
+        return self.why is not None
