@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from brokers.gateways.kraft.decision_feed import DecisionFeed
+from brokers.gateways.kraft.prepared import Event
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Event, Storage
+from brokers.gateways.kraft.storage import Storage
 from tests.bench.in_process import InProcess
 
 GATEWAY = 100

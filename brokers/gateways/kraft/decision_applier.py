@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.slices import ITEMS_PER_SLICE
 from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.prepared import Event
 from brokers.gateways.kraft.quorum_view import QuorumView
-from brokers.gateways.kraft.storage import Event
 from state.decisions import Answer, BrokerDecision, QuorumDecision
 
 

@@ -33,7 +33,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
@@ -46,9 +46,10 @@ from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.prepared import Event, Prepared, Written
 from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
-from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr
+from state.decisions import HighWatermark, LeaderAndIsr
 
 # At a start, at most this many events without records are read again.
 NOTED_EVERY_EVENTS = 1_000
@@ -56,42 +57,6 @@ NOTED_EVERY_EVENTS = 1_000
 
 # These come in large numbers, and no part of the gateway but the log acts on them.
 _FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark, AlikeDecisions)
-
-
-class Event(NamedTuple):
-    """The decisions on one event, without those on which only the log acts."""
-
-    seq: int
-    decisions: Sequence[AnyDecision]
-
-
-class Prepared(NamedTuple):
-    """Some events, their records, and the image and place after them."""
-
-    events: Sequence[Event]
-    units: Sequence[Unit]
-    image: MetadataImage
-    seq: int
-    time_ms: int
-    # Where the log ends with these records, and the last event that is noted there.
-    end_offset: int
-    noted_seq: int
-
-    @property
-    def size(self) -> int:
-        """Return the size of the records in bytes."""
-        return sum(len(unit.data) for unit in self.units)
-
-
-class Written(NamedTuple):
-    """What ``write`` put on disk, for ``add`` to make readable."""
-
-    last: Prepared
-    ends: Sequence[End]
-    # A snapshot that was finished meanwhile.
-    snapshot: SnapshotId | None
-    # The segment in which the log continues.
-    segment: Segment | None
 
 
 class Storage:
@@ -120,6 +85,7 @@ class Storage:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-log")
         # Held from a write to its ``add``.
         self._writing = asyncio.Lock()
+        self._noting: asyncio.Task[None] | None = None
         self._appended = asyncio.Event()
 
     def begin(self, bus: Bus) -> None:
@@ -261,11 +227,17 @@ class Storage:
 
         The last decision is noted first, so that a copy continues after exactly that one.
         """
+        if self._noting is None or self._noting.done():
+            self._noting = asyncio.create_task(self._note())
+        # A write is added also if the gateway that asked has left meanwhile: nothing may be written after half of one.
+        await asyncio.shield(self._noting)
+        return self._log.files
+
+    async def _note(self) -> None:
         async with self._writing:
             if unnoted := self._unnoted():
                 loop = asyncio.get_running_loop()
                 self._log.add(await loop.run_in_executor(self._writer, self._log.write, unnoted))
-            return self._log.files
 
     def _unnoted(self) -> list[Unit]:
         """Return a note of the decisions since the last end, if there are any. They made no records."""

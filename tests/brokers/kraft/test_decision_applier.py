@@ -8,9 +8,9 @@ from brokers.engine.engine_client import EngineClient
 from brokers.engine.slices import ITEMS_PER_SLICE
 from brokers.gateways.kraft.decision_applier import DecisionApplier, SupersededError
 from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.prepared import Event
 from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Event
 from state.decisions import QuorumDecision, StopReplica
 from state.events import ReplicaReport
 from tests.brokers.kraft.decisions import BROKERS, ID, common, quorum

@@ -16,9 +16,9 @@ from brokers.gateways.kraft.log.comparison import events
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision
+from brokers.gateways.kraft.prepared import Event, Prepared
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Event, Prepared
 from bus.interface import Decided
 from state.decisions import decode
 from tests.brokers.kraft import storages
