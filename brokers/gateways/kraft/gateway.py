@@ -59,7 +59,7 @@ from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
 from brokers.wire.decoded_size import decoded_bytes_max
-from brokers.wire.server import Limits, Peer, Server
+from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
@@ -76,10 +76,6 @@ ASKING_EVERY = 25
 
 # These threads read large requests and write large answers. More of them would starve the event loop.
 EXECUTOR_THREADS = 2
-
-# Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
-# in flight.
-REQUESTS_IN_FLIGHT = 4
 
 
 class Gateway:
@@ -183,10 +179,11 @@ class Gateway:
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), _limits(self._settings), self._gone, door_of(context), decoded_bytes_max)
+        server = Server(answering(context), self._settings.limits, self._gone, door_of(context), decoded_bytes_max)
         here = self._identity.here
         port = self._identity.port
         async with asyncio.TaskGroup() as group:
+            group.create_task(storage.failure.raised())
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             group.create_task(committed_state.keep_settled(self._deletions))
@@ -284,16 +281,3 @@ class Gateway:
         with contextlib.suppress(QueueFullError):
             # Without this event the broker's session ends by itself.
             self._engine.tell(lost, lane=Lane.BROKER)
-
-
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        socket_request_max_bytes=settings.socket_request_max_bytes,
-        queued_max_request_bytes=settings.queued_max_request_bytes,
-        max_connections=settings.max_connections,
-        connections_max_idle_ms=settings.connections_max_idle_ms,
-        requests_in_flight=REQUESTS_IN_FLIGHT,
-        max_connections_per_ip=settings.max_connections_per_ip,
-        max_connections_unauthenticated=settings.max_connections_unauthenticated,
-        authentication_timeout_ms=settings.authentication_timeout_ms,
-    )

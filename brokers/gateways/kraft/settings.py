@@ -9,12 +9,16 @@ from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import Bytes, Count, Millis, converted
+from brokers.wire.server import Limits
 from conf.super_users import AuthorizerClass, SuperUsers
 from state.features import KRAFT_LEVELS
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 DAY_MS = 86_400_000
+# Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
+# in flight.
+REQUESTS_IN_FLIGHT = 4
 # Names of listeners, with commas.
 ListenerNames = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,255}(,[A-Za-z0-9_.-]{1,255}){0,7}\Z")]
 TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
@@ -70,6 +74,20 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     def listener_names(self) -> list[str]:
         """List the names that brokers have for this gateway's listener."""
         return self.controller_listener_names.split(",")
+
+    @property
+    def limits(self) -> Limits:
+        """Return what clients may use."""
+        return Limits(
+            socket_request_max_bytes=self.socket_request_max_bytes,
+            queued_max_request_bytes=self.queued_max_request_bytes,
+            max_connections=self.max_connections,
+            connections_max_idle_ms=self.connections_max_idle_ms,
+            requests_in_flight=REQUESTS_IN_FLIGHT,
+            max_connections_per_ip=self.max_connections_per_ip,
+            max_connections_unauthenticated=self.max_connections_unauthenticated,
+            authentication_timeout_ms=self.authentication_timeout_ms,
+        )
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

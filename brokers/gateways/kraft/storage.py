@@ -35,6 +35,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
+from brokers.gateways.kraft.disk_failure import DiskFailure
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
 from brokers.gateways.kraft.log.ends import End
@@ -64,7 +65,7 @@ class Storage:
 
     Call ``begin`` first, once. Then decisions are prepared in order, and the results committed in the same order. They
     can be read only once they are on disk. Reads happen in the thread of the event loop. Snapshots are written in a
-    thread of their own.
+    thread of their own. ``failure`` has the first error of a read.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Storage:
         snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES,
     ) -> None:
         """Open the log in ``directory``, or make one. Raises ``StorageError`` when it is damaged."""
+        self.failure = DiskFailure()
         self._log = MetadataLog(directory, lock)
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._image = MetadataImage()
@@ -144,6 +146,7 @@ class Storage:
         readers still see only what is certainly on disk, and nothing more may be committed.
         """
         async with self._writing:
+            self.failure.check()
             written = await asyncio.get_running_loop().run_in_executor(self._writer, self.write, group)
             self.add(written)
             committed()
@@ -205,7 +208,8 @@ class Storage:
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, or none at the end."""
-        return self._log.read(offset, max_bytes)
+        with self.failure.noted():
+            return self._log.read(offset, max_bytes)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """Return where an epoch ends. For an epoch that is not in this log, return the nearest one below."""
@@ -220,7 +224,8 @@ class Storage:
         snapshot = SnapshotId(end_offset, epoch)
         if snapshot not in self._log.snapshots:
             return None
-        return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
+        with self.failure.noted():
+            return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
 
     async def files(self) -> list[tuple[str, int]]:
         """List the files of the log and how many bytes of each are whole; other gateways copy these.
@@ -231,13 +236,16 @@ class Storage:
             self._noting = asyncio.create_task(self._note())
         # A write is added also if the gateway that asked has left meanwhile: nothing may be written after half of one.
         await asyncio.shield(self._noting)
-        return self._log.files
+        with self.failure.noted():
+            return self._log.files
 
     async def _note(self) -> None:
         async with self._writing:
+            self.failure.check()
             if unnoted := self._unnoted():
                 loop = asyncio.get_running_loop()
-                self._log.add(await loop.run_in_executor(self._writer, self._log.write, unnoted))
+                with self.failure.noted():
+                    self._log.add(await loop.run_in_executor(self._writer, self._log.write, unnoted))
 
     def _unnoted(self) -> list[Unit]:
         """Return a note of the decisions since the last end, if there are any. They made no records."""
@@ -248,9 +256,10 @@ class Storage:
 
     def read_file(self, name: str, position: int, max_bytes: int) -> Piece | None:
         """Read a piece of one of ``files``; None if there is no such file any more."""
-        if name not in dict(self._log.files):
-            return None
-        return snapshots.piece_of(self._log.directory / name, position, max_bytes)
+        with self.failure.noted():
+            if name not in dict(self._log.files):
+                return None
+            return snapshots.piece_of(self._log.directory / name, position, max_bytes)
 
     def close(self) -> None:
         """Wait for what is being written, note the last decision, and close all files."""
