@@ -7,7 +7,7 @@ import pytest
 
 from brokers.gateways.kraft.storage import StorageError
 from bus.interface import AFTER_ALL_OF, Bus, Decided, DecidedColumns, Entry, TrimmedError
-from tests.brokers.kraft.storages import BEGINNING, follow, gateway, opened, story, topic, whole
+from tests.brokers.kraft.storages import BEGINNING, beats, follow, gateway, opened, registered, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 
 
@@ -87,3 +87,25 @@ def test_a_quorum_starts_from_the_state_when_early_decisions_are_gone(decided: D
     assert whole(storage) == whole(complete)
     storage.close()
     complete.close()
+
+
+def test_a_note_before_the_first_leader_does_not_hide_that_decisions_are_gone(
+    decided: DecidedBus, tmp_path: Path
+) -> None:
+    """A gateway ended before any led the quorum. Only a note in its log says how far it had read."""
+    decided.take([registered(1), registered(2), registered(3), *beats((1, 1), (2, 2), (3, 3)), topic("early")])
+    storage = opened(tmp_path / "log", decided.bus)
+    follow(storage, decided.bus)
+    storage.close()
+    last = decided.bus.decisions((0, -1), 1_000)[-1]
+    bus = trimmed(decided, last.seq, last.idx)
+    decided.take([topic("late")])
+    storage = opened(tmp_path / "log", bus)
+    decided.take([gateway("a")])
+    follow(storage, bus)
+    assert set(storage.image.topic_ids) == {"early", "late"}
+    complete = opened(tmp_path / "complete", decided.bus)
+    follow(complete, decided.bus)
+    assert whole(storage) == whole(complete)
+    complete.close()
+    storage.close()

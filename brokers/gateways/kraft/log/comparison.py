@@ -43,8 +43,10 @@ def compared(log: MetadataLog, bus: Bus) -> Begun:
             "brokers would lose what they have read. Is it the bus that this log was made from?"
         )
     held = _Held(log)
-    begun = held.replayed_through(trimmed_through(bus, held.base.seq))
-    if is_trimmed(bus, begun.seq):
+    gone = trimmed_through(bus, held.base.seq)
+    begun = held.replayed_through(gone)
+    # Before the quorum's first leader a log has no records that could stand in for removed decisions.
+    if is_trimmed(bus, begun.seq) or (gone > 0 and begun.image.quorum_epoch == NO_QUORUM):
         begun = _of_state(bus, log)
     return held.compared(bus, begun)
 
