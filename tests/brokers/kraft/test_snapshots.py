@@ -126,20 +126,25 @@ def test_a_fetch_before_the_log_start_is_sent_to_the_newest_snapshot(decided: De
     fresh.close()
 
 
-def test_a_damaged_snapshot_is_named_and_not_needed(decided: DecidedBus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", [0, 1], ids=["the older one", "the newest one"])
+def test_a_damaged_snapshot_is_named_and_not_needed(decided: DecidedBus, tmp_path: Path, which: int) -> None:
     decided.take(story())
     for storage in with_snapshots(tmp_path / "log", decided):
         end = storage.end_offset
-    newest = snapshots.path_of(tmp_path / "log", snapshots.held_in(tmp_path / "log")[-1])
-    sound = newest.read_bytes()
-    for damaged in (sound[:-1], sound[:300] + b"?" + sound[301:], b"", sound + sound):
-        newest.write_bytes(damaged)
-        with pytest.raises(StorageError, match=rf"{newest.name} is damaged .* without that file"):
+    held = [snapshots.path_of(tmp_path / "log", one) for one in snapshots.held_in(tmp_path / "log")]
+    path, other = held[which], held[1 - which]
+    sound = path.read_bytes()
+    # Records are only read of the newest one, so two copies in one file are noticed only there.
+    twice = [sound + sound] * which
+    for damaged in (sound[:-1], sound[:300] + b"?" + sound[301:], b"", *twice):
+        path.write_bytes(damaged)
+        with pytest.raises(StorageError, match=rf"{path.name} is damaged .* without that file"):
             opened(tmp_path / "log", decided.bus)
-    newest.unlink()
+    path.unlink()
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
     assert storage.end_offset == end
+    assert other.name.startswith(f"{storage.start_offset:020d}-")
     storage.close()
 
 
@@ -151,6 +156,29 @@ def test_a_log_without_the_snapshot_it_begins_with_is_not_served(decided: Decide
         snapshots.remove(tmp_path / "log", snapshot)
     with pytest.raises(StorageError, match=f"begins at offset {start}, and no snapshot does"):
         Storage(tmp_path / "log")
+
+
+def test_a_removal_that_is_killed_between_two_segments_leaves_a_log_that_can_be_served(
+    decided: DecidedBus, tmp_path: Path
+) -> None:
+    """A crash in a snapshot leaves a segment that begins without one. A later crash removes only those before it."""
+    decided.take(story())
+    directory, seen = tmp_path / "log", dict[Path, bytes]()
+    for storage in with_snapshots(directory, decided):
+        end = storage.end_offset
+        seen |= {path: path.read_bytes() for path in directory.glob("0*.[le]*")}
+    start = snapshots.held_in(directory)[0].end_offset
+    before = max(base for path in seen if (base := int(path.stem)) < start)
+    left = [directory / f"{before:020d}{suffix}" for suffix in (".log", ".ends")]
+    for path in left:
+        path.write_bytes(seen[path])
+    storage = opened(directory, decided.bus)
+    follow(storage, decided.bus)
+    assert (storage.start_offset, storage.end_offset) == (start, end)
+    decided.take([topic("later")])
+    follow(storage, decided.bus)
+    assert not any(path.exists() for path in left)
+    storage.close()
 
 
 def test_snapshots_are_taken_while_the_log_grows(decided: DecidedBus, tmp_path: Path) -> None:

@@ -74,7 +74,6 @@ class MetadataLog:
             snapshots.remove_unfinished(directory)
             self.snapshots = self._of_segments(snapshots.held_in(directory))
             self._trim()
-            self.remove_obsolete()
         except BaseException as error:
             self.abandon()
             if isinstance(error, OSError) and error.errno in _UNREADABLE:
@@ -95,14 +94,21 @@ class MetadataLog:
             self._segments.append(Segment.create(self.directory, _NOTHING))
 
     def _of_segments(self, held: list[SnapshotId]) -> list[SnapshotId]:
-        """Keep the snapshots at which a segment begins. A crash may have left a snapshot without its segment."""
+        """Keep the snapshots at which a segment begins, and the segments from the first one on.
+
+        A crash may have left a snapshot without its segment, or a segment without its snapshot.
+        """
         begins = {segment.base.offset: segment.base.quorum_epoch for segment in self._segments}
         kept = [snapshot for snapshot in held if begins.get(snapshot.end_offset) == snapshot.epoch]
+        if self.start_offset > 0:
+            if not kept:
+                raise DamagedError(
+                    f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does"
+                )
+            self._begin_at(kept[0])
         for snapshot in held:
             if snapshot not in kept and snapshot.end_offset < self.start_offset:
                 snapshots.remove(self.directory, snapshot)
-        if self.start_offset > 0 and (not kept or kept[0].end_offset != self.start_offset):
-            raise DamagedError(f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does")
         for snapshot in kept[:-1]:
             # Not the newest one, because that is read anyway.
             snapshots.check(self.directory, snapshot)
@@ -205,14 +211,16 @@ class MetadataLog:
     def _trim(self) -> None:
         if len(self.snapshots) < 2:
             return
-        start = self.snapshots[-2].end_offset
-        while self._segments[0].base.offset < start:
-            self._obsolete_segments.append(self._segments.pop(0))
+        self._begin_at(self.snapshots[-2])
         self._obsolete_snapshots += self.snapshots[:-2]
         self.snapshots = self.snapshots[-2:]
 
+    def _begin_at(self, snapshot: SnapshotId) -> None:
+        while self._segments[0].base.offset < snapshot.end_offset:
+            self._obsolete_segments.append(self._segments.pop(0))
+
     def remove_obsolete(self) -> None:
-        """Remove the files that nothing reads any more."""
+        """Remove the files that nothing reads any more. Call it once the log was compared with the decisions."""
         if not self._obsolete_segments and not self._obsolete_snapshots:
             return
         while self._obsolete_segments:
