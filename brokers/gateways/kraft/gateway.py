@@ -90,6 +90,8 @@ class Gateway:
         self._access = AccessControl(settings, identity.audit_directory or identity.directory)
         self._stopping = asyncio.Event()
         self._is_serving = False
+        # Whether the engine counts this start; None until it has answered.
+        self._counts: bool | None = None
         self._engine = EngineClient(bus, self._incarnation, settings)
         self._deletions = Deletions(lambda report: self._engine.tell(report, lane=Lane.PARTITION))
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
@@ -254,13 +256,20 @@ class Gateway:
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
         """Send a heartbeat that asks for an answer, and fail if this run no longer counts.
 
-        The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write.
+        The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write. If
+        the clock was far ahead when this run started, its start was refused like its heartbeats, and is told again.
         """
         heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
+            if self._counts is False:
+                self._say_started()
             [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "NONE":
+                self._counts = True
                 self._deletions.retry_refused()
+            if answer.error == "INVALID_REQUEST":
+                logger.warning("the engine refuses heartbeats", why=answer.message, hint="is the clock wrong?")
+                self._counts = self._counts or False
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(
                     f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"
