@@ -51,3 +51,19 @@ def test_the_audit_log_stays_when_another_log_is_put_into_place(tmp_path: Path) 
     assert (held / SEGMENT).read_text() == "another"
     assert (held / FILE_NAME).read_text() == FILE_NAME
     assert names_in(held / "aside-1") == {SEGMENT}
+
+
+def test_only_the_files_of_a_log_are_put_into_place(tmp_path: Path) -> None:
+    held = directory(tmp_path, SEGMENT, *OTHERS)
+    (held / "aside-1").mkdir()
+    (held / "aside-1" / SEGMENT).write_text("an earlier one")
+    replacement = start_replacement(held)
+    (replacement / SEGMENT).write_text("another")
+    (replacement / LOCK).write_text("")
+    (replacement / "aside-1").mkdir()
+    (replacement / "aside-1" / ENDS).write_text("of the other log")
+    install_replacement(held)
+    assert (held / SEGMENT).read_text() == "another"
+    assert (held / LOCK).read_text() == LOCK
+    assert names_in(held) == {SEGMENT, *OTHERS, "lost+found", "aside-1", "aside-2"}
+    assert names_in(held / "aside-1") == names_in(held / "aside-2") == {SEGMENT}

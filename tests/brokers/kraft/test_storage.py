@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.storage import Storage, StorageError
 from brokers.wire.record_batch import decode_batches
 from tests.brokers.kraft.storages import BEGINNING, beats, event, follow, gateway, opened, story, topic, whole
@@ -225,6 +226,20 @@ def test_a_damaged_log_is_not_served(decided: DecidedBus, tmp_path: Path, suffix
     if suffix == ".log":
         with pytest.raises(StorageError, match=f"has {len(sound) - 1} bytes where {len(sound)} were written"):
             Storage(tmp_path / "log")
+
+
+@pytest.mark.parametrize("suffix", [".ends", ".log"])
+def test_a_copy_is_not_cut_where_it_is_damaged(decided: DecidedBus, tmp_path: Path, suffix: str) -> None:
+    decided.take(story())
+    log_of(tmp_path / "log", decided)
+    MetadataLog(tmp_path / "log", is_copy=True).close()
+    path = tmp_path / "log" / f"{0:020d}{suffix}"
+    sound = path.read_bytes()
+    path.write_bytes(sound[:-100] + b"??" + sound[-98:] if suffix == ".ends" else sound + b"unfinished")
+    with pytest.raises(StorageError, match=r"is damaged after|were written"):
+        MetadataLog(tmp_path / "log", is_copy=True)
+    assert not list((tmp_path / "log").glob("aside-*"))
+    Storage(tmp_path / "log").close()
 
 
 def test_brokers_may_be_told_settings_as_long_as_kafka_allows(decided: DecidedBus, tmp_path: Path) -> None:

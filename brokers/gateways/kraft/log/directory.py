@@ -1,8 +1,8 @@
 """The directory of a metadata log: locked by one process, and changed in steps that a crash may interrupt anywhere.
 
 A log that replaces another is built in ``rebuilt.part`` and renamed to ``rebuilt`` once it is whole. Then the former
-files move aside, the directory becomes ``placing``, and its files move up one by one. The next start finishes what a
-crash interrupted.
+files move aside, the directory becomes ``placing``, and the files of its log move up one by one. The next start
+finishes what a crash interrupted.
 """
 
 import re
@@ -54,15 +54,15 @@ def finish_replacement(directory: Path) -> None:
         flush_directory(directory)
     if (directory / PLACING).exists():
         for path in sorted((directory / PLACING).iterdir()):
-            path.replace(directory / path.name)
+            if _OF_LOG.fullmatch(path.name):
+                path.replace(directory / path.name)
         flush_directory(directory)
-        (directory / PLACING).rmdir()
+        shutil.rmtree(directory / PLACING)
 
 
 def install_replacement(directory: Path) -> None:
     """Put the log from ``start_replacement`` in the place of the present one, which is set aside."""
     unfinished = directory / UNFINISHED
-    (unfinished / LOCK).unlink(missing_ok=True)
     flush_directory(unfinished)
     unfinished.replace(directory / REBUILT)
     flush_directory(directory)

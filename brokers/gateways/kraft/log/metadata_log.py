@@ -57,10 +57,11 @@ class MetadataLog:
     ``is_sound`` is true until an append fails. The next start judges what that append left on disk.
     """
 
-    def __init__(self, directory: Path, lock: BinaryIO | None = None) -> None:
+    def __init__(self, directory: Path, lock: BinaryIO | None = None, *, is_copy: bool = False) -> None:
         """Open a log, or begin one.
 
-        ``lock`` is the lock of its directory. If none is given, this takes it. ``close`` releases it.
+        ``lock`` is the lock of its directory. If none is given, this takes it. ``close`` releases it. In a copy no
+        crash has left anything unfinished, so nothing is cut off there, and all of it must be whole.
         Raises ``DamagedError`` when the log is damaged or cannot be read, ``StorageError`` when another process has it.
         """
         self.directory = directory
@@ -70,7 +71,7 @@ class MetadataLog:
         self._obsolete_segments: list[Segment] = []
         self._obsolete_snapshots: list[SnapshotId] = []
         try:
-            self._open()
+            self._open(is_copy=is_copy)
             snapshots.remove_unfinished(directory)
             self.snapshots = self._of_segments(snapshots.held_in(directory))
             self._trim()
@@ -80,11 +81,11 @@ class MetadataLog:
                 raise DamagedError(f"{directory} is damaged: {error}") from error
             raise
 
-    def _open(self) -> None:
+    def _open(self, *, is_copy: bool) -> None:
         paths = self.directory.glob(f"*{segments.SUFFIX}")
         bases = sorted(int(path.stem) for path in paths if _BASE.fullmatch(path.stem))
         for base in bases:
-            segment = Segment.open(self.directory, base, is_last=base == bases[-1])
+            segment = Segment.open(self.directory, base, is_last=base == bases[-1] and not is_copy)
             if segment is None:
                 break
             self._segments.append(segment)

@@ -158,7 +158,7 @@ class Opening:
 
 def _check(directory: Path, bus: Bus) -> None:
     """Compare a rebuilt log with the decisions. Raises ``StorageError``."""
-    log = MetadataLog(directory)
+    log = MetadataLog(directory, is_copy=True)
     try:
         compared(log, bus)
     finally:
