@@ -4,7 +4,8 @@ Brokers that name only ``controller.quorum.bootstrap.servers`` find the leader t
 registration only if the log says where it is. Once the log has voters, brokers believe it and not their own settings.
 
 So a gateway that has moved says where it is before it may lead (UpdateRaftVoter). If it led first, brokers would
-look for the leader at the former address. Which voters there are, the leading gateway says.
+look for the leader at the former address. Which voters there are, the leading gateway says. It repeats no address of
+another gateway, because that one may have moved since. Every gateway watches its own.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from state.voter_endpoints import VoterEndpoint, text_of
 
 logger = structlog.get_logger()
 
-# After a refusal.
+# After an answer, so that two starts of one gateway do not take turns at each heartbeat.
 _PAUSE_S = 10.0
 
 
@@ -45,14 +46,11 @@ async def announce_here(context: Context) -> None:
 
 
 async def keep_announced(context: Context) -> None:
-    """Ask the engine for the voters whenever this gateway leads and the log lacks them or has others."""
+    """Ask the engine for what the log lacks: of all voters while this gateway leads, and of its own address always."""
     while True:
         await asyncio.sleep(context.settings.gateway_heartbeat_interval_ms / 1000)
-        held = context.logged_voters
-        if not context.quorum_view.leads or not (held or context.settings.kraft_version) or held == _wanted(context):
-            continue
-        answer = await _asked(context, _changes(context))
-        if answer is not None and answer.error != "NONE":
+        changes = _due(context)
+        if changes and await _asked(context, changes) is not None:
             await asyncio.sleep(_PAUSE_S)
 
 
@@ -61,16 +59,22 @@ def request(context: Context, *, validate_only: bool) -> AlterEntity:
     return _event(_changes(context), validate_only=validate_only)
 
 
+def _due(context: Context) -> dict[str, str | None]:
+    """Return the changes for which this gateway asks by itself."""
+    held, here = context.logged_voters, str(context.identity.gateway)
+    if context.quorum_view.leads:
+        return _changes(context) if held or context.settings.kraft_version else {}
+    # It does not add itself, because the leading gateway may just have removed it.
+    return {voter: place for voter, place in _changes(context).items() if voter == here and voter in held}
+
+
 def _changes(context: Context) -> dict[str, str | None]:
-    return {**dict.fromkeys(context.logged_voters), **_wanted(context)}
-
-
-def _wanted(context: Context) -> dict[str, str]:
-    """Return the voters that this gateway knows, where they said that they are, or else where this gateway has them."""
+    """Return the voters that the log lacks, this gateway's address if it has another, and null for unknown voters."""
+    held, here = context.logged_voters, str(context.identity.gateway)
     known = {str(one.voter): _endpoints(context, one) for one in context.identity.voters}
-    others = {voter: place for voter, place in context.logged_voters.items() if voter in known}
-    here = str(context.identity.gateway)
-    return known | others | {here: known[here]}
+    lacking = {voter: place for voter, place in known.items() if voter not in held}
+    moved = {here: known[here]} if held.get(here) != known[here] else {}
+    return {**{voter: None for voter in held if voter not in known}, **lacking, **moved}
 
 
 def _endpoints(context: Context, voter: Voter) -> str:

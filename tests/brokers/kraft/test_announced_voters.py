@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from brokers.gateways.kraft.announced_voters import request as asked_for
+from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.metadata.voters import directory_id_of
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
+from bus.clock import now_ms
+from state.entity import VOTERS
+from state.events import AlterEntity
 from state.features import KRAFT_VERSION
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import LOOPBACK, InProcessQuorum
@@ -115,3 +122,28 @@ def test_a_leader_removes_voters_that_it_does_not_know(running: InProcessQuorum)
     running.voters = running.voters[1:]
     running.start(101)
     wait_until(lambda: logged(running) == at(*running.voters), "only the known voter to be left")
+
+
+def test_only_what_differs_is_asked_for() -> None:
+    """The address of another gateway is not repeated, because that gateway may just have moved."""
+    here, other, added = (Voter(100 + number, LOOPBACK, 9_000 + number) for number in range(3))
+    logged = at(Voter(100, LOOPBACK, 1), Voter(101, LOOPBACK, 2), Voter(109, LOOPBACK, 3))
+    context = SimpleNamespace(
+        identity=SimpleNamespace(gateway=100, here=here, voters=(here, other, added)),
+        settings=SimpleNamespace(listener_names=["CONTROLLER"]),
+        logged_voters=logged,
+    )
+    event = asked_for(cast(Context, context), validate_only=False)
+    assert event.values == {**at(here, added), "109": None}
+
+
+@pytest.mark.parametrize("running", [{"kraft_version": 1}], indirect=True)
+@pytest.mark.parametrize("gateway", [100, 101])
+def test_a_gateway_corrects_its_own_address(running: InProcessQuorum, gateway: int) -> None:
+    """A former address may come back: the gateway that led asked for it before it heard of the new one."""
+    wait_until(lambda: len(logged(running)) == 2, "the voters to be in the log")
+    former = at(Voter(gateway, LOOPBACK, 1))
+    event = AlterEntity(time_ms=now_ms(), entity_type=VOTERS, names={}, values={**former})
+    seq = running.bus.publish([msgspec.json.encode(event)])
+    wait_until(lambda: running.bus.decided_seq() >= seq, "the former address to be decided")
+    wait_until(lambda: logged(running) == at(*running.voters), "the gateway to say where it is")
