@@ -26,7 +26,6 @@ from functools import partial
 import structlog
 
 from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
 from brokers.engine.follow import follow, looked
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
@@ -47,10 +46,9 @@ from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Limits, Peer, Server
-from bus.clock import StallWatch, now_ms
+from bus.clock import StallWatch
 from bus.interface import Bus, Image
 from state.decisions import Answer, AnyDecision
-from state.events import GatewayStarted
 from state.ids import NO_LEADER
 
 logger = structlog.get_logger()
@@ -70,7 +68,8 @@ class Gateway:
         self._incarnation = uuid.uuid4().hex
         self._stopping = asyncio.Event()
         self._engine = EngineClient(bus, self._incarnation, settings)
-        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation)
+        voters = [voter.voter for voter in identity.voters]
+        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation, voters)
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._lead_watch = LeadWatch(self._read_watch)
         self._is_serving = False
@@ -181,6 +180,7 @@ class Gateway:
             await self._leadership.publish(events, apply)
         self._view.removed.clear()
         for event in events:
+            self._heartbeats.hear(event)
             self._engine.answered([decision for decision in event if isinstance(decision, Answer)])
             self._engine.passed(event[0].seq)
 
@@ -244,10 +244,7 @@ class Gateway:
     # What the engine hears of this gateway
 
     async def _live(self) -> None:
-        voters = tuple(voter.voter for voter in self._identity.voters)
-        number, incarnation = self._identity.gateway, self._incarnation
-        started = GatewayStarted(time_ms=now_ms(), gateway=number, incarnation=incarnation, voters=voters)
-        self._engine.tell(started, lane=Lane.GATEWAY)
+        self._heartbeats.start()
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
         while True:
             stall.begin()

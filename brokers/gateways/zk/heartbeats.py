@@ -1,4 +1,6 @@
-"""A gateway's heartbeats. Each says how long the process was held up since the last one that went out."""
+"""A gateway's start and its heartbeats. Each heartbeat says how long the process was held up since the last one."""
+
+from collections.abc import Iterable, Sequence
 
 import structlog
 from msgspec.structs import replace
@@ -6,20 +8,43 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
 from bus.clock import now_ms
-from state.events import GatewayHeartbeat
+from state.decisions import AnyDecision, Rejected
+from state.event_text import decode
+from state.events import GatewayHeartbeat, GatewayStarted
+from state.reason import Reason
 
 logger = structlog.get_logger()
 
 
 class Heartbeats:
-    """The heartbeats of one incarnation. Time that the process did not run is reported once, and never forgotten."""
+    """The heartbeats of one incarnation. Time that the process did not run is reported once, and never forgotten.
 
-    def __init__(self, engine: EngineClient, gateway: int, incarnation: str) -> None:
+    While the clock is far ahead the engine refuses the start, and later the heartbeats of a run that has not started.
+    So a refused start is told again.
+    """
+
+    def __init__(self, engine: EngineClient, gateway: int, incarnation: str, voters: Sequence[int]) -> None:
         self._engine = engine
         self._gateway = gateway
         self._incarnation = incarnation
+        self._voters = tuple(voters)
+        self._was_refused = False
         self._untold_ms = 0
         self._silent_because: str | None = None
+
+    def start(self) -> None:
+        """Say that this incarnation starts."""
+        started = GatewayStarted(
+            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, voters=self._voters
+        )
+        self._engine.tell(started, lane=Lane.GATEWAY)
+
+    def hear(self, decisions: Iterable[AnyDecision]) -> None:
+        """Notice that the engine has refused the start because the clock was ahead."""
+        for decision in decisions:
+            if isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
+                event = decode(decision.raw.encode())
+                self._was_refused |= isinstance(event, GatewayStarted) and event.incarnation == self._incarnation
 
     def send(self, late_ms: int, silent_because: str | None = None) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
@@ -36,6 +61,10 @@ class Heartbeats:
         if silent_because is not None:
             return
         try:
+            if self._was_refused:
+                logger.warning("the start was refused", hint="is the clock wrong?")
+                self.start()
+                self._was_refused = False
             self._engine.tell(self._next(), lane=Lane.GATEWAY)
             self._untold_ms = 0
         except QueueFullError as error:

@@ -1,8 +1,9 @@
-"""Heartbeats of a gateway: what they say of the time in which it did not run."""
+"""A gateway's start and its heartbeats: what they say of the time in which it did not run, and what is told again."""
 
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from brokers.engine.engine_client import EngineClient
@@ -11,15 +12,17 @@ from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.settings import Settings
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
+from state.decisions import Rejected
 from state.event_text import decode
-from state.events import GatewayHeartbeat
+from state.events import GatewayHeartbeat, GatewayStarted
+from state.reason import Reason
 from tests.support.waiting import TIMEOUT_S
 
 
 def test_lateness_that_a_full_queue_refused_is_told_by_the_next_heartbeat(tmp_path: Path) -> None:
     async def told(bus: EmbeddedBus) -> list[int]:
         engine = EngineClient(bus, "i", Settings(events_waiting_max=100))
-        heartbeats = Heartbeats(engine, 100, "i")
+        heartbeats = Heartbeats(engine, 100, "i", (100,))
         other = GatewayHeartbeat(time_ms=now_ms(), gateway=101, incarnation="i")
         with pytest.raises(QueueFullError):
             while True:
@@ -42,4 +45,37 @@ def test_lateness_that_a_full_queue_refused_is_told_by_the_next_heartbeat(tmp_pa
 
     bus = EmbeddedBus(tmp_path / "bus.db")
     assert asyncio.run(told(bus)) == [1_000, 0]
+    bus.close()
+
+
+def rejected(incarnation: str, reason: Reason) -> Rejected:
+    started = GatewayStarted(time_ms=1, gateway=100, incarnation=incarnation, voters=(100,))
+    raw = msgspec.json.encode(started).decode()
+    return Rejected(seq=1, controller_epoch=1, time_ms=1, reason=reason, raw=raw, field="time_ms", message="")
+
+
+def test_a_start_that_was_refused_for_its_time_is_told_again(tmp_path: Path) -> None:
+    """The clock was far ahead when the gateway started."""
+
+    async def told(bus: EmbeddedBus) -> list[str]:
+        engine = EngineClient(bus, "i", Settings())
+        publishing = asyncio.create_task(engine.run())
+        heartbeats = Heartbeats(engine, 100, "i", (100,))
+        heartbeats.start()
+        heartbeats.hear([rejected("another", Reason.TIME_AHEAD), rejected("i", Reason.REQUEST_REFUSED)])
+        heartbeats.send(0)
+        heartbeats.hear([rejected("i", Reason.TIME_AHEAD)])
+        heartbeats.send(0)
+        heartbeats.send(0)
+        async with asyncio.timeout(TIMEOUT_S):
+            while engine.waiting[0]:
+                await asyncio.sleep(0.01)
+        publishing.cancel()
+        await asyncio.gather(publishing, return_exceptions=True)
+        engine.close()
+        return [type(decode(entry.raw)).__name__ for entry in bus.read(0, bus.last_seq())]
+
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    beat, start = "GatewayHeartbeat", "GatewayStarted"
+    assert asyncio.run(told(bus)) == [start, beat, start, beat, beat]
     bus.close()
