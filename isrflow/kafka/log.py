@@ -136,12 +136,14 @@ class KafkaLog:
         """
         with self._use():
             start, end = self._ends()
-            is_there = self._after == after
+            # Retention may have overtaken the consumer.
+            is_there = self._after == after and self._consumer.position(self._decisions) >= start
             # After an error the consumer may stand behind decisions that were not returned.
             self._after = None
             if not is_there:
                 self._seek_after(after, start, end)
             found = self._take(end, limit)
+            self._check_none_removed(after, found)
             self._after = found[-1].place if found else after
             return [Decided(*record.place, record.value) for record in found]
 
@@ -154,16 +156,16 @@ class KafkaLog:
         at = [self._decisions]
         return self._consumer.beginning_offsets(at)[self._decisions], self._consumer.end_offsets(at)[self._decisions]
 
+    def _check_none_removed(self, after: tuple[int, int], found: list[_Record]) -> None:
+        """Check that retention has removed nothing between a place and what was found after it."""
+        if found and after[0] > 0 and after < (gone := found[0].previous):
+            raise TrimmedError(
+                f"bus {self._address}: decisions up to {gone} were removed: "
+                f"read on from {gone[0] + 1}, or start from the current state"
+            )
+
     def _seek_after(self, after: tuple[int, int], start: int, end: int) -> None:
         """Go to the first decision after a place, by bisection."""
-        if start > 0 and after[0] > 0:
-            first = self._between(start, end, 1)
-            if first and after < first[0].previous:
-                gone = first[0].previous
-                raise TrimmedError(
-                    f"bus {self._address}: decisions up to {gone} were removed: "
-                    f"read on from {gone[0] + 1}, or start from the current state"
-                )
         low, high = start, end
         while low < high:
             middle = (low + high) // 2

@@ -1,23 +1,60 @@
-"""When a bus on Kafka is closed, with Kafka's clients played."""
+"""How a client reads the decisions of a bus on Kafka, and closes it, with Kafka's clients played."""
 
 import threading
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from kafka import TopicPartition
+from kafka.errors import OffsetOutOfRangeError
 
 import isrflow
 from isrflow.kafka import log
 from isrflow.kafka.log import KafkaLog
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS
+from isrflow.kafka.seqs import SLOTS
 from tests.support.waiting import TIMEOUT_S
+
+DECISIONS = TopicPartition("isrflow.decisions", 0)
+
+
+class Record(NamedTuple):
+    offset: int
+    key: bytes
+    headers: list[tuple[str, bytes]]
+    value: bytes
 
 
 class Played:
-    """Kafka's consumer and producer on an empty bus. ``meanwhile`` is called in the middle of each look at it."""
+    """Kafka's consumer and producer on a bus. ``meanwhile`` is called in the middle of each look at it."""
 
     def __init__(self) -> None:
         self.closed = 0
         self.meanwhile: Callable[[], object] = lambda: None
+        self.start = self.end = 0
+        self._at = 0
+        self._records: list[Record] = []
+        self._newest = (0, -1)
+        # How many records one poll brings at most.
+        self.poll_max = 1_000
+
+    def decide(self, *places: tuple[int, int], value: bytes = b"{}") -> None:
+        """Append decisions."""
+        for place in places:
+            header = PREVIOUS, DECISION_KEY.pack(*self._newest)
+            self._records.append(Record(self.end, DECISION_KEY.pack(*place), [header], value))
+            self.end += 1
+            self._newest = place
+
+    def remove_before(self, offset: int) -> None:
+        """Do as retention does."""
+        self.start = offset
+        self._records = [record for record in self._records if record.offset >= offset]
+
+    def make_again(self) -> None:
+        """Delete the topic and make it again, without decisions."""
+        self.start = self.end = 0
+        self._records, self._newest = [], (0, -1)
 
     def topics(self) -> set[str]:
         return {"isrflow.events", "isrflow.offsets", "isrflow.decisions"}
@@ -31,16 +68,25 @@ class Played:
     def beginning_offsets(self, partitions: Collection[Any]) -> dict[Any, int]:
         self.meanwhile()
         assert not self.closed, "it is closed in the middle of a call"
-        return dict.fromkeys(partitions, 0)
+        return dict.fromkeys(partitions, self.start)
 
     def end_offsets(self, partitions: Collection[Any]) -> dict[Any, int]:
-        return dict.fromkeys(partitions, 0)
+        return dict.fromkeys(partitions, self.end)
 
     def seek(self, partition: Any, offset: int) -> None:
-        pass
+        self._at = offset
 
     def position(self, partition: Any) -> int:
-        return 0
+        return self._at
+
+    def poll(self, *, timeout_ms: int, max_records: int) -> dict[Any, list[Record]]:
+        if not self.start <= self._at <= self.end:
+            raise OffsetOutOfRangeError({DECISIONS: self._at})
+        found = [record for record in self._records if record.offset >= self._at][: min(max_records, self.poll_max)]
+        if not found:
+            return {}
+        self._at = found[-1].offset + 1
+        return {DECISIONS: found}
 
     def close(self) -> None:
         self.closed += 1
@@ -86,3 +132,51 @@ def test_a_bus_that_another_thread_uses_is_closed_after_its_call(played: Played)
     assert played.closed >= 2
     with pytest.raises(isrflow.BusError, match="this program has closed it"):
         bus.newest_decision()
+
+
+def followed(played: Played) -> tuple[KafkaLog, tuple[int, int]]:
+    """Return a log that has read five decisions to their end, and the place of the last one."""
+    played.decide(*((seq * SLOTS, 0) for seq in range(1, 6)))
+    bus = KafkaLog("kafka://127.0.0.1:1")
+    found = bus.decisions((0, -1), 10, passing_over=False)
+    assert [decided.seq for decided in found] == [seq * SLOTS for seq in range(1, 6)]
+    assert bus.decisions((5 * SLOTS, 0), 10, passing_over=False) == []
+    return bus, (5 * SLOTS, 0)
+
+
+def seqs(bus: KafkaLog, after: tuple[int, int], limit: int = 10) -> list[int]:
+    return [decided.seq // SLOTS for decided in bus.decisions(after, limit, passing_over=False)]
+
+
+REMOVED = r"decisions up to \(%d, 0\) were removed: read on from %d, or start from the current state"
+
+
+@pytest.mark.parametrize("has_looked", [False, True])
+def test_a_follower_hears_that_retention_has_removed_all_that_it_has_not_read(played: Played, has_looked: bool) -> None:
+    bus, _ = followed(played)
+    played.remove_before(5)
+    after = (3 * SLOTS, 0)
+    if has_looked:
+        assert bus.decisions(after, 10, passing_over=False) == [], "nothing is left that could tell"
+    played.decide((9 * SLOTS, 0))
+    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (5 * SLOTS, 5 * SLOTS + 1)):
+        bus.decisions(after, 10, passing_over=False)
+    with pytest.raises(isrflow.TrimmedError):
+        bus.decisions(after, 10, passing_over=False)
+    assert seqs(bus, (5 * SLOTS, 0)) == [9], "it has missed nothing since then"
+
+
+def test_a_follower_hears_that_retention_has_overtaken_it(played: Played) -> None:
+    bus, after = followed(played)
+    played.decide((6 * SLOTS, 0), (7 * SLOTS, 0), (8 * SLOTS, 0))
+    played.remove_before(7)
+    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (7 * SLOTS, 7 * SLOTS + 1)):
+        bus.decisions(after, 10, passing_over=False)
+    assert seqs(bus, (0, -1)) == [8], "from the beginning it starts with the oldest one that is left"
+
+
+def test_a_follower_whose_next_decision_is_left_goes_on(played: Played) -> None:
+    bus, after = followed(played)
+    played.decide((6 * SLOTS, 0), (7 * SLOTS, 0))
+    played.remove_before(5)
+    assert seqs(bus, after) == [6, 7]
