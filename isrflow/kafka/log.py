@@ -143,9 +143,12 @@ class KafkaLog:
             if not is_there:
                 self._seek_after(after, start, end)
             found = self._take(end, limit)
+            while found and found[-1].place <= after:
+                # They could not be read yet when the consumer went to the place, which is ahead of the topic.
+                found = self._take(end, limit)
             self._check_none_removed(after, found)
             self._after = found[-1].place if found else after
-            return [Decided(*record.place, record.value) for record in found]
+            return [Decided(*record.place, record.value) for record in found if record.place > after]
 
     def wait(self, timeout_s: float) -> None:
         """Wait for a moment, because the next ``decisions`` fetches by itself."""

@@ -9,6 +9,7 @@ from kafka import TopicPartition
 from kafka.errors import OffsetOutOfRangeError
 
 import isrflow
+from isrflow.contract import AFTER_ALL_OF
 from isrflow.kafka import log
 from isrflow.kafka.log import KafkaLog
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
@@ -180,3 +181,14 @@ def test_a_follower_whose_next_decision_is_left_goes_on(played: Played) -> None:
     played.decide((6 * SLOTS, 0), (7 * SLOTS, 0))
     played.remove_before(5)
     assert seqs(bus, after) == [6, 7]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10])
+def test_decisions_before_a_place_ahead_of_the_topic_are_passed(played: Played, limit: int) -> None:
+    bus, _ = followed(played)
+    after = (7 * SLOTS, AFTER_ALL_OF)
+    assert seqs(bus, after, limit) == []
+    played.decide((6 * SLOTS, 0))
+    assert seqs(bus, after, limit) == []
+    played.decide((7 * SLOTS, 0), (7 * SLOTS, 1), (8 * SLOTS, 0))
+    assert seqs(bus, after, limit) == [8]
