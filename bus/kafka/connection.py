@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from bus.interface import BusError, FencedError
 from isrflow.kafka.address import Address
 from isrflow.kafka.client_config import client_config
+from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
 # Longer than it takes to write any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in
 # a transaction, readers wait at the transaction's start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
-LOST_END_TIMEOUT_S = 5.0
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
@@ -139,22 +139,8 @@ class Connection:
         self.await_end(topic, offset, self.written_offset, timeout_s=LOST_END_TIMEOUT_S, was=was)
 
     def await_end(self, topic: str, least: int, end_of: Callable[[str], int], *, timeout_s: float, was: str) -> int:
-        """Return the end of a topic once it is at least ``least``, as it was before.
-
-        Raises ``BusError`` if it stays shorter, and says how the topic ``was``.
-        """
-        deadline = time.monotonic() + timeout_s
-        while (end := end_of(topic)) < least:
-            # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
-            if time.monotonic() > deadline:
-                raise BusError(
-                    f"bus {self.address}: {topic} ends at offset {end}, but {was}: "
-                    "it was deleted and made again, or Kafka has lost its end. "
-                    "Restore the topic, or start a new bus under another prefix"
-                )
-            time.sleep(RETRY_PAUSE_S)
-            self.look_up(topic)
-        return end
+        """Return the end of a topic as ``isrflow.kafka.topic_end`` does."""
+        return await_end(self.address, topic, least, end_of, self.look_up, timeout_s=timeout_s, was=was)
 
     def end_offsets(self, topic: str, partitions: range) -> list[int]:
         """Return ``end_offset`` for several partitions."""

@@ -17,6 +17,7 @@ from isrflow.kafka.address import parse
 from isrflow.kafka.client_config import client_config
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
 from isrflow.kafka.seqs import seq_of
+from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
 REQUEST_TIMEOUT_S = 20.0
 FETCH_WAIT_MS = 50
@@ -50,6 +51,8 @@ class KafkaLog:
         self._is_used = False
         # The place after which the consumer stands.
         self._after: tuple[int, int] | None = None
+        # The greatest offset up to which the topic was ever there.
+        self._greatest_end = 0
         self._producer: Any = None
         self._consumer: Any = None
         try:
@@ -155,9 +158,22 @@ class KafkaLog:
         time.sleep(min(FETCH_WAIT_MS / 1000, timeout_s))
 
     def _ends(self) -> tuple[int, int]:
-        """Return the first offset that retention has not removed, and the offset after the last committed decision."""
-        at = [self._decisions]
-        return self._consumer.beginning_offsets(at)[self._decisions], self._consumer.end_offsets(at)[self._decisions]
+        """Return the first offset that retention has not removed, and the offset after the last committed decision.
+
+        Raises ``BusError`` if the topic was longer before.
+        """
+        at, least = [self._decisions], self._greatest_end
+        start = self._consumer.beginning_offsets(at)[self._decisions]
+        self._greatest_end = await_end(
+            self._address,
+            self._decisions.topic,
+            least,
+            lambda topic: self._consumer.end_offsets(at)[self._decisions],
+            lambda topic: self._consumer.topics(),
+            timeout_s=LOST_END_TIMEOUT_S,
+            was=f"was read up to offset {least}",
+        )
+        return start, self._greatest_end
 
     def _check_none_removed(self, after: tuple[int, int], found: list[_Record]) -> None:
         """Check that retention has removed nothing between a place and what was found after it."""
@@ -195,6 +211,7 @@ class KafkaLog:
                 headers = dict(record.headers)
                 previous = DECISION_KEY.unpack(headers[PREVIOUS])
                 taken.append(_Record(DECISION_KEY.unpack(record.key), previous, record.offset, record.value))
+                self._greatest_end = max(self._greatest_end, record.offset + 1)
         return taken
 
     @property

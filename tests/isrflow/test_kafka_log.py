@@ -27,11 +27,15 @@ class Record(NamedTuple):
 
 
 class Played:
-    """Kafka's consumer and producer on a bus. ``meanwhile`` is called in the middle of each look at it."""
+    """Kafka's consumer and producer on a bus. ``meanwhile`` is called in the middle of each look at it.
+
+    ``looked_up`` is called when the leaders of topics are asked for.
+    """
 
     def __init__(self) -> None:
         self.closed = 0
         self.meanwhile: Callable[[], object] = lambda: None
+        self.looked_up: Callable[[], object] = lambda: None
         self.start = self.end = 0
         self._at = 0
         self._records: list[Record] = []
@@ -58,6 +62,7 @@ class Played:
         self._records, self._newest = [], (0, -1)
 
     def topics(self) -> set[str]:
+        self.looked_up()
         return {"isrflow.events", "isrflow.offsets", "isrflow.decisions"}
 
     def partitions_for_topic(self, topic: str) -> set[int]:
@@ -192,3 +197,27 @@ def test_decisions_before_a_place_ahead_of_the_topic_are_passed(played: Played, 
     assert seqs(bus, after, limit) == []
     played.decide((7 * SLOTS, 0), (7 * SLOTS, 1), (8 * SLOTS, 0))
     assert seqs(bus, after, limit) == [8]
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_topic_that_was_made_again_is_an_error_for_all_that_read_it(
+    played: Played, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    monkeypatch.setattr(log, "LOST_END_TIMEOUT_S", 0.2)
+    bus, after = followed(played)
+    played.make_again()
+    played.decide(*((seq * SLOTS, 0) for seq in range(1, left + 1)))
+    lost = f"decisions ends at offset {left}, but was read up to offset 5: it was deleted and made again, or Kafka has"
+    for place in (after, after, (0, -1)):
+        with pytest.raises(isrflow.BusError, match=lost):
+            bus.decisions(place, 10, passing_over=False)
+    with pytest.raises(isrflow.BusError, match=lost):
+        bus.newest_decision()
+
+
+def test_a_broker_that_leads_the_topic_no_longer_may_answer_with_an_older_end(played: Played) -> None:
+    bus, after = followed(played)
+    played.decide((6 * SLOTS, 0))
+    played.end = 3
+    played.looked_up = lambda: setattr(played, "end", 6)
+    assert seqs(bus, after) == [6]
