@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-from isrflow.contract import MAX_EVENT_BYTES, Decided
+from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.kafka.address import parse
@@ -25,6 +25,7 @@ FETCH_WAIT_MS = 50
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FIRST_STEP_BACK = 2
 _STEP_BACK_TIMES = 16
+_ANY_BYTES = 2**62
 
 
 class _Record(NamedTuple):
@@ -145,10 +146,10 @@ class KafkaLog:
             self._after = None
             if not is_there:
                 self._seek_after(after, start, end)
-            found = self._take(end, limit)
+            found = self._take(end, limit, DECISIONS_BYTES_MAX)
             while found and found[-1].place <= after:
                 # They could not be read yet when the consumer went to the place, which is ahead of the topic.
-                found = self._take(end, limit)
+                found = self._take(end, limit, DECISIONS_BYTES_MAX)
             self._check_none_removed(after, found)
             self._after = found[-1].place if found else after
             return [Decided(*record.place, record.value) for record in found if record.place > after]
@@ -199,12 +200,16 @@ class KafkaLog:
         self._consumer.seek(self._decisions, offset)
         return self._take(end, limit)
 
-    def _take(self, end: int, limit: int) -> list[_Record]:
-        """Read up to ``limit`` decisions from where the consumer stands, before the offset ``end``."""
+    def _take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[_Record]:
+        """Read up to ``limit`` decisions from where the consumer stands, before the offset ``end``.
+
+        The last poll may bring more than ``bytes_max`` bytes.
+        """
         taken: list[_Record] = []
-        deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
-        while len(taken) < limit and (at := self._consumer.position(self._decisions)) < end:
-            if time.monotonic() > deadline_s:
+        left = bytes_max
+        came_s = time.monotonic()
+        while left > 0 and len(taken) < limit and (at := self._consumer.position(self._decisions)) < end:
+            if time.monotonic() > came_s + REQUEST_TIMEOUT_S:
                 raise BusError(f"bus {self._address}: no decision after offset {at} came in {REQUEST_TIMEOUT_S:.0f} s")
             polled = self._consumer.poll(timeout_ms=500, max_records=limit - len(taken))
             for record in polled.get(self._decisions, ()):
@@ -212,6 +217,8 @@ class KafkaLog:
                 previous = DECISION_KEY.unpack(headers[PREVIOUS])
                 taken.append(_Record(DECISION_KEY.unpack(record.key), previous, record.offset, record.value))
                 self._greatest_end = max(self._greatest_end, record.offset + 1)
+                left -= len(record.value)
+                came_s = time.monotonic()
         return taken
 
     @property

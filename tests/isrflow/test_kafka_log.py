@@ -1,5 +1,6 @@
 """How a client reads the decisions of a bus on Kafka, and closes it, with Kafka's clients played."""
 
+import itertools
 import threading
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -221,3 +222,23 @@ def test_a_broker_that_leads_the_topic_no_longer_may_answer_with_an_older_end(pl
     played.end = 3
     played.looked_up = lambda: setattr(played, "end", 6)
     assert seqs(bus, after) == [6]
+
+
+def test_decisions_that_come_slowly_are_waited_for_as_long_as_they_come(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus, after = followed(played)
+    played.decide(*((seq * SLOTS, 0) for seq in range(6, 12)))
+    played.poll_max, now_s = 1, itertools.count(0.0, log.REQUEST_TIMEOUT_S / 3)
+    monkeypatch.setattr(log.time, "monotonic", lambda: next(now_s))
+    assert seqs(bus, after) == [6, 7, 8, 9, 10, 11]
+
+
+def test_large_decisions_come_in_several_reads(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    bus, after = followed(played)
+    monkeypatch.setattr(log, "DECISIONS_BYTES_MAX", 1_000)
+    played.decide(*((seq * SLOTS, 0) for seq in range(6, 12)), value=b"0" * 400)
+    played.poll_max = 1
+    assert seqs(bus, after) == [6, 7, 8]
+    assert seqs(bus, (8 * SLOTS, 0)) == [9, 10, 11]
+    assert bus.newest_decision() == (11 * SLOTS, 0)
