@@ -1,5 +1,6 @@
 """A decision as one line that a person reads."""
 
+from cli.output import printable
 from state.decisions import (
     AclsDecision,
     Answer,
@@ -21,7 +22,7 @@ from state.secrets import shown_settings
 
 def line_of(decision: AnyDecision) -> str:
     """Format a decision as one line, with its reason."""
-    by = f", by {decision.principal}" if decision.principal else ""
+    by = f", by {printable(decision.principal)}" if decision.principal else ""
     return f"{decision.seq:>6}  {text_of(decision)}  ({decision.reason}{by})"
 
 
@@ -57,12 +58,7 @@ def text_of(decision: AnyDecision) -> str:
             what = ": ".join(filter(None, ("rejected", decision.field, decision.message)))
         case _:
             what = str(decision.__struct_config__.tag)
-    return what if what.isprintable() else "".join(map(_printable, what))
-
-
-def _printable(character: str) -> str:
-    """Keep a decision on its line, whatever an event had in it."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return printable(what)
 
 
 def _settings(decision: ConfigDecision | EntityDecision) -> str:

@@ -10,7 +10,7 @@ from cli.committed import Committed, read_committed, warn_if_old
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
-from cli.output import columns, ids, show_json
+from cli.output import columns, ids, show_json, show_lines
 from cli.partition_filters import Filters, filtered
 from conf.settings import Settings
 
@@ -53,8 +53,7 @@ def command(
     if form == "json":
         show_json(view)
     else:
-        for line in table_of(view):
-            click.echo(line)
+        show_lines(table_of(view))
 
 
 def _newest(bus: Bus, settings: Settings) -> Committed:

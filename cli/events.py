@@ -14,7 +14,7 @@ from cli.errors import WrongUse
 from cli.event_lines import KINDS
 from cli.moment import end_named, start_named
 from cli.options import existing_bus, with_settings
-from cli.output import write_lines
+from cli.output import printable, write_lines
 from cli.selected import selected
 from conf.settings import Settings
 from history.envelope import enveloped
@@ -142,4 +142,4 @@ def _show(entries: list[Entry], form: str) -> None:
 
 def _text_of(entry: Entry) -> str:
     when = "-" if entry.entered_ms is None else shown_time(entry.entered_ms)
-    return f"{entry.seq:>6}  {when}  {told_event(entry.raw)}"
+    return f"{entry.seq:>6}  {when}  {printable(told_event(entry.raw))}"

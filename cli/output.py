@@ -47,11 +47,25 @@ def never_fail_to_encode() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def printable(text: str) -> str:
+    """Keep text on its line, and the terminal as it is, whatever an event had in it."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines for people, which may contain text of events."""
+    for line in lines:
+        click.echo(printable(line))
+
+
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headings: in colour on a terminal, in aligned columns elsewhere."""
     if not standard_output().isatty():
-        for line in columns(head, rows):
-            click.echo(line)
+        show_lines(columns(head, rows))
         return
     # A pipe needs no colours, so only a terminal pays for this import.
     from rich.console import Console
@@ -62,13 +76,13 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     for heading in head:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
     Console().print(table)
 
 
 def columns(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """Align rows below their headings."""
-    table = [tuple(head), *(tuple(str(cell) for cell in row) for row in rows)]
+    table = [tuple(head), *(tuple(printable(str(cell)) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
@@ -77,8 +91,7 @@ def show_fields(fields: Iterable[tuple[str, object]]) -> None:
     """Print one thing, a field a line."""
     pairs = list(fields)
     width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        click.echo(f"{name + ':':<{width + 1}}  {value}".rstrip())
+    show_lines(f"{name + ':':<{width + 1}}  {value}".rstrip() for name, value in pairs)
 
 
 def ids(brokers: Iterable[int], *, none: str = "-") -> str:

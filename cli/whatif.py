@@ -13,7 +13,7 @@ from cli.errors import WrongUse
 from cli.input_file import InputFile
 from cli.moment import seq_named, start_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
-from cli.output import format_option, show_json
+from cli.output import format_option, show_json, show_lines
 from cli.progress import progress
 from conf.loader import from_sets, load, policy_text
 from history import log
@@ -85,8 +85,7 @@ def command(
     if form == "json":
         show_json(json_of(comparison, what))
         return
-    for line in text_of(comparison, _title(what)):
-        click.echo(line)
+    show_lines(text_of(comparison, _title(what)))
 
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:

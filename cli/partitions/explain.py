@@ -6,7 +6,7 @@ from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, show_json
+from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
 from conf.settings import Settings
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
@@ -43,8 +43,7 @@ def command(settings: Settings, name: PartitionName, at: str | None, limit: int,
     if form == "json":
         show_json(json_of(explanation))
         return
-    for line in text_of(explanation):
-        click.echo(line)
+    show_lines(text_of(explanation))
 
 
 def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Explanation:

@@ -6,7 +6,7 @@ import click
 
 from cli.committed import committed, properties
 from cli.options import with_settings
-from cli.output import format_option, ids, show_json
+from cli.output import format_option, ids, printable, show_json
 from cli.partition_filters import Filters, filtered
 from cli.topics.list import replication_factor
 from conf.settings import Settings
@@ -68,7 +68,7 @@ def _topic_line(topic: Topic) -> str:
         f"Configs: {properties(topic.config)}",
         *_deletion(topic),
     )
-    return "\t".join(columns)
+    return "\t".join(map(printable, columns))
 
 
 def _partition_line(topic: Topic, partition: Partition) -> str:

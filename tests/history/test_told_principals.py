@@ -1,5 +1,6 @@
 """Sentences and lines name who asked, if it is known."""
 
+import msgspec
 import pytest
 
 from cli.decision_line import line_of
@@ -27,3 +28,5 @@ def test_an_event_is_told_with_who_asked(event: str, told: str) -> None:
 def test_a_decisions_line_says_by_whom() -> None:
     decision = AclsDecision(seq=7, controller_epoch=1, time_ms=1, reason=Reason.ACLS_CHANGED, principal="User:alice")
     assert line_of(decision) == "     7  ACLs: 0 created, 0 deleted  (ACLS_CHANGED, by User:alice)"
+    forged = msgspec.structs.replace(decision, principal="User:\x1b[2J\n")
+    assert line_of(forged).endswith(r"by User:\x1b[2J\n)")
