@@ -8,6 +8,7 @@ here. The token is never in an address, because addresses are logged and shown.
 import asyncio
 import hmac
 import time
+from functools import partial
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -19,6 +20,8 @@ from conf.security.token import CHALLENGE, HOW_TO_CALL, Token
 
 LOGIN = "/login"
 SESSION_S = 12 * 3600
+# The name under which an answer that takes long finds, in its scope, the question whether its caller may still have it.
+MAY = "isrflow.may"
 BODY_BYTES_MAX = 8_192
 BODY_TIMEOUT_S = 5.0
 _HEADERS = {
@@ -54,10 +57,10 @@ class Guard:
             return
         if scope["path"] == LOGIN and scope["method"] == "POST":
             await (await self._signed_in(Request(scope, receive)))(scope, receive, send)
-        elif self._may(Headers(scope=scope)):
-            await self._app(scope, receive, send)
+        elif self._may(headers := Headers(scope=scope)):
+            await self._app({**scope, MAY: partial(self._may, headers)}, receive, send)
         else:
-            await _refusal(Headers(scope=scope))(scope, receive, send)
+            await _refusal(headers)(scope, receive, send)
 
     def _may(self, headers: Headers) -> bool:
         if self._token.is_in(headers.get("authorization", "")):

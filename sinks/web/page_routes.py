@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from sinks.web.guard import MAY
 from sinks.web.live import Live
 from sinks.web.past import Past, PastError
 from sinks.web.push import Push
@@ -58,6 +59,10 @@ def _file(name: str) -> Callable[[Request], Response]:
     return send
 
 
+def _always() -> bool:
+    return True
+
+
 class _Events:
     """The stream of events, for as many browsers as there are places."""
 
@@ -67,15 +72,16 @@ class _Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Counted here, because the stream itself begins only later, or never if its browser has left.
         with self._push.place() as is_free:
-            await self._answer(scope["method"], is_free)(scope, receive, send)
+            await self._answer(scope, is_free)(scope, receive, send)
 
-    def _answer(self, method: str, is_free: bool) -> Response:
+    def _answer(self, scope: Scope, is_free: bool) -> Response:
         if not is_free:
             return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "5"})
         headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        if method == "HEAD":
+        if scope["method"] == "HEAD":
             return Response(headers=headers, media_type="text/event-stream")
-        return StreamingResponse(self._push.stream(), headers=headers, media_type="text/event-stream")
+        stream = self._push.stream(scope.get(MAY, _always))
+        return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
 class _BusyError(PastError):

@@ -5,7 +5,7 @@ Nothing is queued for a slow browser: it gets the newest state when it is ready 
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from bus.clock import steady_ms
 from sinks.metrics import Metrics
@@ -46,12 +46,12 @@ class Push:
         """End all streams."""
         self._is_closed = True
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        """Yield the events for one browser."""
+    async def stream(self, may: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Yield the events for one browser, for as long as it ``may`` have them."""
         sent: Sections = {}
         timeline_version, silent_s = -1, 0.0
         yield b"retry: %d\n\n" % RETRY_MS
-        while not self._is_closed:
+        while not self._is_closed and may():
             self._live.watched()
             now = self._sections()
             changed = {name: body for name, body in now.items() if sent.get(name) != body}

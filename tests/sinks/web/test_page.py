@@ -13,6 +13,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
+from conf.security.exposure import Protection
 from sinks.metrics import Metrics
 from sinks.web import push
 from sinks.web.past import Explanation, PastError, ToldStep, shown
@@ -28,6 +29,7 @@ from tests.support.waiting import TIMEOUT_S, wait_until
 
 STATIC = Path(push.__file__).parent / "static"
 BYTES_MAX = 100_000
+_OPEN = Protection()
 
 
 class Told:
@@ -55,10 +57,10 @@ class Told:
 class Served:
     """A site on a bus, with one batch after another."""
 
-    def __init__(self, path: Path, past: Told | None = None) -> None:
+    def __init__(self, path: Path, past: Told | None = None, protection: Protection = _OPEN) -> None:
         self.bus = EmbeddedBus(path)
         self.metrics = Metrics(controller_id="controller-a")
-        self.site = Site(self.bus, self.metrics, past)
+        self.site = Site(self.bus, self.metrics, past, protection)
         self.port = self.site.serve("127.0.0.1", 0)
         self.metrics.took_over(3, 0)
         self.seq = 0
@@ -98,9 +100,9 @@ class Served:
 class Stream:
     """A browser's end of the stream."""
 
-    def __init__(self, port: int | None) -> None:
+    def __init__(self, port: int | None, **headers: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port or 0, timeout=TIMEOUT_S)
-        self.connection.request("GET", "/page/events")
+        self.connection.request("GET", "/page/events", headers=headers)
         self.answer = self.connection.getresponse()
         self.bytes = 0
 
