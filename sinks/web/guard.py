@@ -12,7 +12,7 @@ from functools import partial
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
-from starlette.requests import Request, cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -87,7 +87,7 @@ class Guard:
 
 
 async def _typed(request: Request) -> str | None:
-    """Read the token from the form; None if the form is too long, too slow, or not one."""
+    """Read the token from the form; None if the form is too long, too slow, cut off, or not one."""
     body = b""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -96,7 +96,7 @@ async def _typed(request: Request) -> str | None:
                 if len(body) > BODY_BYTES_MAX:
                     return None
         return parse_qs(body.decode("ascii"), max_num_fields=4)["token"][0].strip()
-    except (TimeoutError, ValueError, KeyError):
+    except (ClientDisconnect, TimeoutError, ValueError, KeyError):
         return None
 
 

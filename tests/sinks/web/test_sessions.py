@@ -1,11 +1,13 @@
 """When the session of a browser ends, what it has open ends too."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import structlog
 
 from conf.security.exposure import Protection
 from conf.security.token import Token
@@ -63,3 +65,14 @@ def test_a_stream_ends_with_the_session(served: Served, monkeypatch: pytest.Monk
     later = SimpleNamespace(time=lambda: time.time() + 3_601)
     monkeypatch.setattr(guard, "time", later)
     assert_ends(stream)
+
+
+def test_a_browser_that_leaves_in_the_middle_of_the_form_is_no_failure(served: Served) -> None:
+    with structlog.testing.capture_logs() as lines:
+        with socket.create_connection(("127.0.0.1", served.port or 0), TIMEOUT_S) as connection:
+            connection.sendall(b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ntoken=")
+            # The answer to the form waits for the rest, and this one shows that the request has come in.
+            assert Stream(served.port, **HOLDERS["program"]()).next("status")
+        assert Stream(served.port, **HOLDERS["program"]()).next("status")
+        served.close()
+    assert lines == []
