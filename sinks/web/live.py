@@ -103,13 +103,18 @@ class Live(threading.Thread):
                 wait_s = max(INTERVAL_S, (time.thread_time() - began_s) * REST_FACTOR)
             except (BusError, CodecError, msgspec.MsgspecError) as error:
                 logger.warning("the page cannot read the state now; trying again later", why=str(error))
-                self._handover.begin()
-                wait_s = RETRY_S
+                wait_s = self._begin_again()
             # Without this thread the page would show an old state and not say so.
             except Exception as error:
                 logger.error("the page's thread failed; it begins again with what is on the bus", error=repr(error))
-                self._handover.begin()
-                wait_s = RETRY_S
+                wait_s = self._begin_again()
+
+    def _begin_again(self) -> float:
+        """Read the state from the bus at the next look, and return how long to wait for it."""
+        self._handover.begin()
+        # The metrics would go on naming partitions that may be well by now.
+        self._told(())
+        return RETRY_S
 
     def stop(self) -> None:
         self._stopping.set()

@@ -191,12 +191,18 @@ def test_what_a_standby_shows_is_no_metric(scene: Scene) -> None:
 def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "RETRY_S", 0.1)
     monkeypatch.setattr(live, "INTERVAL_S", 0.01)
-    scene.seq = 1
+    scene.batch(topic(partition(0, isr=(1, 2))))
+    scene.live.look()
+    assert scene.told != ()
+    scene.seq += 1
     scene.bus.commit(0, scene.seq, [], [Page(0, 0, b"\x00")])
+    scene.handover.begin()
+    scene.batch()
     with structlog.testing.capture_logs() as lines:
         scene.live.start()
         wait_until(lambda: bool(lines), "a log line")
-        scene.batch(topic(partition(0)), hidden=True)
+        wait_until(lambda: scene.told == (), "the metrics to say nothing of partitions")
+        scene.batch(topic(partition(0, isr=(1, 2))))
         wait_until(lambda: scene.live.picture.seq == scene.seq, "the next batch")
     scene.live.stop()
     scene.live.join(TIMEOUT_S)
@@ -207,21 +213,20 @@ def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene, monke
 def test_an_error_that_nobody_foresaw_is_logged_and_does_not_end_the_thread(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(rows: Sequence[Row]) -> None:
+    def fail(*given: object) -> None:
         raise ZeroDivisionError("broken")
 
     monkeypatch.setattr(live, "RETRY_S", 0.1)
     monkeypatch.setattr(live, "INTERVAL_S", 0.01)
-    broken = Live(scene.bus, scene.handover, lambda: False, lambda rows: scene.tell(rows))
     with structlog.testing.capture_logs() as lines:
         with monkeypatch.context() as patch:
-            patch.setattr(scene, "tell", fail)
+            patch.setattr(live, "summarise", fail)
             scene.batch(topic(partition(0)))
-            broken.start()
+            scene.live.start()
             wait_until(lambda: bool(lines), "a log line")
         scene.batch(topic(partition(0, isr=(1, 2))))
-        wait_until(lambda: broken.picture.seq == 2, "the next batch")
-    broken.stop()
-    broken.join(TIMEOUT_S)
+        wait_until(lambda: scene.live.picture.seq == 2, "the next batch")
+    scene.live.stop()
+    scene.live.join(TIMEOUT_S)
     assert [(line["log_level"], line["error"]) for line in lines][:1] == [("error", "ZeroDivisionError('broken')")]
     assert [row.partition for row in scene.told] == [0]
