@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,12 @@ def test_the_list_of_commands_needs_no_extra(bare: Path, tmp_path: Path) -> None
 def test_a_bus_on_kafka_names_the_extra_that_it_needs(bare: Path, tmp_path: Path) -> None:
     done = run(bare, "python -c 'import isrflow; isrflow.connect(\"kafka://127.0.0.1:1\")'", tmp_path)
     assert "kafka is not installed: pip install 'isrflow[kafka]'" in done.stderr
+
+
+def test_the_type_checker_of_a_users_program_knows_the_package(bare: Path, tmp_path: Path) -> None:
+    program = "import isrflow\nwith isrflow.connect('bus.db') as bus:\n    bus.ask(5)\n"
+    options = ["--python-executable", str(bare / "python"), "--cache-dir", str(tmp_path / "cache"), "--strict"]
+    command = [sys.executable, "-m", "mypy", *options, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.stdout.startswith('<string>:3: error: Argument 1 to "ask" of "Client" has incompatible type "int"')
+    assert "Found 1 error" in done.stdout
