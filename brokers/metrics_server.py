@@ -10,8 +10,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from conf.security.exposure import Protection
-from conf.security.token import CHALLENGE, HOW_TO_CALL
+from conf.security.exposure import ONLY_BY_ADDRESS, Protection, is_by_address
+from conf.security.token import CHALLENGE, HOW_TO_CALL, Token
 
 CONNECTIONS_MAX = 16
 # The connection of a scraper that sends or takes nothing for this long is closed, even during its TLS handshake.
@@ -28,7 +28,7 @@ class MetricsServer:
     def __init__(self, registry: CollectorRegistry, host: str, port: int, protection: Protection) -> None:
         app = make_wsgi_app(registry)
         self._server = _Server(host, port, protection)
-        self._server.set_app(_guarded(app, protection) if protection.token else app)
+        self._server.set_app(_guarded(app, protection.token))
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> int:
@@ -43,11 +43,13 @@ class MetricsServer:
         self._thread.join()
 
 
-def _guarded(app: App, protection: Protection) -> App:
-    token = protection.token
-    assert token is not None
-
+def _guarded(app: App, token: Token | None) -> App:
     def ask(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if token is None:
+            if is_by_address(environ.get("HTTP_HOST")):
+                return app(environ, start_response)
+            start_response("421 Misdirected Request", [("Content-Type", "text/plain")])
+            return [ONLY_BY_ADDRESS.encode()]
         if token.is_in(environ.get("HTTP_AUTHORIZATION", "")):
             return app(environ, start_response)
         start_response("401 Unauthorized", [("WWW-Authenticate", CHALLENGE)])

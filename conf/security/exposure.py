@@ -5,6 +5,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,6 +13,11 @@ from conf.security.tls import TlsFiles, server_context
 from conf.security.token import VARIABLE, Token, token_of
 
 KEYSTORE = "metrics.ssl.keystore.location"
+# What a caller is answered who names the host otherwise, where no token is asked for.
+ONLY_BY_ADDRESS = (
+    "Without a token this is answered only under an IP address or as localhost. "
+    f"Behind a proxy that passes on another name, set metrics.token.file or {VARIABLE}.\n"
+)
 
 
 class ExposureError(ValueError):
@@ -35,6 +41,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_by_address(host: str | None) -> bool:
+    """Say whether a ``Host`` header has an address or localhost. Anybody may point another name to this machine.
+
+    Old clients that are no browsers send no such header.
+    """
+    if host is None:
+        return True
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 class MetricsSettings(Protocol):

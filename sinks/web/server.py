@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
 from sinks.web.guard import Guard
+from sinks.web.own_host import OwnHost
 from sinks.web.patience import BoundedListener, HandshakeLoop, PatientProtocol
 from sinks.web.request_limit import RequestLimit
 from sinks.web.server_log import log_to_engine
@@ -31,7 +32,7 @@ class WebServer:
         self.scheme = protection.scheme
         is_https = protection.tls is not None
         self._config = uvicorn.Config(
-            RequestLimit(Guard(app, protection.token, is_https=is_https) if protection.token else app),
+            RequestLimit(Guard(app, protection.token, is_https=is_https) if protection.token else OwnHost(app)),
             loop="asyncio",
             http=PatientProtocol,
             ws="none",

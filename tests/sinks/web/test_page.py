@@ -198,7 +198,7 @@ def test_browsers_that_come_at_once_are_counted(served: Served, monkeypatch: pyt
             stack.enter_context(socket.create_connection(("127.0.0.1", served.port or 0), TIMEOUT_S)) for _ in range(40)
         ]
         for one in browsers:
-            one.sendall(b"GET /page/events HTTP/1.1\r\nHost: x\r\n\r\n")
+            one.sendall(b"GET /page/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answers = [one.recv(12) for one in browsers]
     assert answers.count(b"HTTP/1.1 200") == 2
     wait_until(lambda: Stream(served.port).answer.status == 200, "room for another browser")

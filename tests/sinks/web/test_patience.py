@@ -21,7 +21,7 @@ from tests.sinks.sample import sample
 from tests.support.waiting import TIMEOUT_S
 
 LIMIT = 6
-HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Door:
@@ -48,7 +48,7 @@ class Door:
 
     def occupied(self) -> socket.socket:
         """Return a connection whose request is being answered."""
-        made = self.connect(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        made = self.connect(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert self.began.acquire(timeout=TIMEOUT_S)
         return made
 

@@ -220,3 +220,26 @@ def test_connections_that_never_shake_hands_are_limited(authority: Authority, mo
             with contextlib.suppress(ConnectionError):
                 assert one.recv(1) == b"", "the oldest make room"
         assert asked(authority, port, "/healthz")[0] in (200, 503)
+
+
+NAMED = ("evil.example", "evil.example:9464", "127.0.0.1.example", "localhost.example", "[::1", "x", "")
+OWN = ("127.0.0.1", "127.0.0.1:9464", "localhost", "LOCALHOST:80", "[::1]:9464", "10.0.0.1:1")
+
+
+def test_without_a_token_no_name_that_others_point_here_is_answered() -> None:
+    """A page from elsewhere could have its own name point here, and would then read this one as its own."""
+    metrics = OwnMetrics(gateway_metrics.SERIES, lambda: GatewayMeasures(gateway=100, leads=True, quorum_epoch=3))
+    server = WebServer(app_of(sample()))
+    engine = server.serve("127.0.0.1", 0)
+    with contextlib.closing(server), served(metrics, "127.0.0.1", 0) as gateway:
+        for port in (engine, gateway):
+            for host, status in (*dict.fromkeys(NAMED, 421).items(), *dict.fromkeys(OWN, 200).items()):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+                connection.request("GET", "/metrics", headers={"Host": host})
+                assert (connection.getresponse().status, host) == (status, host)
+                connection.close()
+
+
+def test_with_a_token_any_name_is_answered(authority: Authority, port: int) -> None:
+    status, _, _ = asked(authority, port, "/metrics", Authorization=f"Bearer {TOKEN}", Host="engine.example")
+    assert status == 200
