@@ -1,7 +1,9 @@
 """Traffic during failures: producers, transactions that commit and abort, and a group that consumes everything."""
 
+import sys
 import threading
 import time
+import traceback
 from collections import Counter, defaultdict
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -75,6 +77,12 @@ class Transactions:
             raise self.error
 
 
+def stack_of(thread: threading.Thread) -> str:
+    """Say where a thread is."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return "it has ended" if frame is None else "".join(traceback.format_stack(frame))
+
+
 class Group:
     """Consumers of one group that remember each record's place; ``wrong`` lists violations."""
 
@@ -129,7 +137,7 @@ class Group:
         self._ended.set()
         for thread in self._threads:
             thread.join(TIMEOUT_S)
-            assert not thread.is_alive()
+            assert not thread.is_alive(), stack_of(thread)
 
 
 class Traffic:
