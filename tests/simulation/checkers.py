@@ -154,7 +154,10 @@ class Checkers:
         end = view.log_end_offset
         if cut and view.role is not Role.follower:
             self._violated("D9", f"{_name(replica)} cut its log to {end} as {view.role.value}")
-        if cut and replica.place not in self.may_lose_records and committed[end : end + 1] == cut[:1]:
+        # Outside the ISR a replica may follow a leader that was deposed, and has copies of nothing that counts.
+        record = self._decisions.records.get(replica.place)
+        counts = record is not None and replica.broker in record.isr and replica.place not in self.may_lose_records
+        if cut and counts and committed[end : end + 1] == cut[:1]:
             self._violated("D9", f"{_name(replica)} cut off the committed record at {end}")
 
     def _shown(self, replica: Replica, committed: list[Record], view: _View) -> None:

@@ -50,7 +50,7 @@ MEANING = {
     "D5": "replicas agree below their high watermarks",
     "D6": "what a consumer read never changes or disappears",
     "D7": "every acknowledged record is in some log",
-    "D9": "only followers truncate, and never a committed record",
+    "D9": "only followers truncate, and in the ISR never a committed record",
     "D10": "no record is both acknowledged and finally refused",
     "E1": "an election is unclean exactly if its leader was not in the ISR, and only if that is allowed",
     "E2": "no change is withheld, and the rules fail on no event",

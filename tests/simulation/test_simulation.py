@@ -31,6 +31,12 @@ def test_a_log_end_refused_for_a_wrong_clock_is_reported_in_the_end() -> None:
     assert violated is None
 
 
+def test_a_replica_outside_the_isr_may_follow_a_deposed_leader() -> None:
+    """In this history one wakes up, and a follower that lost touch with all others cuts its log to the leader's."""
+    _, violated = history(919, machine_crashes=True, trace=False)
+    assert violated is None
+
+
 def _hold(first: int, machine_crashes: bool) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
