@@ -70,6 +70,11 @@ class DecisionsSeen:
                 self._row("engine", decision.topic, f"{decision.state} as {decision.topic_id}")
                 self.topic_ids[decision.topic] = decision.topic_id
                 self._configured(decision.topic, decision.config)
+                if decision.state in ("deleting", "ineligible"):
+                    # No decision about a partition says so if it had no leader.
+                    self.records = {
+                        place: held for place, held in self.records.items() if place.topic != decision.topic
+                    }
             case ConfigDecision(entity="topic"):
                 self._row("engine", decision.name or "", f"configured {decision.config}")
                 self._configured(decision.name or "", decision.config)

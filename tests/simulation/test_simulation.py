@@ -37,6 +37,12 @@ def test_a_replica_outside_the_isr_may_follow_a_deposed_leader() -> None:
     assert violated is None
 
 
+def test_a_topic_without_a_leader_may_be_deleted() -> None:
+    """In this history its only in-sync replica comes back meanwhile, and removes what was committed."""
+    _, violated = history(952, machine_crashes=True, trace=False)
+    assert violated is None
+
+
 def _hold(first: int, machine_crashes: bool) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
