@@ -71,10 +71,7 @@ class DecisionsSeen:
                 self.topic_ids[decision.topic] = decision.topic_id
                 self._configured(decision.topic, decision.config)
                 if decision.state in ("deleting", "ineligible"):
-                    # No decision about a partition says so if it had no leader.
-                    self.records = {
-                        place: held for place, held in self.records.items() if place.topic != decision.topic
-                    }
+                    self._deletion_begins(decision.topic)
             case ConfigDecision(entity="topic"):
                 self._row("engine", decision.name or "", f"configured {decision.config}")
                 self._configured(decision.name or "", decision.config)
@@ -110,6 +107,12 @@ class DecisionsSeen:
             for key in [key for key in held_by_place if key[0].topic == topic]:
                 del held_by_place[key]  # type: ignore[arg-type]
         self.moved_once = {place for place in self.moved_once if place.topic != topic}
+
+    def _deletion_begins(self, topic: str) -> None:
+        # No decision about a partition says so if it had no leader. While one is reassigned, the deletion waits.
+        of_topic = [held for place, held in self.records.items() if place.topic == topic]
+        if not any(held.adding_replicas or held.removing_replicas for held in of_topic):
+            self.records = {place: held for place, held in self.records.items() if place.topic != topic}
 
     def _take_in(self, through: int) -> None:
         while self._events and self._events[0].seq <= through:
