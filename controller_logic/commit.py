@@ -41,10 +41,11 @@ from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules, broken_watermark
+from state.log_directory import MIGRATING, UNASSIGNED
 from state.partition import Partition, ReplicaState
-from state.placed_partition import changed_directories, moved_to, placed, with_new_replicas
+from state.placed_partition import NO_DIRECTORY, changed_directories, directory_of, moved_to, placed, with_new_replicas
 from state.reason import Reason
-from state.rules import EXPLAINED_RULES, ONLINE_RULES
+from state.rules import EXPLAINED_RULES, ONLINE_RULES, UNASSIGNED_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _NOTHING_ELSE = PartitionChange()
@@ -132,11 +133,28 @@ def _commit_settled(
             is_new=is_new,
             unclean=change.unclean,
             passed_over=over,
-            directories=None if change.directories is None else changed_directories(before, after),
+            directories=_directories_told(state, before, after, change, is_new=is_new and after.leader != NO_LEADER),
         )
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after
+
+
+def _directories_told(
+    state: WorkingState, before: Partition, after: Partition, change: PartitionChange, *, is_new: bool
+) -> dict[int, str] | None:
+    """Return the directories that brokers hear of: of replicas in others than before, and of new ones.
+
+    Of a broker with several directories, Kafka's brokers hear that a new replica is in none yet. Without that the
+    broker makes no log for it after one of its directories has failed.
+    """
+    is_told = state.rules_version >= UNASSIGNED_RULES
+    unassigned = UNASSIGNED if is_told else MIGRATING
+    told = {} if change.directories is None else changed_directories(before, after, unassigned)
+    if is_told and state.dir_choosers and (is_new or change.replicas is not None):
+        chosen_by = state.dir_choosers.intersection(after.replicas).difference(() if is_new else before.replicas)
+        told |= {replica: UNASSIGNED for replica in sorted(chosen_by) if directory_of(after, replica) == NO_DIRECTORY}
+    return told or None
 
 
 def _online_after(state: WorkingState, before: Partition, change: PartitionChange) -> Ids:

@@ -33,12 +33,12 @@ from state.change import PartitionChange
 from state.decisions import PartitionResult
 from state.directory_events import AssignReplicasToDirs
 from state.ids import NO_LEADER
-from state.log_directory import OFFLINE_KEPT_MAX, UNASSIGNED, is_online
+from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED, is_online
 from state.metadata_format import DIRECTORY_FORMAT
 from state.partition import Partition, ReplicaState
 from state.placed_partition import NO_DIRECTORY, directories_of, directory_of, moved_to
 from state.reason import Reason
-from state.rules import DIRECTORY_RULES
+from state.rules import DIRECTORY_RULES, UNASSIGNED_RULES
 
 
 def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _assigned(batch: Batch, event: AssignReplicasToDirs, broker: Broker, number:
         error, message = "NOT_LEADER_OR_FOLLOWER", f"broker {broker.broker} has no replica of {event.topic}-{number}"
     elif not broker.has_several_dirs:
         # Its replicas can be nowhere else, so they have no entries.
-        if event.directory not in (*broker.log_dirs, UNASSIGNED):
+        if event.directory not in (*broker.log_dirs, *_no_directory(batch)):
             error, message = "INVALID_REQUEST", f"broker {broker.broker} has no log directory {event.directory}"
     else:
         _assign(batch, topic, partition, broker, event.directory)
@@ -141,7 +141,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
 
     Both are one change, because a replica whose directory is known and failed must never be elected in between.
     """
-    directory = NO_DIRECTORY if directory == UNASSIGNED else directory
+    directory = NO_DIRECTORY if directory in _no_directory(batch) else directory
     directories = moved_to(partition, broker.broker, directory)
     if directories == (directories_of(partition) or (NO_DIRECTORY,) * len(directories)):
         return
@@ -164,6 +164,11 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
             change = elected or change
             reason = reason if elected is None else election_reason(partition, elected)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
+
+
+def _no_directory(batch: Batch) -> tuple[str, ...]:
+    """List the ids that say that a replica is in no known directory."""
+    return (MIGRATING, UNASSIGNED) if batch.state.rules_version >= UNASSIGNED_RULES else (MIGRATING,)
 
 
 def _state_of(partition: Partition, broker: Broker) -> ReplicaState:

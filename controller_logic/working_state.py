@@ -211,9 +211,10 @@ class WorkingState:
         # removes stray logs when it starts, because it knows topics by their ids.
         away = frozenset(b.broker for b in brokers.values() if b.behind_gateway and not b.is_active)
         self.awaited = brokers.keys() - (away if self.rules_version >= STRAYS_RULES else frozenset())
-        # The log directory of each new replica, where only one of several is left.
+        # The log directory of each new replica, where only one of several is left; where more are, the broker chooses.
         several = [broker for broker in brokers.values() if broker.has_several_dirs]
         self.dirs_left = {broker.broker: broker.log_dirs[0] for broker in several if len(broker.log_dirs) == 1}
+        self.dir_choosers = frozenset(b.broker for b in several if b.behind_gateway and b.broker not in self.dirs_left)
 
     def put_gateway(self, gateway: Gateway) -> None:
         """Put in a gateway as it is from now on."""

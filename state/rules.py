@@ -42,6 +42,7 @@ differently on events that are already on some bus, because a replay must repeat
 16: only gateways compare a registering broker with the levels in force, because one shard alone keeps these.
    Behind a gateway, fenced brokers get replicas where too few are active, of new topics and of reassignments.
    A deletion that began without any registered broker goes on when brokers register.
+   The reserved ids of log directories are Kafka's. Brokers hear of new replicas that are in no directory yet.
 """
 
 FIRST_RULES = 1
@@ -119,3 +120,5 @@ SHARED_RULES = 16
 REGISTERED_RULES = 16
 # a deletion is looked at again when any broker starts
 ANY_START_RULES = 16
+# the reserved ids of log directories are Kafka's
+UNASSIGNED_RULES = 16

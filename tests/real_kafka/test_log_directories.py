@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bus.image import read_image
 from cli import command
 from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
@@ -172,3 +173,23 @@ def test_a_directory_fails_and_its_replicas_return(cluster: RealCluster, tmp_pat
     read = read_all(cluster.addresses[0], TOPIC, PARTITIONS)
     assert lost_records(traffic.sender.acknowledged, read) == {}
     assert len(read) == traffic.sent
+
+
+def test_a_broker_that_lost_one_of_three_directories_makes_new_logs(tmp_path: Path) -> None:
+    often = {"replica.high.watermark.checkpoint.interval.ms": "500"}
+    cluster = RealCluster(tmp_path, brokers=1, log_dirs=3, **often)
+    with led_by_rules(cluster, **(POLICY | {"broker_session_timeout_ms": 60_000})):
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        folder, sender = cluster.broker(1).data[1], ConfluentSender(cluster.bootstrap)
+        folder.rename(folder.with_name("failed"))
+        folder.write_bytes(b"")
+
+        def has_failed() -> bool:
+            return len(read_image(cluster.bus.image()).cluster.brokers[1].log_dirs) == 2
+
+        wait_until(has_failed, "the broker to notice the failure")
+        admin.create_topics([NewTopic("after", PARTITIONS, 1)])["after"].result(TIMEOUT_S)
+        for partition in range(PARTITIONS):
+            sender.send("after", partition, b"%d" % partition)
+        sender.finish(TIMEOUT_S)
+        assert (len(sender.acknowledged), sender.failed) == (PARTITIONS, [])

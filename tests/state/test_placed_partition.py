@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from state.codec import decode_slices, decode_stored, decode_topics, encode_slices, encode_stored, encode_topics
+from state.log_directory import UNASSIGNED
 from state.packed import Unpacked, pack
 from state.partition import Partition, Topic, TopicState
 from state.placed_partition import PlacedPartition, changed_directories, directories_of, directory_of, placed
@@ -20,7 +21,7 @@ def test_a_partition_is_placed_and_plain_again() -> None:
     assert (directories_of(PLACED), directory_of(PLACED, 3), directory_of(PLACED, 1)) == (("A", "", "B"), "A", "")
     assert placed(PLACED, ("", "", "")) == PLAIN[5]
     assert type(placed(PLACED, ())) is Partition
-    assert changed_directories(PLAIN[5], PLACED) == {3: "A", 2: "B"}
+    assert changed_directories(PLAIN[5], PLACED, UNASSIGNED) == {3: "A", 2: "B"}
 
 
 def test_only_a_placed_partition_takes_more_bytes() -> None:

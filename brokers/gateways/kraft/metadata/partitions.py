@@ -17,7 +17,7 @@ from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_by
 from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from state.decisions import LeaderAndIsr
-from state.log_directory import UNASSIGNED
+from state.log_directory import MIGRATING
 from state.partition import LeaderRecoveryState
 
 _RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
@@ -162,7 +162,7 @@ def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, 
     pairs = zip(held.replicas, held.directories, strict=True)
     return tuple(
         [
-            _directory(draft, replica, UNASSIGNED if is_new and replica == broker else directory)
+            _directory(draft, replica, MIGRATING if is_new and replica == broker else directory)
             for replica, directory in pairs
         ]
     )
@@ -171,15 +171,18 @@ def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, 
 def first_directories(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
     """Return the log directory of each replica; those that were there before stay in theirs."""
     former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
-    return tuple([former.get(replica) or _directory(draft, replica, UNASSIGNED) for replica in replicas])
+    return tuple([former.get(replica) or _directory(draft, replica, MIGRATING) for replica in replicas])
 
 
 def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
-    """Return where a replica is: where it was if its broker still has that, or else in the broker's only directory."""
+    """Return where a replica is: where it was if its broker still has that, or else in the broker's only directory.
+
+    Where a broker has several, decisions name the directory. Older ones did not, and their records stay as they are.
+    """
     broker = draft.brokers.get(replica)
     if broker is None or former in broker.log_dirs:
         return former
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else MIGRATING
 
 
 def _assigned(replicas: Ids, directories: tuple[str, ...], to: Mapping[int, str]) -> tuple[str, ...]:
