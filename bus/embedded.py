@@ -1,5 +1,6 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -227,5 +228,5 @@ def open_url(url: str, options: OpenOptions) -> Bus:
 
 
 def files_name(url: str) -> str:
-    """Return the path of the bus itself (``open_bus.Kind``)."""
-    return url.removeprefix(SQLITE)
+    """Return the path of the bus itself (``open_bus.Kind``), or of the file that a link at this path leads to."""
+    return os.path.realpath(url.removeprefix(SQLITE))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isrflow.sqlite.decision_blocks import HEAD, count_of
+from isrflow.sqlite.file_identity import WAL, file_beside
 from isrflow.warning import warn
 
 SLICE_ROWS = 10_000
@@ -99,7 +100,7 @@ class WalBound:
             self._next_try_s = time.monotonic() + WAL_PAUSE_S
             warn(
                 "the bus's write-ahead log grows because another process keeps reading",
-                log=f"{self._path}-wal",
+                log=str(file_beside(self._path, WAL)),
                 log_bytes=size,
             )
 
@@ -107,5 +108,5 @@ class WalBound:
 def wal_bytes(path: Path) -> int:
     """Return the length of a file's write-ahead log."""
     with contextlib.suppress(FileNotFoundError):
-        return Path(f"{path}-wal").stat().st_size
+        return file_beside(path, WAL).stat().st_size
     return 0

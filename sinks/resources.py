@@ -11,6 +11,7 @@ import psutil
 
 from bus.interface import Bus
 from isrflow.sqlite.bus_file import BusFile
+from isrflow.sqlite.file_identity import SHARED, WAL, file_beside
 
 # Values up to this age are served again, because a measurement walks all processes of the machine.
 AGE_S_MAX = 2.0
@@ -65,4 +66,4 @@ def files_of(bus: Bus) -> tuple[Path, ...]:
     """Return the files that hold a bus; none if it is on Kafka."""
     if not isinstance(bus, BusFile):
         return ()
-    return tuple(bus.path.with_name(bus.path.name + end) for end in ("", "-wal", "-shm"))
+    return tuple(file_beside(bus.path, ending) for ending in ("", WAL, SHARED))

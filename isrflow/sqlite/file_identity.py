@@ -11,6 +11,9 @@ from urllib.parse import quote
 
 from isrflow.errors import BusError, NoBusError
 
+# The endings of the files that SQLite keeps beside its own: the write-ahead log, and the memory that processes share.
+WAL, SHARED = "-wal", "-shm"
+
 
 class Identity(NamedTuple):
     """What distinguishes an open file from all others, whatever its name is."""
@@ -80,10 +83,15 @@ def check_same(path: Path, identity: Identity) -> None:
         )
 
 
+def file_beside(path: Path, ending: str) -> Path:
+    """Return the file that SQLite keeps for the one at ``path``. It is beside the file that a link leads to."""
+    return Path(os.path.realpath(path) + ending)
+
+
 def unwritten_state(path: Path) -> tuple[int, ...] | None:
     """Return values that change with a file that has no write-ahead log; None if the file has one."""
     with contextlib.suppress(FileNotFoundError):
-        if Path(f"{path}-wal").stat().st_size > 0:
+        if file_beside(path, WAL).stat().st_size > 0:
             return None
     with contextlib.suppress(FileNotFoundError):
         found = path.stat()
