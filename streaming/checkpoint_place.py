@@ -34,10 +34,8 @@ def files_place(settings: Settings) -> Path:
     checkpoint is a link, it is the directory that the link leads to. Otherwise the link would be moved aside, and the
     next checkpoint would be on the link's disk. And jobs that use different names would not see each other's lock.
     """
-    if settings.checkpoint_dir and not is_uri(settings.checkpoint_dir):
-        return Path(os.path.realpath(settings.checkpoint_dir))
-    file = Path(files_name(settings.bus)).absolute()
-    return file.with_name(file.name + SUFFIX)
+    is_here = settings.checkpoint_dir and not is_uri(settings.checkpoint_dir)
+    return Path(os.path.realpath(settings.checkpoint_dir if is_here else files_name(settings.bus) + SUFFIX))
 
 
 def stacks_file(place: Path) -> Path:

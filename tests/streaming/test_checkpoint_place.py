@@ -29,11 +29,12 @@ def test_a_named_checkpoint_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert checkpoint_of(Settings(checkpoint_dir="own")) == tmp_path / "own"
 
 
-def test_a_checkpoint_behind_a_link_stays_on_its_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["checkpoint", ""])
+def test_a_checkpoint_behind_a_link_stays_on_its_disk(named: str, tmp_path: Path) -> None:
     disk = tmp_path / "large-disk"
-    link = tmp_path / "checkpoint"
+    link = tmp_path / (named or "bus.db.checkpoint")
     link.symlink_to(disk / "checkpoint")
-    checkpoint = checkpoint_of(Settings(checkpoint_dir=str(link)))
+    checkpoint = checkpoint_of(Settings(bus=str(tmp_path / "bus.db"), checkpoint_dir=str(link) if named else ""))
     check_usable(checkpoint)
     (disk / "checkpoint" / "offsets").mkdir(parents=True)
     move_aside(checkpoint, lambda: None)
