@@ -14,7 +14,8 @@ class Past(Protocol):
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         """Return the first events after ``after``, through ``through``, as they were decided: up to ``limit`` of them.
 
-        They have at most ``bytes_max`` bytes together, but there is at least one. Removed events are skipped.
+        They have at most ``bytes_max`` bytes together, but there is at least one. Removed events are skipped. With a
+        ``limit`` of 1, ``found_ms`` may be missing: a single event is read to show it, and not to decide it again.
         """
         ...
 

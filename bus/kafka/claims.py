@@ -1,6 +1,7 @@
 """The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
 
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bus.interface import BusError
@@ -8,7 +9,7 @@ from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connecti
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from isrflow.kafka.seqs import seq_of
-from state.found import Found
+from state.found import Found, found_in
 
 
 class Claims(NamedTuple):
@@ -46,3 +47,42 @@ def newest_claims(connection: Connection) -> Claims:
         tuple(Found(through, seq_of(offset), time_ms) for through, offset, time_ms in mark.found),
         mark.through,
     )
+
+
+class FormerClaims:
+    """What claims found that the mark no longer names, read from their events. Only one thread at a time may use it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # All events were read with begin <= offset < next.
+        self._begin = self._next = 0
+        self._found: list[Found] = []
+
+    def found(self, first: int, last_seq: int, end: int) -> list[Found]:
+        """Return what claims found among the events from the offset ``first`` on, up to ``last_seq``.
+
+        Only claims before the offset ``end`` are looked for. Once one says that ``last_seq`` is decided, no later one
+        found any of these events. So most reads end far before ``end``.
+        """
+        if not self._begin <= first <= self._next:
+            self._begin, self._next, self._found = first, first, []
+        if self._next < end and not _is_complete(self._found, last_seq):
+            self._read(last_seq, end)
+        return self._found
+
+    def _read(self, last_seq: int, end: int) -> None:
+        found: list[Found] = []
+        reader = LogReader(self._connection, self._connection.address.events)
+        try:
+            reader.seek(self._next)
+            while not _is_complete(found, last_seq) and (record := reader.peek(end)) is not None:
+                reader.skip()
+                found += found_in([(seq_of(record.offset), record.value, record.time_ms, None)])
+            self._found += found
+            self._next = reader.next_offset
+        finally:
+            reader.close()
+
+
+def _is_complete(found: Sequence[Found], last_seq: int) -> bool:
+    return bool(found) and found[-1].after >= last_seq

@@ -7,7 +7,7 @@ from confluent_kafka import TopicPartition
 
 from bus.engine_only import is_started
 from bus.interface import Entry, Image, Snapshot, TrimmedError
-from bus.kafka.claims import Claims, newest_claims
+from bus.kafka.claims import Claims, FormerClaims, newest_claims
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import CLAIMS_KEPT
@@ -15,7 +15,7 @@ from bus.kafka.reports import ReportLog
 from bus.kafka.snapshots import Snapshots
 from isrflow.kafka.records import DECISION_KEY
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
-from state.found import found_ms
+from state.found import Found, found_ms
 
 _ALL = 2**62
 _TIME_MS_MAX = 2**63 - 1
@@ -34,6 +34,7 @@ class KafkaHistory:
         # Held while reading, because each read moves the reader.
         self._events_lock = threading.Lock()
         self._claims: Claims | None = None
+        self._former_claims = FormerClaims(connection)
 
     def last_seq(self) -> int:
         # The newest offset may hold no event, because the commit of a claim takes an offset too.
@@ -60,7 +61,20 @@ class KafkaHistory:
         # What is decided is no longer found undecided by a later claim.
         if self._claims is None or seq_of(records[-1].offset) > self._claims.through:
             self._claims = newest_claims(self._connection)
-        return [_entry(record, self._claims) for record in records]
+        claims = self._claims
+        found = self._found_among(records, claims) if limit > 1 else claims.found
+        return [_entry(record, claims, found) for record in records]
+
+    def _found_among(self, records: Sequence[Record], claims: Claims) -> list[Found]:
+        """Return what claims found among ``records``."""
+        first, last_seq = records[0].offset, seq_of(records[-1].offset)
+        found = list(claims.found)
+        # What was undecided at the oldest claim in the mark needs no earlier one, because the last claim counts.
+        if found and seq_of(first) <= found[0].after:
+            end = offset_after(found[0].before - 1)
+            with self._events_lock:
+                found += self._former_claims.found(first, last_seq, end)
+        return [one for one in found if one.before > seq_of(first) and one.after < last_seq]
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         topic = self.address.events
@@ -142,11 +156,11 @@ class KafkaHistory:
         return max(0, end - start)
 
 
-def _entry(record: Record, claims: Claims) -> Entry:
+def _entry(record: Record, claims: Claims, found: Sequence[Found]) -> Entry:
     is_known = len(claims.offsets) < CLAIMS_KEPT or record.offset >= min(claims.offsets)
     is_claim = record.offset in claims.offsets if is_known or not is_started(record.value) else None
     seq = seq_of(record.offset)
-    return Entry(seq, record.value, record.time_ms, is_claim, found_ms(seq, claims.found))
+    return Entry(seq, record.value, record.time_ms, is_claim, found_ms(seq, found))
 
 
 def _seq_of_entry(entry: Entry) -> int:
