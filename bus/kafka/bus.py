@@ -239,6 +239,7 @@ class KafkaBus(KafkaHistory):
 
     def image(self) -> Image:
         mark, pages = read_state(self._connection, self._controller.mark())
+        self._controller.check_not_behind(mark)
         return Image(mark.through, pieces.joined(Page(*key, body) for key, body in pages.items()))
 
     def replace_image(self, controller_epoch: int, image: Image) -> None:

@@ -1,11 +1,9 @@
 """The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bus.interface import BusError
-from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from isrflow.kafka.seqs import seq_of
@@ -30,23 +28,22 @@ def newest_claims(connection: Connection) -> Claims:
     written before the event became readable. So wait until everything that is written now is committed or aborted.
     """
     topic = connection.address.controller
-    end = connection.written_offset(topic)
-    deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
-    while connection.end_offset(topic) < end:
-        if time.monotonic() > deadline:
-            raise BusError(f"bus {connection.address}: a transaction on {topic} does not end")
-        time.sleep(RETRY_PAUSE_S)
-    marks = LogReader(connection, topic)
-    try:
-        newest = marks.last(connection.start_offset(topic), end)
-    finally:
-        marks.close()
-    mark = Mark() if newest is None else decode_mark(newest.value)
+    mark = newest_mark(connection, topic, connection.await_committed(topic))
     return Claims(
         frozenset(offset for _, offset in mark.claims),
         tuple(Found(through, seq_of(offset), time_ms) for through, offset, time_ms in mark.found),
         mark.through,
     )
+
+
+def newest_mark(connection: Connection, topic: str, end: int) -> Mark:
+    """Return the mark that a topic ends with before the offset ``end``. The state's topic ends with one too."""
+    reader = LogReader(connection, topic)
+    try:
+        newest = reader.last(connection.start_offset(topic), end)
+    finally:
+        reader.close()
+    return Mark() if newest is None else decode_mark(newest.value)
 
 
 class FormerClaims:

@@ -133,6 +133,16 @@ class Connection:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._offsets(topic, range(partition, partition + 1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
 
+    def await_committed(self, topic: str) -> int:
+        """Return the offset after what is written now, once all of it is committed or aborted. Raises ``BusError``."""
+        end = self.written_offset(topic)
+        deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
+        while self.end_offset(topic) < end:
+            if time.monotonic() > deadline:
+                raise BusError(f"bus {self.address}: a transaction on {topic} does not end")
+            time.sleep(RETRY_PAUSE_S)
+        return end
+
     def check_written(self, topic: str, offset: int) -> None:
         """Raise ``BusError`` if a topic, which once was as long as ``offset``, stays shorter."""
         was = f"was written up to offset {offset}"

@@ -25,13 +25,21 @@ from bus.interface import (
     Image,
     Page,
 )
-from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection
+from bus.kafka.claims import newest_mark
+from bus.kafka.connection import (
+    LOST_END_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    RETRY_PAUSE_S,
+    TRANSACTION_TIMEOUT_MS,
+    Connection,
+)
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
 from isrflow.kafka.seqs import seq_of
+from isrflow.kafka.topic_end import lost_end
 
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
@@ -86,6 +94,25 @@ class Controller:
         with self._marks_lock:
             self._mark = newer(self._mark, mark)
 
+    def check_not_behind(self, committed: Mark) -> None:
+        """Raise ``BusError`` if the newest mark stays older than ``committed``, which came with a state.
+
+        A claim would take an epoch a second time, and a reader would take old decisions for the newest ones.
+        """
+        deadline = time.monotonic() + LOST_END_TIMEOUT_S
+        while newer(mark := self.mark(), committed) is not mark:
+            if time.monotonic() > deadline:
+                raise lost_end(
+                    self._connection.address,
+                    self._topic,
+                    f"ends with controller epoch {mark.controller_epoch} and seq {mark.through}, "
+                    f"but the state is of epoch {committed.controller_epoch} and seq {committed.through}",
+                )
+            # The topics of a transaction become readable one after the other.
+            self._connection.await_committed(self._topic)
+            time.sleep(RETRY_PAUSE_S)
+            self._connection.look_up(self._topic)
+
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
     ) -> Claim:
@@ -94,6 +121,8 @@ class Controller:
             try:
                 with self._lock, self._connection.errors():
                     # Checked before the producer opens, because that fences the job that holds the newest epoch.
+                    state = self._connection.address.state
+                    self.check_not_behind(newest_mark(self._connection, state, self._connection.end_offset(state)))
                     check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
                     return self._claim(controller_id, settings, time_ms)
             except FencedError:

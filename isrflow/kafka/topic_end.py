@@ -28,11 +28,15 @@ def await_end(
     while (end := end_of(topic)) < least:
         # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
         if time.monotonic() > deadline_s:
-            raise BusError(
-                f"bus {address}: {topic} ends at offset {end}, but {was}: "
-                "it was deleted and made again, or Kafka has lost its end. "
-                "Restore the topic, or start a new bus under another prefix"
-            )
+            raise lost_end(address, topic, f"ends at offset {end}, but {was}")
         time.sleep(_RETRY_PAUSE_S)
         look_up(topic)
     return end
+
+
+def lost_end(address: Address, topic: str, sign: str) -> BusError:
+    """Return the error that says by which ``sign`` a topic is known to have lost its end."""
+    return BusError(
+        f"bus {address}: {topic} {sign}: it was deleted and made again, or Kafka has lost its end. "
+        "Restore the topic, or start a new bus under another prefix"
+    )

@@ -5,8 +5,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from bus.interface import BusError, Decided, Page
-from bus.kafka import connection, state_reader
+from bus.kafka import connection, controller, state_reader
 from bus.kafka.bus import KafkaBus
+from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -74,6 +75,28 @@ def test_a_follower_that_kafka_lost_decisions_of_does_not_go_on_with_the_next_on
         with pytest.raises(BusError, match=r"decisions ends at offset 2, but was written up to offset [67]:"):
             follower.decisions((1, 4), 10)
     follower.close()
+
+
+def test_a_job_does_not_claim_and_nobody_reads_the_state_if_the_newest_claims_are_lost(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "LOST_END_TIMEOUT_S", 0.5)
+    for through in (1, 2):
+        epoch = bus.claim("job", {}, 1).controller_epoch
+        bus.commit(epoch, through, [], [Page(0, 0, b"page")])
+    readable(2, bus)
+    make_again(bus, bus.address.controller)
+    fresh = KafkaBus(str(bus.address))
+    lost = "controller ends with controller epoch 0 and seq 0, but the state is of epoch 2 and seq 2: it was deleted"
+    with pytest.raises(BusError, match=lost):
+        fresh.image()
+    with pytest.raises(BusError, match=lost):
+        fresh.claim("next", {}, 1)
+    assert fresh.claimed_epoch() == 0
+    # The job that holds the epoch knows it, and was not fenced.
+    bus.commit(epoch, 3, [], [Page(0, 0, b"more")])
+    assert bus.image() == (3, [Page(0, 0, b"more")])
+    fresh.close()
 
 
 def has_news(follower: KafkaBus) -> bool:
