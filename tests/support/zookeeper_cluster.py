@@ -106,14 +106,15 @@ class ZookeeperCluster(UpCluster):
         batch.leader_and_isr = dict.fromkeys(view.places(), False)
         [known] = [held for held in view.live if held.broker == broker]
         [listener] = known.listeners
-        sender = Sender(min(self.gateways), self.controller_epoch() - 1, listener, listener.name)
+        versions = BY_IBP[self.settings.inter_broker_protocol_version]
+        sender = Sender(min(self.gateways), self.controller_epoch() - 1, listener, listener.name, versions)
 
         async def told() -> dict[int, int]:
             codes = {}
             connection = await FrameConnection.open(listener.host, listener.port, TIMEOUT_MS, ANSWER_BYTES_MAX)
             for request in requests_of(batch, known, view, sender, {}):
                 key = request.api_key
-                version = BY_IBP[self.settings.inter_broker_protocol_version].of(key)
+                version = versions.of(key)
                 frame = CATALOGUE.encode_request(key, version, 1, "stale", request.values)
                 answer = await connection.ask(frame, TIMEOUT_MS)
                 codes[key] = CATALOGUE.decode_response(key, version, answer).values["ErrorCode"]

@@ -9,14 +9,14 @@ from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.frames import FrameConnection
-from brokers.gateways.zk.messages import BY_IBP, CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
+from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
 from brokers.gateways.zk.requests.pending import Batch, Pending
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
-from brokers.wire.schema import Values
+from brokers.wire.schema import MessageError, Values
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, StopReplica
 from state.events import ReplicaReport
@@ -141,8 +141,13 @@ class Channel:
         if self._connection is None:
             self._connection = await self._connected(timeout_ms)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        version = BY_IBP[self._settings.inter_broker_protocol_version].of(request.api_key)
-        frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
+        version = self._sender.versions.of(request.api_key)
+        try:
+            frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
+        except MessageError as error:
+            # The broker hears of nothing more until another decision replaces what this version cannot carry.
+            logger.error("a request cannot be written", broker=self.broker.broker, why=str(error))
+            raise
         response = CATALOGUE.decode_response(request.api_key, version, await self._connection.ask(frame, timeout_ms))
         if response.correlation_id != self._correlation_id:
             raise WireError("a response to another request")

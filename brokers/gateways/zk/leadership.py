@@ -26,6 +26,7 @@ from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
+from brokers.gateways.zk.messages import BY_IBP
 from brokers.gateways.zk.mirror import Mirror, MirrorError, topics_of
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
@@ -107,9 +108,9 @@ class Leadership:
             now_ms(),
             notes=partial(noted, self._session, self._bus_id, self._view),
         )
-        here = self._identity.here
-        listener = Listener(self._settings.inter_broker_listener_name, here.host, here.port)
-        self._sender = Sender(self._identity.gateway, epoch, listener, self._settings.inter_broker_listener_name)
+        here, name = self._identity.here, self._settings.inter_broker_listener_name
+        versions = BY_IBP[self._settings.inter_broker_protocol_version]
+        self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)
         tell_beats = partial(self._tell, lane=Lane.BROKER)
         interval_ms = self._settings.broker_heartbeat_interval_ms
         beating = self._begin(beat(self._session, self._view, tell_beats, interval_ms))

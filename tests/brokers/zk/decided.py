@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.messages import CATALOGUE, IBP_3_9
+from brokers.gateways.zk.messages import CATALOGUE, IBP_2_6, IBP_3_9
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, requests_of
 from brokers.gateways.zk.requests.pending import Pending
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
@@ -13,7 +13,8 @@ from state.registration import Listener
 
 ID, OTHER_ID = "aaaaaaaaaaaaaaaaaaaaaQ", "bbbbbbbbbbbbbbbbbbbbbQ"
 HERE = Listener("PLAINTEXT", "gateway", 9_100)
-SENDER = Sender(100, 7, HERE, "PLAINTEXT")
+SENDER = Sender(100, 7, HERE, "PLAINTEXT", IBP_3_9)
+SENDERS = (SENDER, SENDER._replace(versions=IBP_2_6))
 
 
 def common(reason: Reason = Reason.REQUEST_DONE) -> dict[str, Any]:
@@ -64,11 +65,12 @@ def stop(*to: int, delete: bool = True, leader_epoch: int = -2, **fields: Any) -
 class Told:
     """One broker, and what it would be sent next."""
 
-    def __init__(self, number: int = 1, partitions_max: int = 1_000) -> None:
+    def __init__(self, number: int = 1, partitions_max: int = 1_000, sender: Sender = SENDER) -> None:
         self.view = ClusterView()
         self.pending = Pending(partitions_max, 1 << 26)
         self.answered: Answered = {}
         self._number = number
+        self._sender = sender
 
     def hear(self, *decisions: AnyDecision) -> None:
         """Take the decisions on one event in."""
@@ -80,17 +82,17 @@ class Told:
         """Return everything that is sent by now, as if the broker answered at once."""
         sent: list[Outgoing] = []
         while (batch := self.pending.take()) is not None:
-            for request in requests_of(batch, self.view.brokers[self._number], self.view, SENDER, self.answered):
+            for request in requests_of(batch, self.view.brokers[self._number], self.view, self._sender, self.answered):
                 # Only what the codec takes can be sent.
-                encode(request)
+                encode(request, self._sender)
                 sent.append(request)
                 if request.api_key == 4:
                     self.answered |= {place: (t.topic_id, t.leader_epoch) for place, t in request.told.items()}
         return sent
 
 
-def encode(request: Outgoing) -> bytes:
-    return CATALOGUE.encode_request(request.api_key, IBP_3_9.of(request.api_key), 1, "gateway", request.values)
+def encode(request: Outgoing, sender: Sender) -> bytes:
+    return CATALOGUE.encode_request(request.api_key, sender.versions.of(request.api_key), 1, "gateway", request.values)
 
 
 def lines(requests: Sequence[Outgoing]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from brokers.engine.engine_client import EngineClient
 from brokers.gateways.zk import channel
@@ -133,6 +134,23 @@ def test_a_broker_whose_host_has_no_possible_name_is_tried_again(tmp_path: Path)
             assert not task.done()
             way.channel.know(right)
             await until(lambda: door.names == ["UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"])
+            await cancelled([task])
+
+    run(work())
+
+
+def test_a_request_that_cannot_be_written_is_an_error_until_a_newer_decision_replaces_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        door = Door()
+        async with way_to(door, tmp_path) as way:
+            way.hear(led(partition_epoch=1 << 31), topic())
+            way.published.set()
+            with capture_logs() as lines:
+                task = asyncio.create_task(way.channel.run())
+                await until(lambda: any(one["log_level"] == "error" for one in lines))
+            assert "PartitionEpoch" in next(one["why"] for one in lines if one["log_level"] == "error")
+            way.hear(led(leader_epoch=1, partition_epoch=1))
+            await until(lambda: "LeaderAndIsr" in door.names)
             await cancelled([task])
 
     run(work())

@@ -15,7 +15,7 @@ from state.cluster import Outcome
 from state.decisions import AnyDecision, BrokerDecision, decode
 from state.part import part_of
 from state.policy import Policy
-from tests.brokers.zk.decided import HERE, SENDER, encode
+from tests.brokers.zk.decided import HERE, SENDER, SENDERS, encode
 from tests.support.random_logs import draws, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
@@ -39,6 +39,8 @@ class Broker:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        # All versions of requests are written.
+        self.sender = SENDERS[number % len(SENDERS)]
         self.live: set[int] = set()
         self.metadata: dict[Place, tuple[str, Values]] = {}
         # The logs that it has, with the ids of their topics.
@@ -52,8 +54,8 @@ class Broker:
         if self.pending.is_overfull:
             self.pending.tell_all(view, self.number)
         while (batch := self.pending.take()) is not None:
-            for request in requests_of(batch, held, view, SENDER, self.answered):
-                encode(request)
+            for request in requests_of(batch, held, view, self.sender, self.answered):
+                encode(request, self.sender)
                 self._obey(request)
 
     def _obey(self, request: Outgoing) -> None:

@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
+from brokers.gateways.zk.requests.building import Sender
 from state.reason import Reason
 from state.registration import Listener
-from tests.brokers.zk.decided import ID, OTHER_ID, T0, Told, broker, led, lines, stop, topic
+from tests.brokers.zk.decided import ID, OTHER_ID, SENDERS, T0, Told, broker, led, lines, stop, topic
 
 BROKERS = [broker(1), broker(2), broker(3)]
 
@@ -269,3 +270,15 @@ def test_a_listener_that_kafka_could_not_name_is_left_out() -> None:
     assert listed == [["PLAINTEXT"], ["PLAINTEXT"], [], ["PLAINTEXT"]]
     told.hear(topic(), led(3, isr=(3,)))
     assert [request.values["LiveLeaders"] for request in told.sent() if "LiveLeaders" in request.values] == [[]]
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("leader_recovery_state", ["RECOVERED", "RECOVERING"])
+def test_every_version_tells_a_leader_that_recovers(sender: Sender, leader_recovery_state: str) -> None:
+    told = Told(1, sender=sender)
+    told.hear(broker(1), broker(2, "fenced"))
+    # An unclean election while a replica is added and another one is removed.
+    moving = {"replicas": (1, 2, 3), "adding_replicas": (2,), "removing_replicas": (3,)}
+    told.hear(led(1, 5, isr=(1,), unclean=True, leader_recovery_state=leader_recovery_state, **moving))
+    told.hear(topic())
+    assert "LeaderAndIsr t-0:1@5" in lines(told.sent())

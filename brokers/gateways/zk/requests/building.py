@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Versions
 from brokers.gateways.zk.requests.pending import Batch
 from brokers.wire.schema import Values
 from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica
@@ -23,6 +23,8 @@ LEADER_DURING_DELETE = -2
 PARTITIONS_PER_REQUEST_MAX = 2_000
 # The partitions in the first LeaderAndIsr request to a broker, of which it need not make the logs.
 FIRST_PARTITIONS_MAX = 20_000
+# Older LeaderAndIsr requests cannot say that a leader recovers, so those brokers are not told.
+RECOVERY_VERSION_MIN = 6
 RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 
 T = TypeVar("T")
@@ -39,6 +41,8 @@ class Sender(NamedTuple):
     listener: Listener
     # The name of the listener on which brokers talk to each other.
     inter_broker_listener: str
+    # The versions of its requests.
+    versions: Versions
 
 
 class Told(NamedTuple):
@@ -151,7 +155,7 @@ class _Building:
         return Outgoing(LEADER_AND_ISR, values, told)
 
     def _isr(self, decision: LeaderAndIsr, is_new: bool) -> Values:
-        return {
+        values = {
             "PartitionIndex": decision.partition,
             "ControllerEpoch": self._sender.controller_epoch,
             "Leader": decision.leader,
@@ -162,8 +166,10 @@ class _Building:
             "AddingReplicas": list(decision.adding_replicas),
             "RemovingReplicas": list(decision.removing_replicas),
             "IsNew": is_new,
-            "LeaderRecoveryState": RECOVERY[decision.leader_recovery_state],
         }
+        if self._sender.versions.leader_and_isr >= RECOVERY_VERSION_MIN:
+            values["LeaderRecoveryState"] = RECOVERY[decision.leader_recovery_state]
+        return values
 
     def _leader(self, leader: int) -> Values:
         found = listener_named(self._live[leader].listeners, self._sender.inter_broker_listener)
