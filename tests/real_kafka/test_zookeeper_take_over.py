@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec import structs
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import AdoptionError
+from brokers.gateways.zk.bus_note import under_way
 from brokers.gateways.zk.hand_back import HandBackError, hand_back
 from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE
@@ -63,11 +65,11 @@ def test_what_there_is_goes_on_and_what_was_asked_is_done(cluster: ZnodeCluster)
 def test_an_interrupted_take_over_is_continued(cluster: ZnodeCluster) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     cluster.put_topic("u", {0: [2, 1]})
-    first = cluster.session()
-    first.take(100, GATEWAYS, 0, 1, adopting=True)
-    first.close()
     found = {"replicas": [1, 2], "isr": [1, 2], "leader": 1, "leader_epoch": 7, "partition_epoch": 12}
     cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[found])
+    first = cluster.session()
+    first.take(100, GATEWAYS, 0, 1, adopting=True, notes=partial(under_way, first, cluster.bus.bus_id()))
+    first.close()
     second = cluster.session()
     with pytest.raises(ZookeeperError, match="was not taken over completely: start the gateway with --adopt"):
         second.take(100, GATEWAYS, 0, 1)

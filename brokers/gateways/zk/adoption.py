@@ -12,6 +12,7 @@ refuses anything, the controller's place is given back, because ZooKeeper is as 
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 import structlog
@@ -21,18 +22,19 @@ from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_by, requests_in
-from brokers.gateways.zk.bus_note import noted_anew
+from brokers.gateways.zk.adopted_topic import adopted
+from brokers.gateways.zk.bus_note import is_under_way, noted_anew, under_way
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
-from brokers.gateways.zk.mirror import Delete, Set
+from brokers.gateways.zk.mirror import Set
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.session import RefusedWriteError, Session
 from brokers.gateways.zk.settings import Identity, Settings
-from brokers.gateways.zk.stored import StoredTopic, stored_brokers, stored_topics
+from brokers.gateways.zk.stored import stored_brokers, stored_topics
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
 from bus.interface import Bus
-from state.adoption_events import AdoptTopic, FoundPartition
+from state.adoption_events import AdoptTopic
 from state.decisions import Answer
 from state.event import Event
 from state.events import ElectLeaders
@@ -79,13 +81,21 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
 
 def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -> None:
     engine = _Engine(bus)
-    if _is_due(session, identity, engine.view):
-        # Without an engine nobody would elect leaders once the place is taken.
-        engine.prove()
-    _wait_for_others(session, identity)
-    if not _is_due(session, identity, engine.view):
+    if not _is_due(session, identity, engine):
         return
-    epoch = session.take(identity.gateway, identity.gateways, engine.view.controller_epoch, now_ms(), adopting=True)
+    # Without an engine nobody would elect leaders once the place is taken.
+    engine.prove()
+    _wait_for_others(session, identity)
+    if not _is_due(session, identity, engine):
+        return
+    epoch = session.take(
+        identity.gateway,
+        identity.gateways,
+        engine.view.controller_epoch,
+        now_ms(),
+        adopting=True,
+        notes=partial(under_way, session, engine.bus_id()),
+    )
     logger.info("takes over from another controller", controller_epoch=epoch)
     try:
         if settings.leaders_write_isrs:
@@ -99,22 +109,25 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
 def _wait_for_others(session: Session, identity: Identity) -> None:
     """Let another gateway complete what it began. One that is silent for long has died."""
     deadline = time.monotonic() + OTHERS_TIMEOUT_S
-    while session.read(znodes.ADOPTION) is not None and session.former_controller() != identity.gateway:
+    others = identity.gateways - {identity.gateway}
+    while session.read(znodes.ADOPTION) is not None and session.former_controller() in others:
         if time.monotonic() > deadline:
             return
         time.sleep(_POLL_S)
 
 
-def _is_due(session: Session, identity: Identity, view: ClusterView) -> bool:
+def _is_due(session: Session, identity: Identity, engine: "_Engine") -> bool:
     former = session.former_controller()
-    if session.read(znodes.ADOPTION) is not None:
-        return True
     if former in identity.gateways:
-        return False
+        if session.read(znodes.ADOPTION) is None:
+            return False
+        if is_under_way(session, engine.bus_id()):
+            # Nobody else has led since it began.
+            return True
     if session.is_migrating():
         raise AdoptionError(f"controller {former} migrates this cluster to KRaft, and would take it back")
-    if view.topics:
-        names = ", ".join(sorted(view.topics)[:10])
+    if engine.view.topics:
+        names = ", ".join(sorted(engine.view.topics)[:10])
         raise AdoptionError(f"the bus already has topics ({names}): a cluster is taken over onto an empty bus")
     return True
 
@@ -205,7 +218,7 @@ class _Adoption:
         brokers = self._brokers()
         topics = self._topics()
         requests = self._requests()
-        self._session.write([*noted_anew(self._session, self._engine.bus_id()), Delete(znodes.ADOPTION)])
+        self._session.write(noted_anew(self._session, self._engine.bus_id()))
         logger.info("took over", brokers=brokers, topics=topics, requests=requests)
 
     def _brokers(self) -> int:
@@ -249,41 +262,3 @@ class _Adoption:
     def _is_known(self, event: AdoptTopic) -> bool:
         held = self._engine.view.topics.get(event.topic)
         return held is not None and held.topic_id == event.topic_id
-
-
-def adopted(topic: StoredTopic, time_ms: int) -> AdoptTopic:
-    """Return the event that takes a topic over as ZooKeeper holds it. Raises ``AdoptionError`` or ``ZnodeError``."""
-    if topic.unreadable is not None:
-        raise AdoptionError(topic.unreadable)
-    path = znodes.topic_path(topic.name)
-    read = znodes.topic_of(path, topic.text)
-    if read.topic_id is None:
-        raise AdoptionError(
-            f"{path}: topic_id: a text is expected; topics get one by inter.broker.protocol.version 2.8 or later,"
-            " or by a gateway with --set inter.broker.protocol.version=2.6"
-        )
-    if sorted(read.partitions) != list(range(len(read.partitions))):
-        raise AdoptionError(f"{path}: partitions: numbers from 0 on without a gap are expected")
-    partitions = tuple(_partition(topic, read, number) for number in range(len(read.partitions)))
-    config: dict[str, str | int | float | bool | None] = dict(topic.config or {})
-    return AdoptTopic(time_ms=time_ms, topic=topic.name, topic_id=read.topic_id, partitions=partitions, config=config)
-
-
-def _partition(topic: StoredTopic, read: znodes.TopicZnode, number: int) -> FoundPartition:
-    adding, removing = read.adding_replicas.get(number, ()), read.removing_replicas.get(number, ())
-    replicas = read.partitions[number]
-    # The classic controller appends the replicas that it removes, and so do the rules.
-    in_order = tuple(one for one in replicas if one not in removing) + tuple(one for one in replicas if one in removing)
-    found = FoundPartition(replicas=in_order, adding_replicas=adding, removing_replicas=removing)
-    stored = topic.states.get(number)
-    if stored is None:
-        return found
-    state = stored.state
-    return msgspec.structs.replace(
-        found,
-        isr=state.isr,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        partition_epoch=stored.version,
-        leader_recovery_state="RECOVERING" if state.leader_recovery_state == znodes.RECOVERING else "RECOVERED",
-    )

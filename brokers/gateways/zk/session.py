@@ -116,9 +116,9 @@ class Session:
         """Become the controller, and return its epoch, which no controller had before.
 
         The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
-        be the one that decides. Only with ``adopting`` is it taken from a broker. Then a note says so until it is
-        removed, because what ZooKeeper holds is not what the engine knows yet. ``notes`` may refuse, by an error, or
-        name writes that are made in the same transaction. Raises ``ZookeeperError``.
+        be the one that decides. Only with ``adopting`` is it taken from a broker, or while a note says that ZooKeeper
+        holds what the engine does not know yet. ``notes`` may refuse, by an error, or name writes that are made in the
+        same transaction. Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
@@ -136,8 +136,6 @@ class Session:
         transaction = self._client.transaction()
         if former is not None:
             transaction.delete(znodes.CONTROLLER)
-        if adopting and not is_noted:
-            transaction.create(znodes.ADOPTION, b"")
         transaction.create(znodes.CONTROLLER, znodes.controller_text(controller, time_ms))
         transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
         _add(transaction, noted)

@@ -5,17 +5,20 @@ from threading import Thread
 
 import pytest
 
-from brokers.gateways.zk import adoption
-from brokers.gateways.zk.adoption import AdoptionError, adopted
+from brokers.gateways.zk import adoption, znodes
+from brokers.gateways.zk.adopted_topic import adopted
+from brokers.gateways.zk.adoption import AdoptionError
+from brokers.gateways.zk.bus_note import text_of
+from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.stored import StoredState, StoredTopic
-from brokers.gateways.zk.znodes import StateZnode
+from brokers.gateways.zk.znodes import StateZnode, ZnodeError
 from state.adoption_events import FoundPartition
 from tests.brokers.zk.conftest import POLICY
 from tests.brokers.zk.decided import ID
 from tests.brokers.zk.zookeeper import Zookeeper
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
-from tests.support.znode_cluster import ZnodeCluster
+from tests.support.znode_cluster import IDS, ZnodeCluster
 
 LED = StoredState(StateZnode(leader=2, leader_epoch=7, controller_epoch=3, isr=(2, 1)), 12)
 
@@ -54,7 +57,7 @@ def test_replicas_that_are_removed_come_last() -> None:
     ],
 )
 def test_what_the_engine_cannot_lead_is_named(text: bytes, complaint: str) -> None:
-    with pytest.raises(AdoptionError, match=f"/brokers/topics/t: {complaint}"):
+    with pytest.raises(ZnodeError, match=f"/brokers/topics/t: {complaint}"):
         adopted(StoredTopic("t", text, None, {0: LED}), 5)
 
 
@@ -76,6 +79,65 @@ def test_a_cluster_keeps_its_controller_until_an_engine_answers(
         cluster.adopt()
     assert (zookeeper.znodes, deleted) == (before, [])
     cluster.close()
+
+
+def test_a_take_over_goes_on_only_from_the_bus_that_began_it(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    began = cluster.session()
+    began.take(100, cluster.identity.gateways, 0, 1, adopting=True, notes=lambda: [Create(znodes.ADOPTION, b"")])
+    began.close()
+    found = {"replicas": [1, 2], "isr": [1, 2], "leader": 1, "leader_epoch": 7, "partition_epoch": 12}
+    cluster.ask("adopt_topic", topic="u", topic_id=IDS["u"], partitions=[found])
+    # It could be any topic of any cluster, and would be written into this ZooKeeper.
+    for other in (b"", text_of(5)):
+        zookeeper.set(znodes.ADOPTION, other)
+        before = dict(zookeeper.znodes)
+        with pytest.raises(AdoptionError, match=r"the bus already has topics \(u\)"):
+            cluster.adopt()
+        assert zookeeper.znodes == before
+    zookeeper.set(znodes.ADOPTION, text_of(cluster.bus.bus_id()))
+    cluster.adopt()
+    assert cluster.decided().keys() == {"t-0", "u-0"}
+    assert not cluster.is_there(znodes.ADOPTION)
+
+
+@pytest.mark.parametrize(
+    ("controller", "complaint"),
+    [
+        ({"brokerid": 1}, r"the bus already has topics \(t\)"),
+        ({"brokerid": 3_000, "kraftControllerEpoch": 5}, "controller 3000 migrates this cluster"),
+        (None, r"the bus already has topics \(t\)"),
+    ],
+)
+def test_a_take_over_does_not_go_on_where_another_controller_has_led_since(
+    cluster: ZnodeCluster, zookeeper: Zookeeper, controller: dict[str, int] | None, complaint: str
+) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[{"replicas": [1, 2]}])
+    cluster.client.create(znodes.ADOPTION, text_of(cluster.bus.bus_id()))
+    cluster.client.delete("/controller")
+    if controller is not None:
+        cluster.put("/controller", {"version": 2, "timestamp": "1"} | controller)
+    before = dict(zookeeper.znodes)
+    with pytest.raises(AdoptionError, match=complaint):
+        cluster.adopt()
+    assert zookeeper.znodes == before
+
+
+def test_a_take_over_that_another_bus_left_begins_again(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.client.create(znodes.ADOPTION, text_of(5))
+    seen: list[bytes] = []
+
+    def note(path: str) -> None:
+        if path == znodes.topic_path("t"):
+            seen.append(zookeeper.znodes[znodes.ADOPTION].data)
+
+    zookeeper.before_read = note
+    cluster.adopt()
+    # Killed now, it would go on from this bus.
+    assert set(seen) == {text_of(cluster.bus.bus_id())}
+    assert not cluster.is_there(znodes.ADOPTION)
 
 
 def test_a_gateway_that_waits_for_the_engine_leaves_the_place_to_one_that_took_it(

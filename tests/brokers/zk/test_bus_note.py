@@ -67,10 +67,9 @@ def test_a_cluster_that_was_led_without_a_note_is_known_by_its_topics() -> None:
 
 
 def test_taking_over_notes_the_new_bus() -> None:
-    assert noted_anew(tree(), 5) == [Create(znodes.BUS, TEXT)]
-    assert noted_anew(tree(note=b"5"), 5) == [Set(znodes.BUS, TEXT)]
-    assert noted_anew(tree(note=TEXT), 0) == [Delete(znodes.BUS)]
-    assert noted_anew(tree(), 0) == []
+    done = Delete(znodes.ADOPTION)
+    assert noted_anew(tree(), 5) == [Create(znodes.BUS, TEXT), done]
+    assert noted_anew(tree(note=b"5"), 5) == [Set(znodes.BUS, TEXT), done]
 
 
 def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
