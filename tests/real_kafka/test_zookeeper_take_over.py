@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,7 +67,7 @@ def test_an_interrupted_take_over_is_continued(cluster: ZnodeCluster) -> None:
     found = {"replicas": [1, 2], "isr": [1, 2], "leader": 1, "leader_epoch": 7, "partition_epoch": 12}
     cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[found])
     first = cluster.session()
-    first.take(100, GATEWAYS, 0, 1, adopting=True, notes=partial(under_way, first, cluster.bus.bus_id()))
+    first.take(100, GATEWAYS, 0, 1, adopting=True, notes=lambda epoch: under_way(first, cluster.bus.bus_id()))
     first.close()
     second = cluster.session()
     with pytest.raises(ZookeeperError, match="was not taken over completely: start the gateway with --adopt"):

@@ -12,7 +12,6 @@ refuses anything, the controller's place is given back, because ZooKeeper is as 
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 import structlog
@@ -94,13 +93,13 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
         engine.view.controller_epoch,
         now_ms(),
         adopting=True,
-        notes=partial(under_way, session, engine.bus_id()),
+        notes=lambda epoch: under_way(session, engine.bus_id()),
     )
     logger.info("takes over from another controller", controller_epoch=epoch)
     try:
         if settings.leaders_write_isrs:
             _give_ids(session)
-        _Adoption(session, engine, settings.broker_heartbeat_interval_ms).run()
+        _Adoption(session, engine, settings.broker_heartbeat_interval_ms).run(epoch)
     except (AdoptionError, ZnodeError) as error:
         session.give_up()
         raise AdoptionError(str(error)) from error
@@ -213,12 +212,12 @@ class _Adoption:
         """Pass on who lives, from time to time."""
         self._engine.tell(self._beats.due())
 
-    def run(self) -> None:
+    def run(self, controller_epoch: int) -> None:
         """Take everything over: brokers first, because a leader that is not known to live would be replaced."""
         brokers = self._brokers()
         topics = self._topics()
         requests = self._requests()
-        self._session.write(noted_anew(self._session, self._engine.bus_id()))
+        self._session.write(noted_anew(self._session, self._engine.bus_id(), controller_epoch))
         logger.info("took over", brokers=brokers, topics=topics, requests=requests)
 
     def _brokers(self) -> int:

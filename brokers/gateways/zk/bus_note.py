@@ -6,10 +6,13 @@ transaction that takes ``/controller``, and each later term begins only from the
 
     noted      the same bus             leads
                another bus              is refused
+               the same bus, and a      is refused, because the bus does not know what was decided
+               broker led since
     not noted  no topic was led         notes the bus, and leads
                the bus knows one        the same, because an isrflow that wrote no note led it
                the bus knows none       is refused
 
+A broker that led since has raised the controller epoch above the noted one.
 Handing the cluster back removes the note, and taking it over notes the new bus.
 """
 
@@ -23,28 +26,44 @@ from brokers.gateways.zk.znodes import ZnodeError
 
 
 class OtherBusError(ZookeeperError):
-    """The cluster is led from another bus; the message says what to do."""
+    """The cluster cannot be led from this bus; the message says what to do."""
 
 
 class _Note(msgspec.Struct):
     bus: int
+    # That of the last gateway; an isrflow that wrote none may have been the last.
+    controller_epoch: int | None = None
 
 
-def noted(session: Session, bus_id: int, view: ClusterView) -> list[Write]:
-    """Return the writes that note a bus, none if it is noted. ``view`` is what the bus says.
+def noted(session: Session, bus_id: int, view: ClusterView, controller_epoch: int) -> list[Write]:
+    """Return the writes that note a bus, and the epoch that its gateway takes. ``view`` is what the bus says.
 
-    Raises ``OtherBusError`` if the cluster is led from another bus, and ``ZookeeperError`` or ``ZnodeError``.
+    Raises ``OtherBusError`` if the cluster must not be led from this bus, and ``ZookeeperError`` or ``ZnodeError``.
     """
     held = session.read(znodes.BUS)
     if held is None:
         _check_known(session, bus_id, view)
-        return [Create(znodes.BUS, text_of(bus_id))]
-    if (found := bus_of(held[0])) != bus_id:
+    else:
+        _check_same(session, _note_in(held[0]), bus_id)
+    return [_written(session, znodes.BUS, text_of(bus_id, controller_epoch))]
+
+
+def _check_same(session: Session, note: _Note, bus_id: int) -> None:
+    if note.bus != bus_id:
         raise OtherBusError(
-            f"this cluster is led from bus {found}, and not from {bus_id} ({znodes.BUS}): use that bus, or hand the"
+            f"this cluster is led from bus {note.bus}, and not from {bus_id} ({znodes.BUS}): use that bus, or hand the"
             " cluster back from it and take it over onto this one with --adopt"
         )
-    return []
+    held = session.read(znodes.CONTROLLER_EPOCH)
+    if note.controller_epoch is None or held is None or session.read(znodes.CONTROLLER) is not None:
+        # A place that is taken is a gateway's, and stays. So no broker has led since.
+        return
+    if (epoch := znodes.epoch_of(held[0])) > note.controller_epoch:
+        raise OtherBusError(
+            f"a broker was the controller of epoch {epoch} after the gateway of epoch {note.controller_epoch}"
+            f" ({znodes.BUS}), and bus {bus_id} does not know what it decided: take the cluster over onto an empty bus"
+            " with --adopt"
+        )
 
 
 def _check_known(session: Session, bus_id: int, view: ClusterView) -> None:
@@ -65,14 +84,14 @@ def _check_known(session: Session, bus_id: int, view: ClusterView) -> None:
         )
 
 
-def noted_anew(session: Session, bus_id: int) -> list[Write]:
+def noted_anew(session: Session, bus_id: int, controller_epoch: int) -> list[Write]:
     """Return the writes that note the bus onto which a cluster was taken over. Raises ``ZookeeperError``."""
-    return [_written(session, znodes.BUS, bus_id), Delete(znodes.ADOPTION)]
+    return [_written(session, znodes.BUS, text_of(bus_id, controller_epoch)), Delete(znodes.ADOPTION)]
 
 
 def under_way(session: Session, bus_id: int) -> list[Write]:
     """Return the writes that note onto which bus the cluster is being taken over. Raises ``ZookeeperError``."""
-    return [_written(session, znodes.ADOPTION, bus_id)]
+    return [_written(session, znodes.ADOPTION, text_of(bus_id))]
 
 
 def is_under_way(session: Session, bus_id: int) -> bool:
@@ -82,19 +101,18 @@ def is_under_way(session: Session, bus_id: int) -> bool:
     return held is not None and held[0] == text_of(bus_id)
 
 
-def _written(session: Session, path: str, bus_id: int) -> Write:
-    is_there = session.read(path) is not None
-    return Set(path, text_of(bus_id)) if is_there else Create(path, text_of(bus_id))
+def _written(session: Session, path: str, text: bytes) -> Write:
+    return Set(path, text) if session.read(path) is not None else Create(path, text)
 
 
-def bus_of(data: bytes) -> int:
-    """Read the number of the noted bus. Raises ``ZnodeError``."""
+def _note_in(data: bytes) -> _Note:
     try:
-        return msgspec.json.decode(data, type=_Note).bus
+        return msgspec.json.decode(data, type=_Note)
     except msgspec.MsgspecError as error:
         raise ZnodeError(f"{znodes.BUS}: {error}") from error
 
 
-def text_of(bus_id: int) -> bytes:
-    """Write the note."""
-    return msgspec.json.encode({"version": 1, "bus": bus_id})
+def text_of(bus_id: int, controller_epoch: int | None = None) -> bytes:
+    """Write a note of a bus."""
+    epoch = {} if controller_epoch is None else {"controller_epoch": controller_epoch}
+    return msgspec.json.encode({"version": 1, "bus": bus_id} | epoch)

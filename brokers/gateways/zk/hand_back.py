@@ -67,7 +67,7 @@ def _handed_back(
     view: ClusterView,
     held: Held,
     gateways: frozenset[int],
-    notes: Callable[[], Sequence[Write]],
+    notes: Callable[[int], Sequence[Write]],
     check: Callable[[], None],
     *,
     leaders_write_isrs: bool,
@@ -90,7 +90,7 @@ def _handed_back(
         view.controller_epoch,
         now_ms(),
         adopting=not is_adopted,
-        notes=notes if is_adopted else list,
+        notes=notes if is_adopted else lambda epoch: (),
     )
     if is_adopted:
         # Read again. A server of ZooKeeper that lags behind may have shown less than a gateway had written.

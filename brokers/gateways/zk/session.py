@@ -111,14 +111,14 @@ class Session:
         time_ms: int,
         *,
         adopting: bool = False,
-        notes: Callable[[], Sequence[Write]] = list,
+        notes: Callable[[int], Sequence[Write]] = lambda epoch: (),
     ) -> int:
         """Become the controller, and return its epoch, which no controller had before.
 
         The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
         be the one that decides. Only with ``adopting`` is it taken from a broker, or while a note says that ZooKeeper
-        holds what the engine does not know yet. ``notes`` may refuse, by an error, or name writes that are made in the
-        same transaction. Raises ``ZookeeperError``.
+        holds what the engine does not know yet. ``notes`` is given the new epoch. It may refuse, by an error, or name
+        writes that are made in the same transaction. Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
@@ -132,7 +132,7 @@ class Session:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
         # Another controller would raise the epoch, and the transaction would fail. So the notes still hold in it.
-        noted = notes()
+        noted = notes(epoch)
         transaction = self._client.transaction()
         if former is not None:
             transaction.delete(znodes.CONTROLLER)

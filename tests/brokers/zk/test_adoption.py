@@ -84,7 +84,7 @@ def test_a_cluster_keeps_its_controller_until_an_engine_answers(
 def test_a_take_over_goes_on_only_from_the_bus_that_began_it(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     began = cluster.session()
-    began.take(100, cluster.identity.gateways, 0, 1, adopting=True, notes=lambda: [Create(znodes.ADOPTION, b"")])
+    began.take(100, cluster.identity.gateways, 0, 1, adopting=True, notes=lambda epoch: [Create(znodes.ADOPTION, b"")])
     began.close()
     found = {"replicas": [1, 2], "isr": [1, 2], "leader": 1, "leader_epoch": 7, "partition_epoch": 12}
     cluster.ask("adopt_topic", topic="u", topic_id=IDS["u"], partitions=[found])
