@@ -1,6 +1,9 @@
 """How the parts of a term use ZooKeeper's client, whose calls block."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -10,3 +13,15 @@ class Call(Protocol):
     """What makes a call that blocks, in the session's thread."""
 
     def __call__(self, call: Callable[..., T], *given: Any, **named: Any) -> Awaitable[T]: ...
+
+
+async def in_own_thread(call: Callable[..., T], *given: Any) -> T:
+    """Make a call that blocks in a thread that nothing else uses.
+
+    The loop's own threads look names of hosts up. If no name server answers, all of them may wait for that.
+    """
+    thread = ThreadPoolExecutor(max_workers=1)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(thread, partial(call, *given))
+    finally:
+        thread.shutdown(wait=False)

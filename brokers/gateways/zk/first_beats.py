@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from brokers.gateways.zk.call import in_own_thread
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.presence import heartbeats
 from brokers.gateways.zk.session import Session
@@ -23,7 +24,7 @@ async def beat(
     """Tell who lives, now and after each interval, until cancelled. Raises ``ZookeeperError``."""
     while True:
         # The session's own thread is busy until everything is read.
-        present = await asyncio.to_thread(stored_brokers, session)
+        present = await in_own_thread(stored_brokers, session)
         tell(list(heartbeats(present, view, now_ms())))
         await asyncio.sleep(interval_ms / 1000)
 

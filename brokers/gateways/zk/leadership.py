@@ -22,6 +22,7 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_by, requests_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.bus_note import noted
+from brokers.gateways.zk.call import in_own_thread
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.first_beats import beat
@@ -134,7 +135,7 @@ class Leadership:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._sending.values(), return_exceptions=True)
         # Not in the session's own thread: a call there that waits until ZooKeeper is back ends only with the session.
-        await asyncio.to_thread(self._session.close)
+        await in_own_thread(self._session.close)
         self._thread.shutdown(wait=False)
 
     async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
@@ -231,7 +232,7 @@ class Leadership:
         while True:
             is_due = self._roll_calls.begin()
             # The session's own thread may write for longer than brokers' sessions with the engine last.
-            present = await asyncio.to_thread(stored_brokers, self._session, True)
+            present = await in_own_thread(stored_brokers, self._session, True)
             self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)), Lane.BROKER)
             await self._roll_calls.wait()
 

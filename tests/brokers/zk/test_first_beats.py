@@ -1,21 +1,26 @@
 """Brokers stay alive for the engine while a gateway reads ZooKeeper for long."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import adopt
 from brokers.gateways.zk.settings import Settings
 from bus.clock import now_ms
+from state.event_text import decode
 from state.events import BrokerHeartbeat, CreateTopic
 from tests.brokers.zk.gateways import Gateways, gateways
-from tests.brokers.zk.zookeeper import Transaction
+from tests.brokers.zk.zookeeper import Transaction, Zookeeper
 from tests.support.waiting import TIMEOUT_S, wait_until
+from tests.support.znode_cluster import PATIENT, ZnodeCluster
 
 QUICK = {"gateway_heartbeat_interval_ms": 50, "broker_heartbeat_interval_ms": 50}
 READ_S = 0.1
@@ -94,3 +99,25 @@ def test_brokers_are_heard_while_a_term_writes_for_long(tmp_path: Path, monkeypa
         wait_until(lambda: beats(led, 1) > before + 5, "heartbeats meanwhile")
         go_on.set()
         wait_until(lambda: "/brokers/topics/t/partitions/0/state" in led.tree.znodes, "the topic to be written")
+
+
+def test_brokers_are_heard_while_all_threads_of_the_loop_wait_for_names(
+    zookeeper: Zookeeper, cluster: ZnodeCluster
+) -> None:
+    cluster.client.delete("/controller")
+    go_on = threading.Event()
+
+    async def no_name_server() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(max_workers=1))
+        loop.run_in_executor(None, go_on.wait, TIMEOUT_S)
+
+    def is_heard() -> bool:
+        decoded = [decode(entry.raw) for entry in cluster.bus.read(0, cluster.bus.last_seq())]
+        if len([one for one in decoded if isinstance(one, BrokerHeartbeat) and one.broker == 1]) <= 5:
+            return False
+        # Otherwise the loop could not end.
+        go_on.set()
+        return True
+
+    cluster.lead(is_heard, no_name_server, replace(PATIENT, **QUICK))
