@@ -129,6 +129,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_epoch: int = 0
     active: bool = False
     standby: bool = False
+    # A standby has loaded everything that it needs to decide.
+    loaded: bool = False
     takeovers: int = 0
     # By the steady clock.
     took_over_steady_ms: int = 0

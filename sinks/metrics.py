@@ -60,6 +60,11 @@ class Metrics(Collector):
         with self._lock:
             self._replace(standby=True)
 
+    def loaded(self) -> None:
+        """Record that this job could take over at once."""
+        with self._lock:
+            self._replace(loaded=True)
+
     @property
     def decided_seq(self) -> int:
         """The last event that is decided, as far as this job knows; 0 before it takes over."""

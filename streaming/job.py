@@ -216,6 +216,7 @@ class Job:
             # Raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
 
+        self._metrics.loaded()
         timeout_ms = max(self._settings.controller_standby_timeout_ms, 2 * self._settings.tick_idle_interval_ms)
         if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin, lock.is_left_in):
             raise _StoppedError

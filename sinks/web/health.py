@@ -1,7 +1,8 @@
-"""Whether the engine works, for /healthz and /readyz.
+"""Whether the engine works, for /healthz, /readyz and /standbyz.
 
     /healthz   Is the process worth keeping? If it should decide and has not done so for a long time, restart it.
     /readyz    Does it decide now, promptly, and with a clock that can be trusted?
+    /standbyz  Does it decide, or would it at once if the one that decides went away?
 
 A standby is healthy and not ready.
 """
@@ -72,6 +73,16 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
         if snapshot.active and off_ms is not None and abs(off_ms) > CLOCK_OFF_MS_MAX:
             direction = "ahead of" if off_ms > 0 else "behind"
             why.append(f"the engine's clock is {abs(off_ms) // 1000} s {direction} {whose}")
+    return _health(snapshot, steady_ms, why)
+
+
+def availability(snapshot: Snapshot, steady_ms: int) -> Health:
+    """Say whether the engine decides, or has loaded everything and waits for its turn."""
+    why = []
+    if snapshot.active and snapshot.last_commit_steady_ms is None:
+        why.append("it has not committed anything yet")
+    elif not snapshot.active and not (snapshot.standby and snapshot.loaded):
+        why.append(f"it neither decides nor has loaded everything: {role_of(snapshot)}")
     return _health(snapshot, steady_ms, why)
 
 

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 REQUESTS_MAX = 64
 # They are cheap, and a supervisor that gets no answer would restart an engine that works.
-ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
+ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/standbyz"})
 
 
 class RequestLimit:

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from bus.clock import steady_ms
 from sinks.metric_snapshot import Snapshot
 from sinks.metrics import Metrics
-from sinks.web.health import Health, liveness, readiness
+from sinks.web.health import Health, availability, liveness, readiness
 
 _NOT_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -24,6 +24,7 @@ def app_of(metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
         Route("/metrics", _scraped(metrics)),
         Route("/healthz", _answered(metrics, liveness)),
         Route("/readyz", _answered(metrics, readiness)),
+        Route("/standbyz", _answered(metrics, availability)),
     ]
     routes = [*more, *own]
     app = Starlette(routes=routes, exception_handlers={404: _not_found(routes)})

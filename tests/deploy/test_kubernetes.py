@@ -128,10 +128,16 @@ def test_a_pod_is_hardened_and_asks_the_engine_whether_it_works(kind: str, pod: 
     assert pod["spec"]["enableServiceLinks"] is False
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert pod["spec"]["terminationGracePeriodSeconds"] >= 60
-    probes = [container(pod)[name]["exec"]["command"] for name in container(pod) if name.endswith("Probe")]
+    probes = {name: container(pod)[name]["exec"]["command"] for name in container(pod) if name.endswith("Probe")}
     assert probes
     health = json.loads(re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", CONTAINERFILE, re.MULTILINE)[0])
-    assert all(probe == health for probe in probes)
+    # A rollout ends one engine only when the other could decide. An engine that still starts is worth keeping.
+    asked = {name: "/standbyz" if name == "readinessProbe" else "/healthz" for name in probes}
+    assert probes == {name: [*health[:-1], path] for name, path in asked.items()}
+
+
+def test_a_rollout_waits_until_an_engine_could_decide() -> None:
+    assert "readinessProbe" in container(dict(PODS)["StatefulSet.apps"])
 
 
 @pytest.mark.parametrize(("kind", "pod"), PODS)

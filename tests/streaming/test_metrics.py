@@ -48,7 +48,8 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
         wait_until(lambda: scrape(url)["isrflow_batch_duration_seconds_count"] > 1, "Spark's word of two batches")
         seen = scrape(url)
         address = url.removesuffix("/metrics")
-        assert [status(address + path) for path in ("/readyz", "/healthz", "/", "/foo")] == [200, 200, 200, 404]
+        found = [status(address + path) for path in ("/readyz", "/standbyz", "/healthz", "/", "/foo")]
+        assert found == [200, 200, 200, 200, 404]
         why = f"{address}/page/partition?topic=orders&partition=0"
         with urllib.request.urlopen(why, timeout=TIMEOUT_S) as answer:
             assert b"Topic orders was created." in answer.read()

@@ -1,4 +1,4 @@
-"""What /healthz and /readyz say of an engine."""
+"""What /healthz, /readyz and /standbyz say of an engine."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from sinks.web.health import (
     CLOCK_OFF_MS_MAX,
     COMMIT_AGE_MS_MAX,
     STUCK_AFTER_MS,
+    availability,
     liveness,
     readiness,
 )
@@ -51,6 +52,26 @@ def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> No
     found = readiness(snapshot, T_MS)
     assert (found.ok, found.why) == (False, (why,))
     assert liveness(snapshot, T_MS).ok
+
+
+def test_an_engine_is_available_that_decides_or_could_at_once() -> None:
+    assert availability(DECIDING, T_MS).ok
+    assert availability(Snapshot(standby=True, loaded=True), T_MS).ok
+    # A clock that is off is no reason to wait for another engine.
+    assert availability(with_(bus_clock_off_ms=-15_000), T_MS).ok
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "why"),
+    [
+        (Snapshot(), "it neither decides nor has loaded everything: starting"),
+        (Snapshot(standby=True), "it neither decides nor has loaded everything: standby"),
+        (with_(active=False, loaded=True), "it neither decides nor has loaded everything: stopping"),
+        (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
+    ],
+)
+def test_an_engine_is_not_available_and_says_why(snapshot: Snapshot, why: str) -> None:
+    assert availability(snapshot, T_MS).why == (why,)
 
 
 def test_limits_are_still_allowed() -> None:

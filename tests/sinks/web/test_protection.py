@@ -27,7 +27,7 @@ from tests.sinks.sample import sample
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 TOKEN = "canary-of-the-metrics"
-PATHS = ("/metrics", "/healthz", "/readyz", "/nothing", "/login")
+PATHS = ("/metrics", "/healthz", "/readyz", "/standbyz", "/nothing", "/login")
 Answer = tuple[int, dict[str, str], str]
 
 

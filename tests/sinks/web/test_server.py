@@ -47,7 +47,7 @@ def test_metrics_are_served_over_http(served: int) -> None:
 def test_any_other_path_is_not_found(served: int, path: str) -> None:
     status, form, text = get(served, path)
     assert (status, form.split(";")[0]) == (404, "text/plain")
-    assert "/metrics, /healthz, /readyz" in text
+    assert "/metrics, /healthz, /readyz, /standbyz" in text
 
 
 def test_nothing_can_be_written(served: int) -> None:
@@ -81,7 +81,7 @@ def test_health_is_a_status_and_its_reasons() -> None:
     port = server.serve("127.0.0.1", 0)
     assert port
     try:
-        assert get(port, "/healthz")[0] == get(port, "/readyz")[0] == 200
+        assert [get(port, path)[0] for path in ("/healthz", "/readyz", "/standbyz")] == [200, 200, 200]
         metrics.gave_up()
         assert get(port, "/healthz")[0] == 200
         status, form, text = get(port, "/readyz")
