@@ -1,4 +1,4 @@
-"""Ask the engine in this container for /healthz or /readyz. End with 0 if the answer is yes, otherwise with 1.
+"""Ask the engine in this container for a path such as /healthz. End with 0 if the answer is yes, otherwise with 1.
 
 ``python probe.py /healthz`` reads the same settings as the engine, so it asks where the engine answers, with its token.
 """
@@ -20,8 +20,9 @@ def main(path: str) -> int:
     file = os.environ.get("ISRFLOW_CONF")
     settings = load(Path(file) if file else None, environment=os.environ)
     scheme = "https" if settings.metrics_ssl_keystore_location else "http"
-    host = "127.0.0.1" if settings.metrics_host in ("0.0.0.0", "::") else settings.metrics_host
-    request = urllib.request.Request(f"{scheme}://{host}:{settings.metrics_port}{path}")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.metrics_host, settings.metrics_host)
+    address = f"[{host}]" if ":" in host else host
+    request = urllib.request.Request(f"{scheme}://{address}:{settings.metrics_port}{path}")
     token = Path(settings.metrics_token_file).read_text() if settings.metrics_token_file else os.environ.get(VARIABLE)
     if token:
         request.add_header("Authorization", f"Bearer {token.strip()}")
@@ -29,8 +30,10 @@ def main(path: str) -> int:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    # Podman gives containers its host's proxy, which does not reach them.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context):
+        with opener.open(request, timeout=TIMEOUT_S):
             return 0
     except OSError as error:
         print(f"{path}: {error}", file=sys.stderr)

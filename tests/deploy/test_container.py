@@ -107,21 +107,24 @@ def test_the_entry_point_becomes_what_it_starts(given: list[str], started: str, 
     assert said.split() == [*started.split(), str(script.pid)]
 
 
-def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path, host: str) -> None:
     keystore = str(Authority(tmp_path / "ca").issue("engine"))
     token = tmp_path / "metrics.token"
     token.write_text("not-a-secret-but-long-enough\n")
-    protection = protection_of("0.0.0.0", 1, keystore=keystore, token_file=str(token), environment={})
+    protection = protection_of(host, 1, keystore=keystore, token_file=str(token), environment={})
     server = WebServer(app_of(Metrics(kafka_names=False)), protection)
-    port = server.serve("127.0.0.1", 0)
+    port = server.serve("::1" if host == "::" else "127.0.0.1", 0)
     settings = tmp_path / "engine.toml"
-    lines = ('metrics.host = "0.0.0.0"', f"metrics.port = {port}", f'metrics.token.file = "{token}"')
+    lines = (f'metrics.host = "{host}"', f"metrics.port = {port}", f'metrics.token.file = "{token}"')
     settings.write_text("\n".join([*lines, f'metrics.ssl.keystore.location = "{keystore}"']))
 
     def probe(path: str) -> tuple[int, str]:
         done = subprocess.run(
             [sys.executable, CONTAINER / "probe.py", path],
-            env={"ISRFLOW_CONF": str(settings), "PYTHONPATH": str(ROOT)},
+            # As podman passes them on.
+            env=dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:1")
+            | {"ISRFLOW_CONF": str(settings), "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
