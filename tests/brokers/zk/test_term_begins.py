@@ -77,6 +77,22 @@ def test_what_cannot_be_read_ends_no_term(cluster: ZnodeCluster, zookeeper: Zook
     assert cluster.client.get("/brokers/topics/u")[0] == b""
 
 
+def test_a_refused_topic_with_a_foreign_znode_below_it_ends_no_term(cluster: ZnodeCluster) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    # No broker has this id, so the engine refuses the topic.
+    cluster.put("/brokers/topics/u", {"version": 3, "partitions": {"0": [9]}, "topic_id": IDS["u"]})
+    cluster.put("/brokers/topics/u/foreign", {})
+    cluster.put("/config/topics/u", {"version": 1, "config": {}})
+    cluster.put("/config/topics/u/foreign", {})
+
+    async def begin() -> None:
+        pass
+
+    cluster.lead(lambda: not any(map(cluster.is_there, ("/brokers/topics/u", "/config/topics/u"))), begin)
+    assert cluster.get("/controller_epoch") == 8
+
+
 def test_what_cannot_be_read_of_a_led_topic_ends_no_term(cluster: ZnodeCluster, zookeeper: Zookeeper) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     cluster.adopt()
