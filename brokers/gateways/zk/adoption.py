@@ -27,12 +27,12 @@ from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
 from brokers.gateways.zk.mirror import Set
 from brokers.gateways.zk.presence import presence_events
-from brokers.gateways.zk.session import RefusedWriteError, Session
+from brokers.gateways.zk.session import ForbiddenError, RefusedWriteError, Session
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.stored import stored_brokers, stored_topics
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
-from bus.interface import Bus
+from bus.interface import MAX_EVENT_BYTES, Bus
 from state.adoption_events import AdoptTopic
 from state.decisions import Answer
 from state.event import Event
@@ -70,8 +70,9 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
                 _adopt(session, identity, settings, bus)
                 return
             except RefusedWriteError as error:
-                logger.info("another gateway takes over", why=str(error))
-        raise AdoptionError("other gateways interrupt each attempt")
+                refused = str(error)
+                logger.info("another gateway takes over", why=refused)
+        raise AdoptionError(f"other gateways interrupt each attempt: {refused}")
     except ZnodeError as error:
         raise AdoptionError(str(error)) from error
     finally:
@@ -100,7 +101,7 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
         if settings.leaders_write_isrs:
             _give_ids(session)
         _Adoption(session, engine, settings.broker_heartbeat_interval_ms).run(epoch)
-    except (AdoptionError, ZnodeError) as error:
+    except (AdoptionError, ForbiddenError, ZnodeError) as error:
         session.give_up()
         raise AdoptionError(str(error)) from error
 
@@ -174,8 +175,13 @@ class _Engine:
         ``meanwhile`` is called again and again. Raises ``AdoptionError``.
         """
         named = [self._named(event) for event in events]
+        texts = [msgspec.json.encode(event) for event in named]
+        for event, text in zip(named, texts, strict=True):
+            if len(text) > MAX_EVENT_BYTES:
+                of = getattr(event, "topic", "")
+                raise AdoptionError(f"{of}: the event is larger than the bus takes ({len(text)} bytes)")
         seq = 0
-        for part in divided([msgspec.json.encode(event) for event in named], CALL_BYTES_MAX):
+        for part in divided(texts, CALL_BYTES_MAX):
             seq = self._bus.publish(part)
         deadline = time.monotonic() + DECIDED_TIMEOUT_S
         while self._bus.decided_seq() < seq:

@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError, NotEmptyError
+from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError, NotEmptyError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
@@ -35,6 +35,10 @@ class ZookeeperError(Exception):
 
 class RefusedWriteError(ZookeeperError):
     """ZooKeeper refused a transaction, because somebody else wrote meanwhile."""
+
+
+class ForbiddenError(ZookeeperError):
+    """ZooKeeper's ACLs do not let this process do it."""
 
 
 class MissingZnodeError(RefusedWriteError):
@@ -220,6 +224,8 @@ class Session:
             self._asked(self._client.exists, path, watch=self._seen)
         try:
             data, stat = self._asked(self._client.get, path)
+        if kind == NoAuthError.__name__:
+            raise ForbiddenError(message)
         except NoNodeError:
             return None
         return data or b"", stat
@@ -264,3 +270,5 @@ def _add(transaction: Any, writes: Sequence[Write]) -> None:
                 transaction.delete(one.path)
             case _:
                 transaction.set_data(one.path, one.data, version=one.version)
+        except NoAuthError as error:
+            raise ForbiddenError(f"{type(error).__name__}: {error}") from error

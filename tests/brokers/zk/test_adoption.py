@@ -4,6 +4,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from kazoo.exceptions import NoAuthError
+from msgspec.structs import replace
 
 from brokers.gateways.zk import adoption, znodes
 from brokers.gateways.zk.adopted_topic import adopted
@@ -15,10 +17,10 @@ from brokers.gateways.zk.znodes import StateZnode, ZnodeError
 from state.adoption_events import FoundPartition
 from tests.brokers.zk.conftest import POLICY
 from tests.brokers.zk.decided import ID
-from tests.brokers.zk.zookeeper import Zookeeper
+from tests.brokers.zk.zookeeper import Znode, Zookeeper
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
-from tests.support.znode_cluster import IDS, ZnodeCluster
+from tests.support.znode_cluster import IDS, PATIENT, ZnodeCluster
 
 LED = StoredState(StateZnode(leader=2, leader_epoch=7, controller_epoch=3, isr=(2, 1)), 12)
 
@@ -138,6 +140,35 @@ def test_a_take_over_that_another_bus_left_begins_again(cluster: ZnodeCluster, z
     # Killed now, it would go on from this bus.
     assert set(seen) == {text_of(cluster.bus.bus_id())}
     assert not cluster.is_there(znodes.ADOPTION)
+
+
+def test_a_topic_that_the_bus_does_not_take_leaves_the_cluster_to_its_controller(
+    cluster: ZnodeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put_topic("t", {number: [1, 2] for number in range(50)})
+    monkeypatch.setattr(adoption, "MAX_EVENT_BYTES", 2_000)
+    with pytest.raises(AdoptionError, match=r"^t: the event is larger than the bus takes \([0-9]+ bytes\)"):
+        cluster.adopt()
+    assert not any(map(cluster.is_there, (znodes.CONTROLLER, znodes.ADOPTION)))
+
+
+def test_a_take_over_that_acls_forbid_ends_at_once(
+    cluster: ZnodeCluster, zookeeper: Zookeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put_topic("t", {0: [1, 2]}, topic_id=None)
+    write, path = zookeeper.set, znodes.topic_path("t")
+
+    def forbid(written: str, data: bytes, version: int = -1) -> Znode:
+        if written == path:
+            raise NoAuthError
+        return write(written, data, version)
+
+    monkeypatch.setattr(zookeeper, "set", forbid)
+    with pytest.raises(AdoptionError, match=f"a write was refused: {path}: NoAuthError"):
+        cluster.adopt(replace(PATIENT, inter_broker_protocol_version="2.6"))
+    # It was taken once.
+    assert cluster.get("/controller_epoch") == 7
+    assert not any(map(cluster.is_there, (znodes.CONTROLLER, znodes.ADOPTION)))
 
 
 def test_a_gateway_that_waits_for_the_engine_leaves_the_place_to_one_that_took_it(
