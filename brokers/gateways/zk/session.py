@@ -64,6 +64,7 @@ class Session:
     """
 
     def __init__(self, hosts: str, timeout_ms: int, changed: Callable[[str], None], lost: Callable[[], None]) -> None:
+        self._hosts = hosts
         self._client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET)
         self._changed = changed
         self._lost = lost
@@ -76,7 +77,24 @@ class Session:
         except (KazooTimeoutError, KazooException, OSError) as error:
             self.close()
             raise ZookeeperError(f"ZooKeeper cannot be reached: {error}") from error
+        try:
+            self._make_root(timeout_ms)
+        except ZookeeperError:
+            self.close()
+            raise
         self._client.add_listener(self._heard)
+
+    def _make_root(self, timeout_ms: int) -> None:
+        """Make the root of ``zookeeper.connect``, as brokers do. A client cannot make what is above its own root."""
+        address, slash, root = self._hosts.partition("/")
+        if not root or self._asked(self._client.exists, "/") is not None:
+            return
+        outer = Session(address, timeout_ms, lambda path: None, lambda: None)
+        outer.open(timeout_ms)
+        try:
+            outer._asked(outer._client.ensure_path, slash + root)
+        finally:
+            outer.close()
 
     def _heard(self, state: str) -> None:
         # A suspended session may have missed changes, so it counts as lost too.
@@ -149,7 +167,7 @@ class Session:
 
     def _created_once(self, path: str, data: bytes) -> None:
         with contextlib.suppress(NodeExistsError):
-            self._asked(self._client.create, path, data)
+            self._tried(self._client.create, path, data)
 
     def write(self, writes: Sequence[Write]) -> None:
         """Make writes in order, each part only while this process is the controller.
@@ -206,6 +224,8 @@ class Session:
         if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
             raise ControllerMovedError(f"{self.former_controller()} is the controller now")
         message = f"a write was refused: {path}: {kind}"
+        if kind == NoAuthError.__name__:
+            raise ForbiddenError(message)
         if kind == NotEmptyError.__name__:
             raise HasChildrenError(message, number)
         raise (MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError)(message)
@@ -223,9 +243,7 @@ class Session:
         if watch:
             self._asked(self._client.exists, path, watch=self._seen)
         try:
-            data, stat = self._asked(self._client.get, path)
-        if kind == NoAuthError.__name__:
-            raise ForbiddenError(message)
+            data, stat = self._tried(self._client.get, path)
         except NoNodeError:
             return None
         return data or b"", stat
@@ -234,7 +252,7 @@ class Session:
         """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
         call = self._client.get_children
         try:
-            found = self._asked(call, path, watch=self._seen) if watch else self._asked(call, path)
+            found = self._tried(call, path, watch=self._seen) if watch else self._tried(call, path)
         except NoNodeError:
             return []
         return sorted(found)
@@ -254,9 +272,18 @@ class Session:
 
     def _asked(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         try:
+            return self._tried(call, *given, **named)
+        except (NoNodeError, NodeExistsError) as error:
+            raise ZookeeperError(f"{type(error).__name__}: {error}") from error
+
+    def _tried(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Do the same as ``_asked``, but let the errors out that say whether a znode is there."""
+        try:
             return call(*given, **named)
         except (NoNodeError, NodeExistsError):
             raise
+        except NoAuthError as error:
+            raise ForbiddenError(f"{type(error).__name__}: {error}") from error
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
 
@@ -270,5 +297,3 @@ def _add(transaction: Any, writes: Sequence[Write]) -> None:
                 transaction.delete(one.path)
             case _:
                 transaction.set_data(one.path, one.data, version=one.version)
-        except NoAuthError as error:
-            raise ForbiddenError(f"{type(error).__name__}: {error}") from error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.zk import znodes
+from brokers.gateways.zk import session, znodes
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.session import ControllerMovedError, Session
 from tests.brokers.zk.zookeeper import Zookeeper
@@ -29,3 +29,18 @@ def test_a_former_controller_takes_no_notes(zookeeper: Zookeeper) -> None:
 
 def test_what_is_gone_already_is_removed(zookeeper: Zookeeper) -> None:
     controlling(100).remove(NOTE)
+
+
+def test_a_root_that_does_not_exist_yet_is_made_by_a_client_without_one(
+    zookeeper: Zookeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts: list[str] = []
+
+    def client(**options: str) -> Zookeeper:
+        hosts.append(options["hosts"])
+        return zookeeper
+
+    monkeypatch.setattr(session, "KazooClient", client)
+    Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda: None).open(1_000)
+    assert hosts == ["one:1,two:2/kafka/a", "one:1,two:2"]
+    assert zookeeper.znodes.keys() == {"/kafka", "/kafka/a"}
