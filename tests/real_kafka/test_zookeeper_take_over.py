@@ -14,7 +14,7 @@ from brokers.gateways.zk.bus_note import under_way
 from brokers.gateways.zk.hand_back import HandBackError, hand_back
 from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE
-from brokers.gateways.zk.session import ControllerMovedError, Session, ZookeeperError
+from brokers.gateways.zk.session import ControllerMovedError, ZookeeperError
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from bus.image import view_of_image
 from tests.brokers.zk.door import Door
@@ -102,8 +102,7 @@ def test_topics_without_ids_get_some_if_their_brokers_know_none(cluster: ZnodeCl
 
 
 def test_a_bus_with_topics_takes_no_cluster_over(cluster: ZnodeCluster) -> None:
-    found = {"replicas": [1]}
-    cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[found])
+    cluster.ask("adopt_topic", topic="t", topic_id=IDS["t"], partitions=[{"replicas": [1]}])
     with pytest.raises(AdoptionError, match=r"already has topics \(t\)"):
         cluster.adopt()
     assert cluster.get("/controller")["brokerid"] == 1
@@ -134,15 +133,6 @@ def test_everything_that_was_decided_is_handed_back(cluster: ZnodeCluster) -> No
     assert cluster.client.get_children("/admin/delete_topics") == ["u", "w"]
     assert [path for path in ("/controller", "/brokers/topics/x") if cluster.is_there(path)] == []
     assert cluster.get("/controller_epoch") == 8
-
-
-def test_a_gateway_makes_the_root_that_brokers_would_make(cluster: ZnodeCluster) -> None:
-    address, _, root = cluster.root.partition("/")
-    session = Session(f"{address}/{root}-new/kafka/a", 10_000, lambda path: None, lambda: None)
-    session.open(PATIENT.zookeeper_connection_timeout_ms)
-    session.check_cluster(CLUSTER_ID)
-    assert session.take(100, GATEWAYS, 0, 1) == 1
-    session.close()
 
 
 def test_a_cluster_with_its_own_controller_is_not_handed_back(cluster: ZnodeCluster) -> None:
