@@ -97,7 +97,7 @@ class BrokerWrites:
                 # Otherwise the broker would believe that the topic is there, and never ask again.
                 self._mirror.forget(name)
                 for one in (path, f"{znodes.TOPIC_CONFIGS}/{name}"):
-                    await self._call(self._session.remove, one)
+                    await self._call(self._session.remove, one, whole=True)
         except (ZnodeError, NoAnswerError, QueueFullError) as error:
             logger.warning("a topic that a broker made is not created yet", topic=name, why=str(error))
         finally:

@@ -257,14 +257,14 @@ class Session:
             return []
         return sorted(found)
 
-    def remove(self, path: str) -> None:
-        """Remove a znode that carries no state, with all below it, if this process is still the controller.
+    def remove(self, path: str, *, whole: bool = False) -> None:
+        """Remove a znode that carries no state, if it is there and this process is still the controller.
 
         Otherwise a gateway that was held up would take away what is there for the next controller. Raises
         ``ControllerMovedError`` or ``ZookeeperError``.
         """
         with contextlib.suppress(MissingZnodeError):
-            self._write([Delete(path, whole=True)])
+            self._write([Delete(path, whole=whole)])
 
     def _seen(self, event: Any) -> None:
         if event.path:
