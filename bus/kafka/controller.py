@@ -27,7 +27,6 @@ from bus.interface import (
 )
 from bus.kafka.claims import newest_mark
 from bus.kafka.connection import (
-    LOST_END_TIMEOUT_S,
     REQUEST_TIMEOUT_S,
     RETRY_PAUSE_S,
     TRANSACTION_TIMEOUT_MS,
@@ -39,7 +38,7 @@ from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
 from isrflow.kafka.seqs import seq_of
-from isrflow.kafka.topic_end import lost_end
+from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, lost_end
 
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)

@@ -1,9 +1,8 @@
 """Traffic during failures: producers, transactions that commit and abort, and a group that consumes everything."""
 
-import sys
+import faulthandler
 import threading
 import time
-import traceback
 from collections import Counter, defaultdict
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -77,12 +76,6 @@ class Transactions:
             raise self.error
 
 
-def stack_of(thread: threading.Thread) -> str:
-    """Say where a thread is."""
-    frame = sys._current_frames().get(thread.ident or 0)
-    return "it has ended" if frame is None else "".join(traceback.format_stack(frame))
-
-
 class Group:
     """Consumers of one group that remember each record's place; ``wrong`` lists violations."""
 
@@ -137,7 +130,9 @@ class Group:
         self._ended.set()
         for thread in self._threads:
             thread.join(TIMEOUT_S)
-            assert not thread.is_alive(), stack_of(thread)
+            if thread.is_alive():
+                faulthandler.dump_traceback()
+            assert not thread.is_alive()
 
 
 class Traffic:
