@@ -13,7 +13,7 @@ from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.input_file import InputFile
 from cli.options import with_settings
-from cli.progress import progress
+from cli.progress_bar import progress_bar
 from conf.settings import Settings
 from history import log
 
@@ -69,7 +69,7 @@ def command(
     bus = _open(settings, create)
     spans: list[range] = []
     try:
-        with progress("publishing", count) as done:
+        with progress_bar("publishing", count) as done:
 
             def note(span: range) -> None:
                 spans.append(span)

@@ -13,7 +13,7 @@ from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
 from cli.input_file import InputFile
 from cli.options import conf_option, set_option
-from cli.progress import progress
+from cli.progress_bar import progress_bar
 from conf.loader import from_sets, load, policy_text
 from conf.settings import Settings
 from history.envelope import opened
@@ -197,6 +197,6 @@ def _decide(
             raise Unreachable(f"the Spark engine gave up: {error}") from error
     from controller_logic.replay import decide
 
-    with progress("deciding", len(entries)) as done:
+    with progress_bar("deciding", len(entries)) as done:
         decided = decide(entries, settings.policy, overrides=overrides, states=states_of(image), on_batch=done)
     return (body for _, _, body in decided.decisions), decided.view()

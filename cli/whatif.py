@@ -14,7 +14,7 @@ from cli.input_file import InputFile
 from cli.moment import seq_named, start_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json, show_lines
-from cli.progress import progress
+from cli.progress_bar import progress_bar
 from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
@@ -90,7 +90,7 @@ def command(
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
     states = state_at(bus, after).states
-    with progress("deciding", _PASSES * (through - after)) as advance:
+    with progress_bar("deciding", _PASSES * (through - after)) as advance:
 
         def events() -> Iterator[Entry]:
             done = after

@@ -6,7 +6,6 @@ election, which goes on from the epochs that were found.
 """
 
 from controller_logic import fencing
-from controller_logic.admin import complaint_about_creation
 from controller_logic.availability import elect_leader, replicas_failed
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
@@ -14,6 +13,7 @@ from controller_logic.commit_topic import commit_new_topic, put_found_partition
 from controller_logic.config import text_of
 from controller_logic.fencing import Refusal
 from controller_logic.replica_machine import first_states
+from controller_logic.topics import complaint_about_creation
 from controller_logic.working_topic import WorkingTopic
 from state.adoption_events import AdoptTopic, FoundPartition
 from state.ids import NO_EPOCH, NO_LEADER

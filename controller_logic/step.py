@@ -5,7 +5,6 @@ from typing import Any
 
 from controller_logic import (
     acls,
-    admin,
     adoption,
     balance,
     clock,
@@ -28,6 +27,7 @@ from controller_logic import (
     shutdown,
     takeover,
     tick,
+    topics,
     watermark,
     written_isr,
 )
@@ -61,9 +61,9 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.AllocateProducerIds: producer_ids.allocate,
     e.AssignReplicasToDirs: log_directories.assign_replicas_to_dirs,
     # What admins ask
-    e.CreateTopic: admin.create_topic,
+    e.CreateTopic: topics.create_topic,
     e.AdoptTopic: adoption.adopt_topic,
-    e.CreatePartitions: admin.create_partitions,
+    e.CreatePartitions: topics.create_partitions,
     e.DeleteTopic: deletion.delete_topic,
     e.AlterReassignment: requested_reassignment.alter_reassignment,
     e.ElectLeaders: requested_election.elect_leaders,

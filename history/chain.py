@@ -59,7 +59,7 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
     changes = 0
     for count, seq in enumerate(_seqs(bus, topic, partition, through)):
         if count == SEQS_READ_MAX:
-            before = _standing(bus, topic, partition, through) if changes == 0 else None
+            before = _as_a_decision(bus, topic, partition, through) if changes == 0 else None
             return Chain(steps[::-1], before, is_whole=False, has_older=True, is_cut=True)
         decisions = decisions_about(bus, topic, partition, seq)
         if not decisions:
@@ -107,8 +107,8 @@ def _scanned(bus: Bus, topic: str, partition: int, through: int) -> list[int]:
     return sorted(seqs, reverse=True)
 
 
-def _standing(bus: Bus, topic: str, partition: int, seq: int) -> d.LeaderAndIsr | None:
-    """Return how a partition stands by the state as of ``seq``; None if it is not there or cannot be rebuilt."""
+def _as_a_decision(bus: Bus, topic: str, partition: int, seq: int) -> d.LeaderAndIsr | None:
+    """Return a partition in the state as of ``seq`` as a decision; None if it is not there or cannot be rebuilt."""
     try:
         topics = state_at(bus, seq).topics()
     except BeyondReachError:

@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
         was, would = self.was.partitions, self.would.partitions
         names = sorted(was.keys() | would.keys())
         pairs = ((name, was.get(name), would.get(name)) for name in names)
-        return [(name, one, other) for name, one, other in pairs if _standing(one) != _standing(other)]
+        return [(name, one, other) for name, one, other in pairs if _compared(one) != _compared(other)]
 
     def offline_ms(self) -> list[tuple[str, int, int]]:
         """List how long the partitions of each topic had no leader in all, both ways."""
@@ -85,7 +85,7 @@ def _outcome(election: Election) -> tuple[object, ...]:
     return election.leader, election.isr, election.unclean
 
 
-def _standing(partition: Partition | None) -> tuple[object, ...] | None:
+def _compared(partition: Partition | None) -> tuple[object, ...] | None:
     return None if partition is None else (partition.leader, partition.isr, partition.leader_recovery_state)
 
 
@@ -126,8 +126,8 @@ def _partition(partition: Partition | None) -> dict[str, Any] | None:
     return {"leader": partition.leader, "isr": partition.isr, "recovery": partition.leader_recovery_state.name}
 
 
-def standing(partition: Partition | None) -> str:
-    """Return how a partition is led, in words."""
+def leadership_in_words(partition: Partition | None) -> str:
+    """Return a partition's leader and ISR, in words."""
     if partition is None:
         return "no such partition"
     return f"{led_by(partition.leader)}, ISR {','.join(map(str, partition.isr)) or 'none'}"

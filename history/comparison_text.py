@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from history.comparison import Comparison, minutes, standing
+from history.comparison import Comparison, leadership_in_words, minutes
 from history.explanation import shown_time
 from history.tally import Election
 from history.told_events import led_by, listed
@@ -89,7 +89,7 @@ def _partitions(comparison: Comparison, differences_max: int) -> list[str]:
     found = comparison.partitions()
     lines: list[str] = []
     for (topic, partition), was, would in found[:differences_max]:
-        lines += [f"  {topic}-{partition}", f"    - {standing(was)}", f"    + {standing(would)}"]
+        lines += [f"  {topic}-{partition}", f"    - {leadership_in_words(was)}", f"    + {leadership_in_words(would)}"]
     return lines + _rest(len(found), differences_max)
 
 

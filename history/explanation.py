@@ -9,7 +9,7 @@ import msgspec
 
 from bus.interface import Bus
 from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
-from history.told_decisions import brokers, standing, told, told_refusal
+from history.told_decisions import brokers, state_in_words, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
 from state.ids import NO_LEADER
@@ -111,7 +111,7 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
     elif last is None:
         yield f"{name} as of seq {seq}: it has had no leader yet, or its topic has no such partition."
     else:
-        yield f"{name} as of seq {seq}: {standing(last)}."
+        yield f"{name} as of seq {seq}: {state_in_words(last)}."
     is_leaving = state in _LEAVING or (last is not None and last.reason is Reason.TOPIC_DELETED)
     if is_leaving and not is_gone:
         yield "Its topic is being deleted."

@@ -119,7 +119,7 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
     if before is None and after.is_new:
         yield f"{name} got leader {after.leader}, ISR {listed(after.isr)}, on replicas {listed(after.replicas)}."
     elif before is None:
-        yield f"{name} then had {standing(after)}."
+        yield f"{name} then had {state_in_words(after)}."
     else:
         changes = list(_changes(before, after))
         if changes:
@@ -178,8 +178,8 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:
             yield f"{word} {old} -> {new}"
 
 
-def standing(decision: d.LeaderAndIsr) -> str:
-    """Return how a decision leaves a partition."""
+def state_in_words(decision: d.LeaderAndIsr) -> str:
+    """Return the state of a partition after a decision, in words."""
     epochs = f"leader epoch {decision.leader_epoch}, partition epoch {decision.partition_epoch}"
     moving = ""
     if decision.adding_replicas or decision.removing_replicas:

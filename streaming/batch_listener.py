@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WHOLE_BATCH = "triggerExecution"
 
 
-class _Progress(msgspec.Struct, rename="camel"):
+class _BatchReport(msgspec.Struct, rename="camel"):
     """What is read of Spark's ``StreamingQueryProgress``; the phases of a batch are in milliseconds."""
 
     num_input_rows: int
@@ -35,7 +35,7 @@ class BatchListener:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._decoder = msgspec.json.Decoder(_Progress)
+        self._decoder = msgspec.json.Decoder(_BatchReport)
 
     def listen_to(self, session: SparkSession) -> None:
         """Have the JVM call this listener for each query of ``session``."""
@@ -49,10 +49,10 @@ class BatchListener:
         pass
 
     def onQueryProgress(self, event: "JavaObject") -> None:
-        progress = self._decoder.decode(event.progress().json())
-        phases_ms = dict(progress.duration_ms)
+        report = self._decoder.decode(event.progress().json())
+        phases_ms = dict(report.duration_ms)
         whole_ms = phases_ms.pop(WHOLE_BATCH, 0)
-        self._metrics.batch_ended(duration_ms=whole_ms, phases_ms=phases_ms, events=progress.num_input_rows)
+        self._metrics.batch_ended(duration_ms=whole_ms, phases_ms=phases_ms, events=report.num_input_rows)
 
     def onQueryIdle(self, event: "JavaObject") -> None:
         pass

@@ -19,7 +19,12 @@ from conf.environment import variable_of
 
 @click.command("rebuild")
 @click.option("--gateway", type=GATEWAY_ID, help="A gateway of the cluster in --dir, for example 100.")
-@click.option("--log", type=click.Path(path_type=Path), help="The --dir of a gateway that you started by hand.")
+@click.option(
+    "--log",
+    "metadata_log",
+    type=click.Path(path_type=Path),
+    help="The --dir of a gateway that you started by hand.",
+)
 @cluster_id_option("With --log: Kafka's cluster id.")
 @copies_option("--from", "; once for each broker. With --gateway, defaults to the cluster's brokers.")
 @click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost for good.")
@@ -27,7 +32,7 @@ from conf.environment import variable_of
 @dir_option
 def command(
     gateway: int | None,
-    log: Path | None,
+    metadata_log: Path | None,
     cluster_id: str | None,
     copies: tuple[Path, ...],
     without: tuple[int, ...],
@@ -49,7 +54,10 @@ def command(
     # This loads the codec of Kafka's messages, which the other commands do not need.
     from brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
 
-    identity, place = _of_cluster(folder, gateway, copies) if log is None else _by_hand(log, cluster_id, bus, copies)
+    if metadata_log is None:
+        identity, place = _of_cluster(folder, gateway, copies)
+    else:
+        identity, place = _by_hand(metadata_log, cluster_id, bus, copies)
     try:
         with_bus = place.open(read_only=True)
         try:
@@ -84,9 +92,11 @@ def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> 
     return identity, led.bus
 
 
-def _by_hand(log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
+def _by_hand(
+    metadata_log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]
+) -> tuple[Identity, BusPlace]:
     bus = bus or os.environ.get(variable_of("bus"))
     if not (cluster_id and bus and copies):
         raise WrongUse("--log needs --cluster-id, --bus and --from")
-    identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=log, copies=copies)
+    identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=metadata_log, copies=copies)
     return identity, BusPlace.of(bus)

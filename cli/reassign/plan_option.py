@@ -1,4 +1,4 @@
-"""The plan of a reassignment on the command line, and how far its moves have got."""
+"""The plan of a reassignment on the command line, and the status of its moves."""
 
 from pathlib import Path
 
@@ -26,8 +26,8 @@ def partition_of(found: Committed, move: Move) -> Partition | None:
     return topic.partitions[move.partition] if topic and move.partition < len(topic.partitions) else None
 
 
-def progress_of(partition: Partition | None, move: Move) -> tuple[str, str]:
-    """Return how far a move has got, as a word, and as Kafka's tool says it."""
+def status_of(partition: Partition | None, move: Move) -> tuple[str, str]:
+    """Return the status of a move as a word, and in the words of Kafka's tool."""
     name = f"{move.topic}-{move.partition}"
     if partition is None:
         return "missing", f"There is no partition {name}."

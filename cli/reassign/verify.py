@@ -1,4 +1,4 @@
-"""Say how far a plan's moves are."""
+"""Say which of a plan's moves are complete."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from cli.errors import Refused
 from cli.kafka_files import read_plan
 from cli.options import with_settings
 from cli.output import format_option, show_json
-from cli.reassign.plan_option import partition_of, plan_option, progress_of
+from cli.reassign.plan_option import partition_of, plan_option, status_of
 from conf.settings import Settings
 
 
@@ -27,13 +27,13 @@ def command(settings: Settings, plan: Path, form: str) -> None:
     """
     moves = read_plan(plan)
     found = committed(settings)
-    progress = [(move, *progress_of(partition_of(found, move), move)) for move in moves]
+    statuses = [(move, *status_of(partition_of(found, move), move)) for move in moves]
     if form == "json":
-        show_json([{"topic": m.topic, "partition": m.partition, "status": word} for m, word, _ in progress])
+        show_json([{"topic": m.topic, "partition": m.partition, "status": word} for m, word, _ in statuses])
     else:
         click.echo("Status of partition reassignment:")
-        for _, _, text in progress:
+        for _, _, text in statuses:
             click.echo(text)
-    left = sum(word != "complete" for _, word, _ in progress)
+    left = sum(word != "complete" for _, word, _ in statuses)
     if left:
-        raise Refused(f"{left} of {len(progress)} partitions are not where the plan wants them.")
+        raise Refused(f"{left} of {len(statuses)} partitions are not where the plan wants them.")

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp
 
 from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
+from sinks.web.connection_limits import BoundedListener, BoundedProtocol, HandshakeLoop
 from sinks.web.guard import Guard
 from sinks.web.own_host import OwnHost
-from sinks.web.patience import BoundedListener, HandshakeLoop, PatientProtocol
 from sinks.web.request_limit import RequestLimit
 from sinks.web.server_log import log_to_engine
 
@@ -34,7 +34,7 @@ class WebServer:
         self._config = uvicorn.Config(
             RequestLimit(Guard(app, protection.token, is_https=is_https) if protection.token else OwnHost(app)),
             loop="asyncio",
-            http=PatientProtocol,
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -61,7 +61,7 @@ class WebServer:
             return None
         server = uvicorn.Server(self._config)
         # Its protocols are all of this class, as the configuration says.
-        connections = cast("set[PatientProtocol]", server.server_state.connections)
+        connections = cast("set[BoundedProtocol]", server.server_state.connections)
         listening = _listen(host, port, connections)
         log_to_engine()
         self._server = server
@@ -82,7 +82,7 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
         runner.run(server.serve(sockets=[listening]))
 
 
-def _listen(host: str, port: int, connections: Collection[PatientProtocol]) -> socket.socket:
+def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)

@@ -24,7 +24,7 @@ async def echo(frame: bytes, peer: Peer) -> bytes:
     return peer.principal.encode()
 
 
-def test_who_does_not_say_who_it_is_ends_in_time_and_others_are_served() -> None:
+def test_a_client_that_does_not_authenticate_is_cut_off_in_time_and_others_are_served() -> None:
     async def run() -> None:
         gone: list[Peer] = []
         server = Server(echo, Limits(authentication_timeout_ms=300), gone.append, Door())
@@ -72,7 +72,7 @@ def test_connections_of_one_host_are_limited() -> None:
     asyncio.run(run())
 
 
-def test_who_opens_most_and_says_nothing_ends_first() -> None:
+def test_the_host_with_the_most_silent_connections_loses_them_first() -> None:
     async def run() -> None:
         admission = Admission(total_max=100, host_max=100, unauthenticated_max=4)
 

@@ -141,7 +141,7 @@ def test_a_rollout_waits_until_an_engine_could_decide() -> None:
 
 
 @pytest.mark.parametrize(("kind", "pod"), PODS)
-def test_who_selects_pods_finds_these_and_their_port(kind: str, pod: Document) -> None:
+def test_selectors_of_pods_find_these_and_their_port(kind: str, pod: Document) -> None:
     labels, (port,) = pod["metadata"]["labels"], container(pod)["ports"]
     assert port == {"name": "metrics", "containerPort": SETTINGS.metrics_port}
     monitor, service, policy = one("PodMonitor")["spec"], one("Service.v1")["spec"], one("NetworkPolicy")["spec"]

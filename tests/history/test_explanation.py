@@ -45,7 +45,7 @@ EXPLAINED = {
     "reassign/leader_is_removed": ("t", 0),
     "shutdown/last_in_sync": ("t", 0),
     "shutdown/leader": ("t", 0),
-    "topics/created_while_nobody_lives": ("t", 0),
+    "topics/created_while_no_broker_is_active": ("t", 0),
     "topics/more_partitions": ("t", 1),
     "unclean/at_return_of_a_follower": ("t", 0),
     "unclean/by_request": ("t", 0),

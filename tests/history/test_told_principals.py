@@ -21,7 +21,7 @@ ALICE = '"principal":"User:alice"'
         ('"delete_acls","filters":[]', "An admin asked to delete ACLs."),
     ],
 )
-def test_an_event_is_told_with_who_asked(event: str, told: str) -> None:
+def test_an_events_sentence_names_the_principal_that_asked(event: str, told: str) -> None:
     assert told_event(f'{{"time_ms":1,"kind":{event}}}'.encode()) == told
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from bus.image import read_image
 from bus.interface import Image, Page
 from bus.pieces import PIECE_BYTES_MAX
-from controller_logic.admin import PARTITIONS_MAX
 from controller_logic.step import step
+from controller_logic.topics import PARTITIONS_MAX
 from state.cluster import Cluster, State
 from state.codec import CodecError, decode_topics, encode_slices, encode_topics, joined_topics
 from state.decisions import Answer

@@ -1,6 +1,6 @@
 """What the contract's tables say about fields that have no comment in their type, about limits, and about errors."""
 
-from controller_logic import acls, admin, clock, config_limits, entities, raw_text
+from controller_logic import acls, clock, config_limits, entities, raw_text, topics
 from isrflow.contract import MAX_EVENT_BYTES
 from state import canonical, event_text, nesting, topic_name
 
@@ -119,8 +119,8 @@ LIMITS = (
     ("bytes of an event's text", MAX_EVENT_BYTES, "the event is not taken"),
     ("levels of nesting in an event", nesting.LEVELS_MAX, "`rejected`, MALFORMED"),
     ("characters of a name of a topic", topic_name.NAME_LENGTH_MAX, "INVALID_TOPIC_EXCEPTION"),
-    ("partitions of a topic", admin.PARTITIONS_MAX, "INVALID_PARTITIONS"),
-    ("replicas of a topic", admin.REPLICAS_MAX, "INVALID_REPLICATION_FACTOR"),
+    ("partitions of a topic", topics.PARTITIONS_MAX, "INVALID_PARTITIONS"),
+    ("replicas of a topic", topics.REPLICAS_MAX, "INVALID_REPLICATION_FACTOR"),
     ("partitions that `elect_leaders` names", canonical.RESULTS_MAX, "INVALID_REQUEST"),
     ("partitions that `alter_isrs` names", canonical.RESULTS_MAX, "INVALID_REQUEST"),
     ("log ends that `log_end_offsets` reports", canonical.RESULTS_MAX, "INVALID_REQUEST"),

@@ -8,9 +8,9 @@ tries to lead, because it may be the only one.
 from brokers.gateways.kraft.read_watch import ReadWatch
 
 # How long a gateway may fail to lead before it stops its heartbeats. The time doubles each time that this happens, so
-# that two gateways that both cannot lead take turns more and more slowly. A term that begins sets it back.
-PATIENCE_S = 5.0
-PATIENCE_MAX_S = 40.0
+# that two gateways that both cannot lead take turns more and more slowly. A term that begins resets it.
+FAILING_LIMIT_S = 5.0
+FAILING_LIMIT_MAX_S = 40.0
 
 
 class LeadWatch:
@@ -18,7 +18,7 @@ class LeadWatch:
 
     def __init__(self, reads: ReadWatch) -> None:
         self._reads = reads
-        self._patience_s = PATIENCE_S
+        self._failing_limit_s = FAILING_LIMIT_S
         self._failing_since_s: float | None = None
         self._gave_up = False
 
@@ -28,14 +28,14 @@ class LeadWatch:
         ``is_loading`` says that a term holds ``/controller`` and reads ZooKeeper, which takes as long as it takes.
         """
         if leads:
-            self._patience_s = PATIENCE_S
+            self._failing_limit_s = FAILING_LIMIT_S
         if leads or not is_named:
             self._failing_since_s, self._gave_up = None, False
         elif self._failing_since_s is None:
             self._failing_since_s = now_s
-        elif not self._gave_up and not is_loading and now_s - self._failing_since_s >= self._patience_s:
+        elif not self._gave_up and not is_loading and now_s - self._failing_since_s >= self._failing_limit_s:
             self._gave_up = True
-            self._patience_s = min(2 * self._patience_s, PATIENCE_MAX_S)
+            self._failing_limit_s = min(2 * self._failing_limit_s, FAILING_LIMIT_MAX_S)
         if self._reads.is_stalled:
             return "no decision can be read"
         return "it cannot lead" if self._gave_up else None

@@ -51,7 +51,7 @@ async def fetch(context: Context, request: Request) -> Any:
         asyncio.get_running_loop().time() + min(max(body.max_wait_ms, 0), context.settings.fetch_max_wait_ms) / 1000
     )
     if replica != CONSUMER:
-        wanted = _note_progress(context, wanted, replica, replica_epoch)
+        wanted = _note_fetches(context, wanted, replica, replica_epoch)
     while True:
         given = _read(context, wanted, replica, min(body.max_bytes, context.settings.fetch_max_bytes))
         enough = sum(len(g.records) for g in given) >= body.min_bytes
@@ -84,7 +84,7 @@ def _wanted(context: Context, request: Request) -> list[_Wanted]:
     return wanted
 
 
-def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
+def _note_fetches(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
     """Note a follower's fetch if it is in the leader's epoch and inside the leader's log. Ignore any other."""
     noted = []
     for want in wanted:

@@ -4,7 +4,7 @@ UNKNOWN = -1
 
 
 class FollowerState:
-    """A follower's progress, as its fetches in the leader's present epoch show it.
+    """A follower's state, as its fetches in the leader's present epoch show it.
 
     ``log_end_offset`` is the offset of its last fetch, because it holds everything below. The follower was caught up
     when it fetched from the leader's log end, or from what was the leader's log end at the fetch before.

@@ -69,16 +69,16 @@ def config(entity: str, name: str | None, **settings: str) -> ConfigDecision:
 
 
 BROKERS = [broker(1), broker(2), broker(3)]
-STANDING = [quorum(), *BROKERS, topic(a="1"), partition()]
+EARLIER = [quorum(), *BROKERS, topic(a="1"), partition()]
 
 
 def after(decisions: Sequence[AnyDecision]) -> MetadataImage:
     return translate(MetadataImage(), decisions).image
 
 
-def records(*decisions: AnyDecision, standing: Sequence[AnyDecision] = STANDING) -> list[Record]:
-    """Return the records of the decisions on one event, after those that stand."""
-    entry = translate(after(standing), decisions).entry
+def records(*decisions: AnyDecision, earlier: Sequence[AnyDecision] = EARLIER) -> list[Record]:
+    """Return the records of the decisions on one event, which follow ``earlier`` ones."""
+    entry = translate(after(earlier), decisions).entry
     return records_in(entry)
 
 

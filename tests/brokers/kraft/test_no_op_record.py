@@ -5,13 +5,13 @@ from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.record_frame import Record
 from state.decisions import NoOp
-from tests.brokers.kraft.decisions import STANDING, after, broker, common, records
+from tests.brokers.kraft.decisions import EARLIER, after, broker, common, records
 
 
 def test_a_no_op_decision_is_written_as_a_no_op_record() -> None:
     assert records(NoOp(**common())) == [Record("NoOpRecord", 0, {})]
-    translated = translate(after(STANDING), [NoOp(**common())])
-    assert translated.image == after(STANDING)
+    translated = translate(after(EARLIER), [NoOp(**common())])
+    assert translated.image == after(EARLIER)
     assert translated.entry is not None
     data, end_offset = encode_entry(translated.entry, 7)
     assert (end_offset, [record.name for record in records_in(data)]) == (8, ["NoOpRecord"])

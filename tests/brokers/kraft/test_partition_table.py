@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from brokers.gateways.kraft.metadata.partition_state import PartitionState
 from brokers.gateways.kraft.metadata.partition_table import Partitions
 from brokers.gateways.kraft.metadata.translate import translate
-from tests.brokers.kraft.decisions import ID, OTHER_ID, STANDING, after, partition, topic
+from tests.brokers.kraft.decisions import EARLIER, ID, OTHER_ID, after, partition, topic
 
 
 def state(epoch: int) -> PartitionState:
@@ -57,7 +57,7 @@ def test_a_partition_that_is_not_there_has_no_state() -> None:
 
 def test_one_change_shares_everything_else_with_the_image_before_it() -> None:
     other = replace(topic(topic_id=OTHER_ID), topic="u"), replace(partition(topic_id=OTHER_ID), topic="u")
-    before = after([*STANDING[:-1], *[partition(partition=number) for number in range(2_000)], *other])
+    before = after([*EARLIER[:-1], *[partition(partition=number) for number in range(2_000)], *other])
     image, _ = translate(before, [partition(1, 1, partition=1_000, leader=2)])
     former, present = before.topics[ID].partitions, image.topics[ID].partitions
     assert [number for number in former if former[number] is not present[number]] == [1_000]

@@ -29,10 +29,10 @@ from state.registration import Listener
 from tests.brokers.kraft.decisions import (
     BROKERS,
     DIRECTORIES,
+    EARLIER,
     ID,
     MOVED,
     OTHER_ID,
-    STANDING,
     after,
     broker,
     change,
@@ -150,10 +150,10 @@ def test_a_full_record_is_written_when_epochs_would_differ(
 
 
 def test_an_older_decision_is_refused() -> None:
-    standing = [*STANDING[:-1], partition(3, 4)]
+    earlier = [*EARLIER[:-1], partition(3, 4)]
     for epochs in ((2, 3), (3, 3)):
         with pytest.raises(StaleDecisionError, match=r"t-0: decision 9 is of partition epoch 3 .* after 4 and 3"):
-            records(partition(*epochs), standing=standing)
+            records(partition(*epochs), earlier=earlier)
     with pytest.raises(StaleDecisionError, match="decision 9 begins quorum epoch 1 after 1"):
         records(quorum())
 
@@ -161,14 +161,14 @@ def test_an_older_decision_is_refused() -> None:
 def test_fencing_and_the_elections_it_causes_are_one_entry() -> None:
     written = records(partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced"))
     assert [record.name for record in written] == ["BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
-    entry = translate(after(STANDING), [partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced")]).entry
+    entry = translate(after(EARLIER), [partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced")]).entry
     assert entry is not None
     (batch,) = decode_batches(encode_entry(entry, 50).data)
     assert (batch.base_offset, batch.next_offset, batch.leader_epoch, batch.timestamp_ms) == (50, 52, 1, 1_009)
 
 
 def test_a_registration_is_written_in_full_when_a_change_record_cannot_express_it() -> None:
-    left = [*STANDING, broker(1, "controlled_shutdown")]
+    left = [*EARLIER, broker(1, "controlled_shutdown")]
     fenced = after(left), broker(1, "fenced")
     image, entry = translate(fenced[0], [fenced[1]])
     assert entry is not None
@@ -205,16 +205,16 @@ def test_replicas_follow_their_broker_to_another_directory() -> None:
 
 def test_a_topic_whose_deletion_waits_for_a_reassignment_stays() -> None:
     moving = {"replicas": (2, 3, 4, 1), "adding_replicas": (4,), "removing_replicas": (1,)}
-    standing = [*STANDING[:-1], partition(**moving)]
-    assert records(topic("ineligible"), standing=standing) == []
-    assert [r.name for r in records(topic("deleting"), partition(1, 1, leader=-1), standing=standing)] == [
+    earlier = [*EARLIER[:-1], partition(**moving)]
+    assert records(topic("ineligible"), earlier=earlier) == []
+    assert [r.name for r in records(topic("deleting"), partition(1, 1, leader=-1), earlier=earlier)] == [
         "RemoveTopicRecord"
     ]
-    assert records(topic("ineligible"), partition(1, 1, leader=-1), standing=standing)[0].name == "RemoveTopicRecord"
+    assert records(topic("ineligible"), partition(1, 1, leader=-1), earlier=earlier)[0].name == "RemoveTopicRecord"
 
 
 def test_a_recreated_topic_starts_without_settings() -> None:
-    gone = translate(after(STANDING), [topic("deleting")]).image
+    gone = translate(after(EARLIER), [topic("deleting")]).image
     assert not (gone.topics or gone.topic_ids or gone.configs)
     entry = translate(gone, [topic("created", OTHER_ID, b="2")]).entry
     assert entry is not None
@@ -237,11 +237,11 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
 
 def test_a_later_format_is_refused() -> None:
     with pytest.raises(StorageError, match=f"begins metadata format {NEWEST_FORMAT + 1}; this isrflow writes"):
-        translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
+        translate(after(EARLIER), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
 def test_a_later_leader_is_announced_alone() -> None:
-    entry = translate(after(STANDING), [quorum(epoch=2, voter=101)]).entry
+    entry = translate(after(EARLIER), [quorum(epoch=2, voter=101)]).entry
     assert entry == Entry(9, 1_009, 2, entry.leader_change if entry else None, (), ())
     assert entry is not None
     (batch,) = decode_batches(encode_entry(entry, 7).data)
@@ -250,7 +250,7 @@ def test_a_later_leader_is_announced_alone() -> None:
 
 def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_entries, "BATCH_BYTES_MAX", 300)
-    entry = translate(after(STANDING), [topic(topic_id=ID), *[partition(partition=n) for n in range(1, 9)]]).entry
+    entry = translate(after(EARLIER), [topic(topic_id=ID), *[partition(partition=n) for n in range(1, 9)]]).entry
     assert entry is not None
     encoded = encode_entry(entry, 10)
     batches = list(decode_batches(encoded.data))
@@ -276,11 +276,11 @@ def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.Monke
 )
 def test_a_record_that_does_not_follow_is_refused(record: Record) -> None:
     with pytest.raises(ReplayError):
-        MetadataDraft(after(STANDING)).replay(record)
+        MetadataDraft(after(EARLIER)).replay(record)
 
 
 def test_an_image_stays_as_it_was() -> None:
-    image = after(STANDING)
+    image = after(EARLIER)
     held = repr(image)
     translate(image, [topic("deleting"), broker(1, "unregistered"), config("cluster", None, a="1"), quorum(epoch=2)])
     translate(image, [partition(1, 1, leader=2), broker(2, "fenced", log_dirs=(MOVED,)), config("topic", "t", z="1")])

@@ -41,7 +41,7 @@ class SlowEngine:
         return [Answer(**common(), request_id="i-1", request="alter_config", error=error, message="")]
 
 
-class World:
+class Term:
     """A term's part that deals with what brokers wrote, with topic ``t`` and its settings ``a=1``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,80 +83,80 @@ class World:
 
 
 def test_settings_are_asked_for_until_the_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
+    term = Term(monkeypatch)
     engine = SlowEngine(lambda: None, lambda: None, lambda: "NONE")
-    world.put(a="2")
-    world.run(engine, lambda writes: writes.alter_config("t"))
+    term.put(a="2")
+    term.run(engine, lambda writes: writes.alter_config("t"))
     assert engine.asked == [{"a": "2"}] * 3
 
 
 def test_nothing_is_written_over_settings_that_are_not_decided_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
+    term = Term(monkeypatch)
 
     def another_leader() -> None:
-        world.view.apply(led(2, 1, 1))
-        world.publish()
-        assert world.held == {"a": "2"}
+        term.view.apply(led(2, 1, 1))
+        term.publish()
+        assert term.held == {"a": "2"}
 
     def decided() -> str:
-        world.decide(a="2")
-        world.publish()
+        term.decide(a="2")
+        term.publish()
         return "NONE"
 
-    world.put(a="2")
-    world.run(SlowEngine(another_leader, decided), lambda writes: writes.alter_config("t"))
-    world.publish()
-    assert world.held == {"a": "2"}
+    term.put(a="2")
+    term.run(SlowEngine(another_leader, decided), lambda writes: writes.alter_config("t"))
+    term.publish()
+    assert term.held == {"a": "2"}
 
 
 def test_settings_that_the_engine_refuses_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    world.put(a="nonsense")
-    world.run(SlowEngine(lambda: None, lambda: "INVALID_CONFIG"), lambda writes: writes.alter_config("t"))
-    assert world.held == {"a": "1"}
+    term = Term(monkeypatch)
+    term.put(a="nonsense")
+    term.run(SlowEngine(lambda: None, lambda: "INVALID_CONFIG"), lambda writes: writes.alter_config("t"))
+    assert term.held == {"a": "1"}
 
 
 def test_settings_that_a_broker_takes_back_are_asked_for_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
+    term = Term(monkeypatch)
 
     def taken_back() -> None:
-        world.put(a="1")
+        term.put(a="1")
 
-    world.put(a="2", b="3")
+    term.put(a="2", b="3")
     engine = SlowEngine(taken_back, lambda: "NONE")
-    world.run(engine, lambda writes: writes.alter_config("t"))
+    term.run(engine, lambda writes: writes.alter_config("t"))
     assert engine.asked == [{"a": "2", "b": "3"}, {"a": "1", "b": None}], "the engine may have read the first one"
 
 
 def test_settings_that_change_again_are_asked_for_by_the_same_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    world.put(a="2")
+    term = Term(monkeypatch)
+    term.put(a="2")
 
     async def work(writes: BrokerWrites) -> None:
         await asyncio.gather(writes.alter_config("t"), writes.alter_config("t"))
 
     def changed() -> str:
-        world.decide(a="2")
-        world.put(a="3")
+        term.decide(a="2")
+        term.put(a="3")
         return "NONE"
 
     def changed_last() -> str:
-        world.decide(a="3")
+        term.decide(a="3")
         return "NONE"
 
     engine = SlowEngine(changed, changed_last)
-    world.run(engine, work)
+    term.run(engine, work)
     assert engine.asked == [{"a": "2"}, {"a": "3"}]
 
 
 def test_settings_of_all_brokers_are_asked_for_until_the_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
+    term = Term(monkeypatch)
     name = "min.insync.replicas"
-    world.put(znodes.BROKER_DEFAULTS, **{name: "2"})
+    term.put(znodes.BROKER_DEFAULTS, **{name: "2"})
 
     def removed() -> None:
-        world.put(znodes.BROKER_DEFAULTS)
+        term.put(znodes.BROKER_DEFAULTS)
 
     engine = SlowEngine(lambda: None, removed, lambda: "NONE")
-    world.run(engine, lambda writes: writes.follow_defaults())
+    term.run(engine, lambda writes: writes.follow_defaults())
     assert engine.asked == [{name: "2"}, {name: "2"}, {name: None}]

@@ -9,7 +9,7 @@ import pytest
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.zk import lead_watch
 from brokers.gateways.zk.gateway import LEAD_AGAIN_S
-from brokers.gateways.zk.lead_watch import PATIENCE_MAX_S, PATIENCE_S, LeadWatch
+from brokers.gateways.zk.lead_watch import FAILING_LIMIT_MAX_S, FAILING_LIMIT_S, LeadWatch
 from bus.interface import BusError
 from tests.brokers.zk.gateways import gateways
 from tests.support.waiting import wait_until
@@ -25,10 +25,10 @@ STANDING_BY = FAILING | {"is_named": False}
 def test_a_named_gateway_without_a_term_is_silent_after_a_while() -> None:
     watch = LeadWatch(ReadWatch(60))
     assert watch.look(0.0, **FAILING) is None
-    assert watch.look(PATIENCE_S - 0.1, **FAILING) is None
-    assert watch.look(PATIENCE_S, **FAILING) == "it cannot lead"
-    assert watch.look(PATIENCE_S + 1_000, **FAILING) == "it cannot lead"
-    assert watch.look(PATIENCE_S + 1_001, **LEADING) is None
+    assert watch.look(FAILING_LIMIT_S - 0.1, **FAILING) is None
+    assert watch.look(FAILING_LIMIT_S, **FAILING) == "it cannot lead"
+    assert watch.look(FAILING_LIMIT_S + 1_000, **FAILING) == "it cannot lead"
+    assert watch.look(FAILING_LIMIT_S + 1_001, **LEADING) is None
 
 
 def test_a_term_that_loads_takes_as_long_as_it_takes() -> None:
@@ -37,22 +37,22 @@ def test_a_term_that_loads_takes_as_long_as_it_takes() -> None:
         assert watch.look(now_s, **(FAILING | {"is_loading": True})) is None
 
 
-def test_the_patience_doubles_until_a_term_begins() -> None:
-    watch, now_s, patience = LeadWatch(ReadWatch(60)), 0.0, []
+def test_the_limit_doubles_until_a_term_begins() -> None:
+    watch, now_s, waits_s = LeadWatch(ReadWatch(60)), 0.0, []
     for _ in range(6):
         began_s = now_s
         while watch.look(now_s, **FAILING) is None:
             now_s += 1
-        patience.append(now_s - began_s)
+        waits_s.append(now_s - began_s)
         assert watch.look(now_s, **STANDING_BY) is None, "another gateway is named, so this one waits for its turn"
-    assert patience == [PATIENCE_S, 2 * PATIENCE_S, 4 * PATIENCE_S, *[PATIENCE_MAX_S] * 3]
+    assert waits_s == [FAILING_LIMIT_S, 2 * FAILING_LIMIT_S, 4 * FAILING_LIMIT_S, *[FAILING_LIMIT_MAX_S] * 3]
     watch.look(now_s, **LEADING)
     watch.look(now_s, **FAILING)
-    assert watch.look(now_s + PATIENCE_S, **FAILING) is not None
+    assert watch.look(now_s + FAILING_LIMIT_S, **FAILING) is not None
 
 
 def test_a_gateway_that_does_not_reach_zookeeper_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lead_watch, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(lead_watch, "FAILING_LIMIT_S", 0.5)
     with gateways(tmp_path, monkeypatch, 2, POLICY, **QUICK) as led:
         led.tree.cut.add(100)
         led.start(100)
@@ -63,7 +63,7 @@ def test_a_gateway_that_does_not_reach_zookeeper_makes_room(tmp_path: Path, monk
 
 
 def test_the_only_gateway_leads_as_soon_as_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lead_watch, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(lead_watch, "FAILING_LIMIT_S", 0.1)
     with gateways(tmp_path, monkeypatch, 1, POLICY, **QUICK) as led:
         led.tree.cut.add(100)
         led.start(100)

@@ -1,4 +1,4 @@
-"""From decisions to requests: order, folding, and what a broker that is slow or starts is told."""
+"""From decisions to requests: their order, coalescing, and what a broker is told that is slow or starts."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from tests.brokers.zk.decided import ID, OTHER_ID, SENDERS, T0, Told, broker, le
 BROKERS = [broker(1), broker(2), broker(3)]
 
 
-def standing(number: int = 1) -> Told:
+def informed_broker(number: int = 1) -> Told:
     """A broker that has been told of three brokers and one partition."""
     told = Told(number)
     told.hear(*BROKERS)
@@ -41,13 +41,13 @@ def test_a_broker_without_a_replica_gets_metadata_only() -> None:
 
 
 def test_another_isr_in_the_same_leader_epoch_is_metadata_only() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(1, 0, 1, isr=(1, 2)))
     assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,100 t-0:1@0"]
 
 
 def test_a_slow_broker_hears_of_the_newest_leader_only() -> None:
-    told = standing(2)
+    told = informed_broker(2)
     told.hear(broker(1, "fenced"), led(2, 1, 1, isr=(2, 3), to=(2, 3)))
     told.hear(led(3, 2, 2, isr=(3,), to=(2, 3)))
     assert lines(told.sent()) == [
@@ -59,21 +59,21 @@ def test_a_slow_broker_hears_of_the_newest_leader_only() -> None:
 
 
 def test_a_fenced_replica_is_shown_as_offline() -> None:
-    told = standing(2)
+    told = informed_broker(2)
     told.hear(broker(1, "fenced"), led(2, 1, 1, isr=(2, 3), to=(2, 3)))
     [state] = told.sent()[-1].values["TopicStates"][0]["PartitionStates"]
     assert (state["OfflineReplicas"], state["ZkVersion"]) == ([1], 1)
 
 
 def test_a_deleted_topic_leaves_the_metadata_before_its_log_is_removed() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(-1, 1, 1, to=(), reason=Reason.TOPIC_DELETED), stop(1, 2, 3), topic("deleting"))
     assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,100 t-0:-2@1", "StopReplica t-0:delete"]
 
 
 def test_a_topic_that_is_gone_at_once_leaves_the_metadata_too() -> None:
-    """No replica of it lives, so nobody is told to remove its log, and no decision says that it is being deleted."""
-    told = standing()
+    """No replica of it is online, so no broker is told to remove its log, and nothing says that it is being deleted."""
+    told = informed_broker()
     told.hear(broker(2, "fenced"), broker(3, "fenced"), led(-1, 1, 1, isr=(2,), replicas=(2, 3), to=()))
     told.sent()
     told.hear(topic("deleted"))
@@ -81,7 +81,7 @@ def test_a_topic_that_is_gone_at_once_leaves_the_metadata_too() -> None:
 
 
 def test_a_topic_that_is_created_again_does_not_overtake_the_removal_of_the_former_one() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(2, 1, 1, to=(1, 2, 3)))
     told.hear(led(-1, 2, 2, to=(), reason=Reason.TOPIC_DELETED), stop(1, 2, 3), topic("deleting"))
     told.hear(topic("deleted"))
@@ -97,7 +97,7 @@ def test_a_topic_that_is_created_again_does_not_overtake_the_removal_of_the_form
 
 
 def test_a_broker_that_starts_is_told_everything() -> None:
-    told = standing()
+    told = informed_broker()
     told.answered.clear()
     told.pending.tell_all(told.view, 1)
     assert lines(told.sent()) == [
@@ -119,7 +119,7 @@ def test_a_queue_that_would_be_too_long_is_emptied_and_everything_is_told_instea
 
 
 def test_requests_carry_the_epochs_of_zookeeper() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(2, 1, 4, to=(1, 2, 3), adding_replicas=(3,)))
     request = told.sent()[0]
     assert request.api_key == LEADER_AND_ISR
@@ -129,8 +129,8 @@ def test_requests_carry_the_epochs_of_zookeeper() -> None:
     assert (state["ControllerEpoch"], state["PartitionEpoch"], state["AddingReplicas"]) == (7, 4, [3])
 
 
-def test_each_batch_begins_with_who_lives_now() -> None:
-    told = standing()
+def test_each_batch_begins_with_the_brokers_that_are_alive_now() -> None:
+    told = informed_broker()
     told.hear(stop(1, delete=False, leader_epoch=0))
     told.hear(led(3, 1, 1, to=(1, 3)))
     told.hear(broker(4), led(4, 2, 2, replicas=(1, 4), isr=(1, 4), to=(1, 4)))
@@ -141,7 +141,7 @@ def test_each_batch_begins_with_who_lives_now() -> None:
 
 
 def test_a_broker_that_comes_back_is_told_to_remove_logs_that_a_deletion_waits_for() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(-1, 2, 2, to=(), reason=Reason.TOPIC_DELETED), topic("ineligible"))
     told.pending.tell_all(told.view, 1)
     sent = told.sent()
@@ -164,8 +164,8 @@ def test_a_replica_is_new_while_it_is_added() -> None:
     assert lines(told.sent())[0] == "LeaderAndIsr t-0:1@3"
 
 
-def test_who_lives_is_told_when_it_changes() -> None:
-    told = standing()
+def test_a_change_of_the_live_brokers_is_told() -> None:
+    told = informed_broker()
     told.hear(broker(4, "fenced"))
     assert told.sent() == []
     told.hear(broker(4))
@@ -176,7 +176,7 @@ def test_who_lives_is_told_when_it_changes() -> None:
 
 @pytest.mark.parametrize(("state", "live"), [("fenced", "1,2"), ("controlled_shutdown", "1,2,3")])
 def test_replicas_of_a_broker_that_goes_are_offline(state: str, live: str) -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(1, 1, 1, isr=(1, 2)))
     told.sent()
     told.hear(broker(3, state))
@@ -186,7 +186,7 @@ def test_replicas_of_a_broker_that_goes_are_offline(state: str, live: str) -> No
 
 
 def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_moved() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
     orders = [stop(1, leader_epoch=1), stop(3, leader_epoch=1, partition=1)]
     told.pending.tell_all(told.view, 1, orders)
@@ -198,7 +198,7 @@ def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_m
 
 
 def test_orders_to_remove_logs_outlive_that_everything_is_told() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(stop(1, leader_epoch=1), led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
     told.pending.tell_all(told.view, 1)
     assert lines(told.sent())[-1] == "StopReplica t-0:delete"
@@ -222,7 +222,7 @@ def test_orders_to_remove_logs_outlive_a_queue_that_is_too_long(is_on_its_way: b
 
 
 def test_a_log_of_a_deleted_topic_is_removed_before_everything_is_told() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(stop(1), led(-1, 1, 1, reason=Reason.TOPIC_DELETED), topic("deleting"))
     told.hear(topic("deleted"))
     told.hear(led(topic_id=OTHER_ID, is_new=True), topic(topic_id=OTHER_ID))
@@ -243,7 +243,7 @@ def test_a_broker_that_takes_no_orders_is_told_the_newest_ones() -> None:
 
 
 def test_a_replica_that_is_needed_again_keeps_its_log() -> None:
-    told = standing()
+    told = informed_broker()
     told.hear(stop(1, leader_epoch=1))
     # One that is only added again starts over.
     told.hear(led(2, 2, 2, replicas=(1, 2, 3), isr=(2, 3), adding_replicas=(1,)))

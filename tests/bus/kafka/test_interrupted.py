@@ -129,7 +129,7 @@ def test_a_job_that_nobody_replaced_is_not_superseded(bus: KafkaBus, monkeypatch
 
 
 @pytest.mark.cluster
-def test_who_asks_for_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> None:
+def test_reading_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> None:
     job = Controller(Connection(bus.address))
     claim = job.claim("job", {}, 1)
     commits, may_end = threading.Event(), threading.Event()

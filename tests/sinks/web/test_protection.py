@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-import sinks.web.patience as patience
+import sinks.web.connection_limits as connection_limits
 from brokers.gateways.kraft import metrics as gateway_metrics
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.metrics import OwnMetrics, served
@@ -161,8 +161,8 @@ def test_a_gateway_protects_its_metrics_in_the_same_way(authority: Authority) ->
 def test_silent_connections_end_and_leave_room(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, is_https: bool
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(patience, "HANDSHAKE_S", 0.2)
+    monkeypatch.setattr(connection_limits, "SILENCE_S", 0.2)
+    monkeypatch.setattr(connection_limits, "HANDSHAKE_S", 0.2)
     tls = server_context(TlsFiles(keystore=str(authority.issue("engine")))) if is_https else None
     server = WebServer(app_of(sample()), Protection(None, tls))
     port = server.serve("127.0.0.1", 0)
@@ -206,8 +206,8 @@ def test_plain_text_to_the_tls_port_gets_nothing(authority: Authority, port: int
 
 
 def test_connections_that_never_shake_hands_are_limited(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HANDSHAKE_S", 120.0)
-    monkeypatch.setattr(patience, "SOCKETS_MAX", 10)
+    monkeypatch.setattr(connection_limits, "HANDSHAKE_S", 120.0)
+    monkeypatch.setattr(connection_limits, "SOCKETS_MAX", 10)
     tls = server_context(TlsFiles(keystore=str(authority.issue("engine"))))
     server = WebServer(app_of(sample()), Protection(None, tls))
     port = server.serve("127.0.0.1", 0)

@@ -141,7 +141,7 @@ def test_an_invalid_filter_does_not_stop_the_others(client: ControllerClient, wr
     assert result["ErrorCode"] == ErrorCode.INVALID_REQUEST
 
 
-def test_only_who_may_alter_the_cluster_changes_acls(client: ControllerClient) -> None:
+def test_only_a_principal_that_may_alter_the_cluster_changes_acls(client: ControllerClient) -> None:
     mine = creation(MALLORY, "ALL", "CLUSTER", "kafka-cluster")
     assert grant(client, mine, by=MALLORY) == [CLUSTER_ERROR]
     [result] = forwarded(client, "DeleteAcls", MALLORY, Filters=[ANY])["FilterResults"]
@@ -150,7 +150,7 @@ def test_only_who_may_alter_the_cluster_changes_acls(client: ControllerClient) -
     assert grant(client, mine, by=BOB) == [ErrorCode.NONE]
 
 
-def test_topics_are_created_by_whom_an_acl_allows_it(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_an_acl_decides_who_creates_which_topic(quorum: InProcessQuorum, client: ControllerClient) -> None:
     grant(client, creation(ALICE, "CREATE", name="a-", pattern="PREFIXED"), creation(BOB, "CREATE", name="a-bob"))
     assert create_topics(client, ALICE, "a-1", "b-1") == {"a-1": ErrorCode.NONE, "b-1": TOPIC_ERROR}
     assert create_topics(client, BOB, "a-1", "a-bob") == {"a-1": TOPIC_ERROR, "a-bob": ErrorCode.NONE}

@@ -113,7 +113,7 @@ def test_renewers_are_users(client: ControllerClient) -> None:
     assert name_of(create(client, ALICE, "", "Group:all")) == "INVALID_PRINCIPAL_TYPE"
 
 
-def test_who_is_not_known_or_holds_a_token_gets_none(client: ControllerClient) -> None:
+def test_an_anonymous_client_and_one_with_a_token_get_no_token(client: ControllerClient) -> None:
     refused = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
     assert name_of(create(client, "User:ANONYMOUS")) == refused
     direct = client.ask("CreateDelegationToken", OwnerPrincipalType=None, OwnerPrincipalName=None, Renewers=[])

@@ -174,7 +174,7 @@ def test_clients_of_one_id_share_its_quota_until_it_is_removed(client: Controlle
     assert codes(create(client, "User:dave", topics(*fresh(1)))) == [NONE]
 
 
-def test_a_request_to_the_gateway_itself_counts_for_who_sent_it(client: ControllerClient) -> None:
+def test_a_request_to_the_gateway_itself_counts_for_its_sender(client: ControllerClient) -> None:
     limited(client, user="ANONYMOUS")
     one, two = fresh(2)
     assert codes(client.ask("CreateTopics", Topics=topics(one, two), timeoutMs=10_000)) == [NONE, THROTTLED]

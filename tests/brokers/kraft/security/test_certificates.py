@@ -23,7 +23,7 @@ def quorum(tmp_path: Path) -> Iterator[SecureQuorum]:
     quorum.stop()
 
 
-def test_who_shows_no_certificate_may_only_look(quorum: SecureQuorum) -> None:
+def test_a_client_without_a_certificate_may_only_look(quorum: SecureQuorum) -> None:
     client = quorum.client(name="")
     assert client.ask("ApiVersions", ClientSoftwareName="a", ClientSoftwareVersion="1")["ErrorCode"] == 0
     assert client.ask("DescribeCluster", EndpointType=2)["ErrorCode"] == 0

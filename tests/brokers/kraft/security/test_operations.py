@@ -162,7 +162,7 @@ def test_resources_that_have_no_settings_are_left_to_the_handler() -> None:
     assert asked(one).request == one
 
 
-def test_who_may_not_describe_a_topic_does_not_learn_whether_it_exists() -> None:
+def test_a_principal_that_may_not_describe_a_topic_does_not_learn_whether_it_exists() -> None:
     named = ["held", "none"]
     by_name = request("DeleteTopics", Topics=[], TopicNames=named)
     assert codes(asked(by_name)) == dict.fromkeys(named, TOPIC)

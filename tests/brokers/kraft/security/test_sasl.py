@@ -73,7 +73,7 @@ def is_closed(client: ControllerClient) -> bool:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_who_proves_a_password_is_its_user(quorum: SaslQuorum, tmp_path: Path, mechanism: str) -> None:
+def test_a_client_that_proves_a_password_is_its_user(quorum: SaslQuorum, tmp_path: Path, mechanism: str) -> None:
     async def copied(user: str, password: str) -> None:
         client = Client(quorum.tls, mechanism, user, lambda: password)
         into = tmp_path / user / mechanism

@@ -1,4 +1,4 @@
-"""The progress of long work, shown on a terminal."""
+"""A progress bar for long work, on a terminal."""
 
 import contextlib
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much of ``total`` is done while the block runs, and give a function that adds to it.
 
     The line is on standard error, and is gone when the block ends. Nothing is shown without a terminal.

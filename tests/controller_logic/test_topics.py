@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller_logic import admin
+from controller_logic import topics
 from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from tests.support.world import World
 
@@ -167,7 +167,7 @@ def test_added_partitions_may_use_all_brokers(trio: World) -> None:
 
 
 def test_a_topic_may_be_as_large_as_the_bound(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "PARTITIONS_MAX", 3)
+    monkeypatch.setattr(topics, "PARTITIONS_MAX", 3)
     trio.create("t", (1,), (1,))
     for total, error in ((4, "INVALID_PARTITIONS"), (3, "NONE")):
         trio.publish("create_partitions", topic="t", total=total)

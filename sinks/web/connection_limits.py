@@ -1,4 +1,4 @@
-"""How long the server waits for clients: a connection that does not move for a while ends."""
+"""Limits on the server's connections: on their number, on their clients' silence, and on a TLS handshake."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,13 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # A connection ends after one to two of these if its client sends no whole request head, or takes nothing of its answer.
-PATIENCE_S = 5.0
+SILENCE_S = 5.0
 HANDSHAKE_S = 5.0
 SOCKETS_MAX = 256
 
 
-class PatientProtocol(H11Protocol):
-    """A connection of uvicorn's that ends when its client stops.
+class BoundedProtocol(H11Protocol):
+    """A connection of uvicorn's that is closed if its client falls silent.
 
     Uvicorn itself limits only the pause between two requests.
     """
@@ -46,14 +46,14 @@ class PatientProtocol(H11Protocol):
         return self._silent_since_s if self.cycle is None or self.cycle.response_complete else None
 
     def _look(self) -> None:
-        stands = self._stands()
-        if stands is not None and stands == self._former:
+        waited_for = self._waited_for()
+        if waited_for is not None and waited_for == self._former:
             self.transport.abort()
             return
-        self._former = stands
-        self._timer = self.loop.call_later(PATIENCE_S, self._look)
+        self._former = waited_for
+        self._timer = self.loop.call_later(SILENCE_S, self._look)
 
-    def _stands(self) -> object:
+    def _waited_for(self) -> object:
         """Return what the connection waits for from its client, or None if it waits for nothing."""
         if self.transport.is_closing():
             return ("end",)
@@ -79,7 +79,7 @@ class BoundedListener(socket.socket):
 
     __slots__ = ("_accepted_s", "_closing", "_connections")
 
-    def __init__(self, listening: socket.socket, connections: Collection[PatientProtocol]) -> None:
+    def __init__(self, listening: socket.socket, connections: Collection[BoundedProtocol]) -> None:
         """Take over ``listening``. ``connections`` are those that are past their handshake, at any time."""
         super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
         self._connections = connections

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-import sinks.web.patience as patience
+import sinks.web.connection_limits as connection_limits
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from tests.sinks.sample import sample
@@ -65,8 +65,8 @@ class Door:
 
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
-    monkeypatch.setattr(patience, "SOCKETS_MAX", LIMIT)
-    monkeypatch.setattr(patience, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(connection_limits, "SOCKETS_MAX", LIMIT)
+    monkeypatch.setattr(connection_limits, "SILENCE_S", 120.0)
     made = Door()
     yield made
     made.close()
@@ -116,9 +116,9 @@ def test_a_connection_in_use_keeps_its_place(door: Door) -> None:
 
 
 def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(connection_limits, "SILENCE_S", 1.0)
     # CPython uses the id of an object that is gone again, here every time.
-    monkeypatch.setattr(patience, "id", lambda one: 1, raising=False)
+    monkeypatch.setattr(connection_limits, "id", lambda one: 1, raising=False)
     asking = [door.connect() for _ in range(LIMIT)]
     ends_s = time.monotonic() + 2.5
     while time.monotonic() < ends_s:
@@ -129,7 +129,7 @@ def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkey
 
 def test_a_connection_with_tls_that_has_just_ended_has_no_descriptor() -> None:
     """A new connection may come before the protocol hears of the end. It must not be lost to an error."""
-    connection: Any = patience.PatientProtocol.__new__(patience.PatientProtocol)
+    connection: Any = connection_limits.BoundedProtocol.__new__(connection_limits.BoundedProtocol)
     # As asyncio's transport for TLS answers from then on.
     connection.transport = SimpleNamespace(get_extra_info=lambda name: None)
     assert connection.descriptor == -1
