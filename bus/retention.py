@@ -77,7 +77,7 @@ def remove_events(connection: sqlite3.Connection, through: int, rows_max: int, t
 
 
 class WalBound:
-    """Keeps a bus's write-ahead log short."""
+    """The bound on the length of a bus's write-ahead log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

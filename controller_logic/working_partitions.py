@@ -50,7 +50,7 @@ class WorkingPartitions(Sequence[Partition]):
         return self.stored[index] if found is None else found
 
     def __iter__(self) -> Iterator[Partition]:
-        """Go through all. A rule may change the one that it has come to, and those before it."""
+        """Go through all. A rule may change the partition that it was given last, and those before it."""
         return self._each() if self.changed else iter(self.stored)
 
     def _each(self) -> Iterator[Partition]:
@@ -95,7 +95,7 @@ class WorkingPartitions(Sequence[Partition]):
     def leaderships(self) -> Iterable[Leadership]:
         """Go in order through the partitions that are not being reassigned.
 
-        A rule may change the one that it has come to.
+        A rule may change the partition that it was given last.
         """
         if not isinstance(self.stored, StoredPartitions):
             return _leaderships_of(self)

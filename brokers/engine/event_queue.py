@@ -21,7 +21,7 @@ _WITHDRAWN_MAX = 1_000
 
 
 class QueueFullError(Exception):
-    """Too many events are on their way already; the request had no effect and may be repeated."""
+    """Too many events are on their way already. The request had no effect and may be repeated."""
 
 
 class Lane(IntEnum):

@@ -21,7 +21,7 @@ _UNCOUNTED_BYTES_MAX = 64 * 1024
 
 
 class WireError(Exception):
-    """These bytes are not a message of the protocol. The connection on which they came must be closed."""
+    """Some bytes are not a message of the protocol. The connection on which they came must be closed."""
 
 
 class Api(NamedTuple):

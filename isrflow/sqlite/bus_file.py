@@ -95,7 +95,7 @@ class BusFile:
         return self._held().connection
 
     def _reopen_if_written(self) -> None:
-        """Open a new connection if a writer has come to a file that was read as immutable."""
+        """Open a new connection if the file was read as immutable and has been written since."""
         held = self._connections.mine()
         if held is not None and held.unwritten is not None and held.unwritten != unwritten_state(self.path):
             self._connections.drop_mine()

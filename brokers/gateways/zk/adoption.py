@@ -215,7 +215,7 @@ class _Adoption:
         self._beats = DueBeats(session, engine.view, interval_ms)
 
     def _beat(self) -> None:
-        """Pass on who lives, from time to time."""
+        """Tell the engine which brokers are alive, from time to time."""
         self._engine.tell(self._beats.due())
 
     def run(self, controller_epoch: int) -> None:

@@ -1,7 +1,7 @@
-"""Pass on which brokers live while ZooKeeper is read, because that may take longer than their sessions with the engine.
+"""Report which brokers are alive while ZooKeeper is read: that may take longer than their sessions with the engine.
 
-Only a term that has begun registers brokers and fences them. Until then those are heard that ZooKeeper shows in the
-incarnation that the engine knows.
+Only a term that has begun registers brokers and fences them. Until then a broker is reported if ZooKeeper shows it in
+the incarnation that the engine knows.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from state.events import BrokerHeartbeat
 async def beat(
     session: Session, view: ClusterView, tell: Callable[[Sequence[BrokerHeartbeat]], None], interval_ms: int
 ) -> NoReturn:
-    """Tell who lives, now and after each interval, until cancelled. Raises ``ZookeeperError``."""
+    """Tell which brokers are alive, now and after each interval, until cancelled. Raises ``ZookeeperError``."""
     while True:
         # The session's own thread is busy until everything is read.
         present = await in_own_thread(stored_brokers, session)

@@ -228,7 +228,7 @@ class Leadership:
     # What happens in ZooKeeper
 
     async def _watch_brokers(self) -> None:
-        """Tell the engine who lives, at each change and from time to time."""
+        """Tell the engine which brokers are alive, at each change and from time to time."""
         while True:
             is_due = self._roll_calls.begin()
             # The session's own thread may write for longer than brokers' sessions with the engine last.

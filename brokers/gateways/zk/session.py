@@ -46,7 +46,7 @@ class MissingZnodeError(RefusedWriteError):
 
 
 class HasChildrenError(RefusedWriteError):
-    """A znode that should go has children; ``number`` is the place of the write in its transaction."""
+    """A znode to be deleted has children; ``number`` is the place of the write in its transaction."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)

@@ -122,7 +122,7 @@ def test_a_decision_of_a_later_version_asks_for_a_newer_isrflow(decided: Decided
 
 
 class BusyDisk:
-    """The waits for the disk by the log, of which the first lasts until ``ready`` is set."""
+    """The log's waits for the disk. The first one lasts until ``ready`` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.waits = 0
@@ -162,7 +162,7 @@ def test_the_loop_continues_while_the_disk_is_busy_and_one_wait_then_covers_all(
     async def followed() -> None:
         feed = DecisionFeed(decided.bus, storage, heard, Settings(), ReadWatch(60))
         task = asyncio.create_task(feed.run())
-        # The loop itself waits for nothing, so it comes to the next lines while the first chunk is written.
+        # The event loop is not blocked, so these lines run while the first chunk is being written.
         await asyncio.to_thread(disk.is_waited_for.wait, TIMEOUT_S)
         for _ in range(3):
             assert await asyncio.to_thread(prepared.acquire, timeout=TIMEOUT_S), "the next chunks are read meanwhile"

@@ -1,7 +1,8 @@
 """What the requests to a broker must obey in any story, whatever was decided.
 
 A broker makes no fetcher for a leader that it does not know to live, and refuses epochs that it has heard of. So a
-controller must name who lives before it names leaders, and tell each epoch once. A replica that was in sync is not new.
+controller must name the live brokers before it names leaders, and tell each epoch once. A replica that was in sync is
+not new.
 """
 
 from collections.abc import Iterator, Sequence

@@ -82,7 +82,7 @@ class Player:
         return told(lines)
 
     def heard(self, *, of_living: bool = False) -> dict[int, list[Heard]]:
-        """Return what each broker heard, or each that lives, unless it heard nothing."""
+        """Return what each broker heard, or each that is alive, unless it heard nothing."""
         brokers = {number: one for number, one in self._brokers.items() if one.lives or not of_living}
         return {number: one.heard for number, one in brokers.items() if one.heard}
 
@@ -151,7 +151,7 @@ class Player:
         return {number: len(one.heard) for number, one in self._brokers.items()}
 
     def _all_know(self, since: dict[int, int], fits: Callable[[set[int]], bool]) -> bool:
-        """Say whether each broker was told since then who lives, and that fits."""
+        """Say whether each broker that is alive was told since then of live brokers that fit."""
         heard = [one.heard[since[number] :] for number, one in self._brokers.items() if one.lives]
         return all(any(fits(live) for live in map(_live_in, news) if live) for news in heard)
 

@@ -15,7 +15,7 @@ REQUESTS = frozenset({CREATION, "RenewDelegationToken", "ExpireDelegationToken"}
 
 
 def owner_of(request: Request) -> str:
-    """Return the principal for which a token is requested: the one that is named, or who asks."""
+    """Return the principal for which a token is requested: the one that is named, or the requester."""
     # Before version 3 nobody is named.
     name = request.values.get("OwnerPrincipalName")
     return f"{request.values['OwnerPrincipalType']}:{name}" if name else request.principal

@@ -1,4 +1,4 @@
-"""What a broker has yet to be told, folded to the newest for each partition while it is slow.
+"""What a broker has yet to be told. While it is slow, the decisions on a partition are coalesced to the newest.
 
 A batch names partitions and holds no states. What they are is read from the view when the batch is sent, so that a
 broker that took long hears of the newest decision only. A log that is removed is an order by itself: it must not
@@ -90,7 +90,7 @@ class Pending:
             del self._stops[place]
 
     def tell_all(self, view: ClusterView, broker: int, orders: Iterable[StopReplica] = ()) -> None:
-        """Say everything: who lives, all partitions, the replicas of this broker, and which logs it must remove.
+        """Say everything: the live brokers, all partitions, this broker's replicas, and which logs it must remove.
 
         ``orders`` are what the newest events told this broker to stop. Those before them count until they are sent.
         """
@@ -161,7 +161,7 @@ class Pending:
         return self._batches[-1]
 
     def _brokers_changed(self, view: ClusterView) -> None:
-        """Have every batch begin with who lives, because each is sent with the newest leaders."""
+        """Have every batch begin with the live brokers, because each is sent with the newest leaders."""
         live, online = self._live, self._online
         self._note_brokers(view)
         if self._live != live:
