@@ -13,7 +13,7 @@ from conf.settings import Settings
 
 
 @click.command("run")
-@click.option("--standby", is_flag=True, help="Wait, ready to decide, until no other engine decides.")
+@click.option("--standby", is_flag=True, help="Start everything, but decide only when no other engine does.")
 @with_settings
 def command(settings: Settings, standby: bool) -> None:
     """Run the engine.
@@ -22,9 +22,10 @@ def command(settings: Settings, standby: bool) -> None:
     epoch, so the job that started last decides. The previous job stops by itself with exit code 4. A
     supervisor must not restart a job that ended with 4.
 
-    With --standby the engine starts everything but claims nothing while another one decides. If that one
-    stops, the standby takes over at once. If it dies, the standby takes over controller.standby.timeout.ms after its
-    last sign of life. Of several standbys one takes over. A supervisor may always restart an engine with --standby.
+    With --standby the engine starts everything but claims nothing while another engine is active. If the active
+    engine stops, the standby takes over at once. If it dies, the standby takes over controller.standby.timeout.ms
+    after its last sign of life. If several engines wait, only one takes over. A supervisor may always restart an
+    engine with --standby.
 
     \b
     Examples:
@@ -41,7 +42,7 @@ def command(settings: Settings, standby: bool) -> None:
     except click.ClickException as error:
         if settings.log_format != "json":
             raise
-        # A reader that was promised JSON parses the last line too.
+        # With log.format=json the last line must be JSON too.
         tell_end(error.format_message(), error.exit_code)
         raise click.exceptions.Exit(error.exit_code) from error
 

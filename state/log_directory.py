@@ -1,4 +1,4 @@
-"""The ids of log directories, which brokers of Kafka 4 give them (KIP-858, ``DirectoryId``)."""
+"""The ids that brokers of Kafka 4 give their log directories (KIP-858, ``DirectoryId``)."""
 
 from collections.abc import Collection
 
@@ -9,15 +9,15 @@ MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
 UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
 # It is in a directory that is lost, and nobody knows which.
 LOST = "AAAAAAAAAAAAAAAAAAAAAg"
-# How many directories are remembered that a broker once had.
+# The most former directories that are kept for a broker.
 OFFLINE_KEPT_MAX = 64
 
 
 def is_online(directory: str, online: Collection[str]) -> bool:
     """Say whether a replica in ``directory`` can be read, when ``online`` are those that its broker can read.
 
-    An empty id is that of a replica without a directory of its own (``state.placed_partition``). Of a broker that
-    names no directory at all, every one counts as online. ``UNASSIGNED`` is stored only by rules before version 16.
+    The id is empty if the replica has no directory of its own (``state.placed_partition``). If a broker names no
+    directories, all of them count as online. Only rules before version 16 store ``UNASSIGNED``.
     """
     if directory in ("", MIGRATING):
         return True

@@ -6,7 +6,7 @@ from enum import StrEnum
 class Obstacle(StrEnum):
     """What keeps a replica from being elected."""
 
-    # Its broker is not registered (any more).
+    # Its broker is not registered, or was unregistered.
     BROKER_UNREGISTERED = "BROKER_UNREGISTERED"
     # Its broker's session has ended, or the broker has not asked to serve yet.
     BROKER_FENCED = "BROKER_FENCED"

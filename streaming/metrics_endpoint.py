@@ -32,7 +32,7 @@ class Endpoint:
             logger.info("serving metrics", url=f"{address}/metrics", page=f"{address}/")
 
     def open_when_free(self) -> None:
-        """Serve now or, if that fails, at a later ``retry``. Deciding matters more than metrics."""
+        """Serve now if the port is free, or else at a later ``retry``. The engine decides meanwhile."""
         try:
             self.open()
         except MetricsError as error:

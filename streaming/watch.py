@@ -9,7 +9,7 @@ from streaming.ticker import Ticker
 
 
 class Query(Protocol):
-    """A query that may end by itself, and may then be started again."""
+    """A query that may end and be restarted."""
 
     def is_active(self) -> bool: ...
 

@@ -18,13 +18,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CERTIFICATE, KEY = "ca.pem", "ca.key"
 AUTHORITY_DAYS, DAYS = 3_650, 365
-# Clocks of two machines differ.
+# Certificates are backdated by this much, because the clocks of two machines may differ.
 _EARLIER = datetime.timedelta(minutes=5)
 _PURPOSES = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
 class Authority:
-    """An authority whose key is in a folder; only its owner can read it."""
+    """An authority whose private key is a file in a folder. Only the file's owner can read it."""
 
     def __init__(self, folder: Path) -> None:
         """Open the authority in ``folder``, or make one."""
@@ -59,7 +59,7 @@ class Authority:
         begin: datetime.datetime | None = None,
         valid: datetime.timedelta = datetime.timedelta(days=DAYS),
     ) -> Path:
-        """Sign a certificate for both sides of TLS, and return the file with its key and certificates.
+        """Sign a certificate for a TLS server or client, and return the file with its key and certificates.
 
         An existing file is replaced in one step.
         """

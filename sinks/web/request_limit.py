@@ -1,4 +1,4 @@
-"""A limit on the requests that are answered at a time. Supervisors are always answered."""
+"""A limit on concurrent requests. Supervisors are always answered."""
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -11,7 +11,7 @@ ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/standbyz"})
 class RequestLimit:
     """An application that answers ``REQUESTS_MAX`` requests of ``app`` at a time, and refuses others with 503.
 
-    Uvicorn has such a limit too, which refuses supervisors as well.
+    Uvicorn's own limit would refuse supervisors too.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -24,7 +24,7 @@ _COUNTED_AT_ONCE = 50_000
 
 
 class Heartbeats(threading.Thread):
-    """The thread that sends heartbeats for the brokers in ``alive``; ``beat_s`` says when it last did for each."""
+    """The thread that sends heartbeats for the brokers in ``alive``; ``beat_s`` has the time of each broker's last."""
 
     def __init__(self, bus_path: Path, epochs: dict[int, int], interval_s: float) -> None:
         super().__init__(name="heartbeats", daemon=True)
@@ -71,7 +71,7 @@ class BusDriver:
         self._load = load
         self._settings = settings
         self._gone = 0
-        # Where the logs end that were reported last.
+        # The log end that was last reported, the same for every replica.
         self._end = 0
         self._engine: Engine | None = None
 
@@ -185,7 +185,7 @@ class BusDriver:
         return any(b'"tick"' in one.raw for one in self.bus.read(after, self.bus.decided_seq()))
 
     def _restarted(self) -> Took:
-        """Kill the engine and start it again, and time from there to its first decision."""
+        """Kill the engine and start it again, and time it from the kill to the first decision."""
         self.kill_engine()
         began_s = time.monotonic()
         self.start_engine()
@@ -239,7 +239,7 @@ class BusDriver:
         ]
 
     def _alterations(self, *, joining: bool) -> list[Asked]:
-        """List what leaders ask for when the straggler leaves their ISRs, or joins them again."""
+        """List the ISR changes that leaders request when the straggler leaves their ISRs, or joins them again."""
         straggler = self._load.straggler
         return [
             Asked(topic.topic, held, tuple(b for b in held.isr if b != straggler) + (straggler,) * joining)

@@ -1,4 +1,4 @@
-"""How clients see brokers with missing replicas, waiting fetches and lost log ends."""
+"""What brokers show of replicas that are away, of fetches that wait, and of logs that were lost."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ PLACE = TopicPartition("t", 0)
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MockCluster]:
-    """Three brokers that write their high watermarks down every 100 ms."""
+    """Three brokers that checkpoint their high watermarks every 100 ms."""
     settings = (*SETTINGS, "replica.high.watermark.checkpoint.interval.ms=100")
     policy = {"broker_session_timeout_ms": 2_000, "auto_leader_rebalance_enable": False}
     with running_cluster(tmp_path, settings=settings, **policy) as cluster:
@@ -61,7 +61,7 @@ def test_metadata_names_replicas_that_are_away(cluster: MockCluster) -> None:
 
 
 def test_a_waiting_fetch_is_answered_with_new_records(cluster: MockCluster) -> None:
-    """The fetch waits at most 20 s, and for the high watermark; an append alone does not answer it."""
+    """The fetch waits for the high watermark, at most 20 s; an append alone does not answer it."""
     cluster.create_topic("t", {"0": [1, 2, 3]})
     partition = FetchRequest.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
@@ -105,7 +105,7 @@ def test_the_high_watermark_checkpoint_outlives_a_kill(cluster: MockCluster) -> 
 
 
 def test_a_follower_below_the_leaders_log_start_starts_there(cluster: MockCluster) -> None:
-    """OFFSET_OUT_OF_RANGE: the leader dropped old records, so none of the follower's are of use."""
+    """OFFSET_OUT_OF_RANGE: the leader dropped old records, so the follower cannot use any of its own."""
     cluster.create_topic("t", {"0": [1, 2]}, segment_bytes="200")
     for number in range(6):
         assert produced(cluster, 1, b"%d" % number * 100).error_code == 0
@@ -131,7 +131,7 @@ def test_a_follower_below_the_leaders_log_start_starts_there(cluster: MockCluste
 
 
 def test_a_follower_without_its_log_shows_the_high_watermark_again(cluster: MockCluster) -> None:
-    """No decision follows after it has caught up, and yet it shows the leader's high watermark."""
+    """It shows the leader's high watermark, although no decision follows after it has caught up."""
     cluster.create_topic("t", {"0": [1, 2]})
     for number in range(5):
         assert produced(cluster, 1, b"%d" % number).error_code == 0

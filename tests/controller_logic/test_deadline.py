@@ -78,7 +78,7 @@ def test_an_expired_request_is_answered_and_not_carried_out(kind: str) -> None:
         ({"timeout_ms": 20_000}, {}),
         ({"timeout_ms": 3_599_901}, {"decided_seq": 6}),
     ],
-    ids=["no deadline", "decided before", "a claim of before", "in time"],
+    ids=["no deadline", "decided before", "a claim by an older engine", "in time"],
 )
 def test_other_events_never_expire(fields: dict[str, Any], started: dict[str, Any]) -> None:
     asked = line(7, "create_topic", 100, request_id="r", **ASKED["create_topic"], **fields)
@@ -99,7 +99,7 @@ def test_a_forged_claim_expires_nothing() -> None:
     assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
 
 
-def test_a_request_expires_counting_from_when_it_was_made() -> None:
+def test_the_deadline_counts_from_the_requests_own_time() -> None:
     seq, raw, _, is_claim = line(7, "create_topic", 100, request_id="r", timeout_ms=20_000, **ASKED["create_topic"])
     lines: list[Line] = [*scene(), (seq, raw, T + 15_100, is_claim), claim(8, 2, 21_000, decided_seq=6)]
     [answer] = brought_by(lines, 7)

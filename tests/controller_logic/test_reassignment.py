@@ -9,7 +9,7 @@ from tests.support.world import World
 
 @pytest.fixture
 def world() -> World:
-    """Topic t on 1, 2, 3, with 4 beside."""
+    """Topic t on brokers 1, 2 and 3. Broker 4 has no replica."""
     world = World(1, 2, 3, 4)
     world.create("t", (1, 2, 3))
     return world
@@ -61,7 +61,7 @@ def test_an_election_that_ends_a_move_is_one_change(world: World) -> None:
     assert (told_to_delete(world), removed(world)) == ((2, 3), "1 Ineligible,2 Started,3 Started")
 
 
-def test_a_take_over_handles_every_topic_and_partition(world: World) -> None:
+def test_a_new_claim_handles_every_topic_and_partition(world: World) -> None:
     world.create("a", (1, 2))
     world.publish("delete_topic", topic="a")
     world.create("u", (1, 2, 3), (2, 3, 1))

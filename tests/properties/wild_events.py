@@ -1,4 +1,4 @@
-"""Texts for the edge: valid events, events with wild values, JSON trees, and any bytes."""
+"""Texts that the decoder may meet: valid events, events with wild values, JSON trees, and any bytes."""
 
 import json
 from typing import Any
@@ -100,7 +100,7 @@ def _struct(info: msgspec.inspect.StructType, kind: str = "") -> st.SearchStrate
 
 @st.composite
 def _events(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an event of some kind, and replace up to two of its fields by wild values."""
+    """Draw an event of some kind, and replace up to two of its fields with wild values."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     info = msgspec.inspect.type_info(KINDS[kind])
     assert isinstance(info, msgspec.inspect.StructType)

@@ -42,7 +42,7 @@ Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
-    """The broker's addresses by user, without authentication for None, with a password for others; the gateway's."""
+    """The broker's address for each user (None: no authentication), and the gateway's address."""
     folder = tmp_path_factory.mktemp("real")
     key = folder / "token.key"
     key.write_text(TOKEN_KEY)
@@ -199,7 +199,7 @@ def logged_in(file: Path, mechanism: str, module: str, fields: str) -> list[str]
 
 
 def test_a_client_logs_in_with_a_delegation_token(addresses: dict[str | None, str], tmp_path: Path) -> None:
-    """The gateway makes the token's id and what proves it, and the broker derives the same from the same key."""
+    """The gateway makes the token's id and HMAC, and the broker derives the same HMAC from the same key."""
     fields = f'username="mallory" password="{PASSWORDS["mallory"]}"'
     mallory = logged_in(tmp_path / "mallory", "PLAIN", "plain.PlainLoginModule", fields)
 

@@ -108,12 +108,12 @@ def versions_of(context: Context, request: Request) -> Values:
 
 
 async def already_known(context: Context, request: Request, peer: Peer) -> Values:
-    """Refuse to authenticate again: a connection belongs to one principal as long as it lasts."""
+    """Refuse to authenticate again: a connection belongs to one principal for its whole life."""
     return {"ErrorCode": ErrorCode.ILLEGAL_SASL_STATE}
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a broker what follows in the log. If nothing does and this gateway is cut off, send the broker elsewhere.
+    """Return the records after the broker's offset. If there are none and this gateway is cut off, refuse.
 
     A broker that gets BROKER_NOT_AVAILABLE asks another voter, or this one again if there is no other. Its own state
     does not change meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
@@ -156,7 +156,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
     if api.is_leaders and not context.quorum_view.leads:
-        # Meanwhile another gateway leads. The broker looks for it only if the Envelope itself says so.
+        # Another gateway leads by now. The broker looks for it only if the Envelope itself says so.
         return {"ErrorCode": ErrorCode.NOT_CONTROLLER}
     return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
 
@@ -222,7 +222,7 @@ def answering(context: Context) -> Answer:
 
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
-    """Write the response, whatever happens: a broker whose connection is closed would repeat the request first."""
+    """Return a response even after an exception: a broker whose connection closes sends the same request again."""
     request = request._replace(principal=shown_principal(caller))
     things = OFFLOAD_ITEMS_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_ITEM
     try:
@@ -254,7 +254,7 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
 
 
 async def _done(context: Context, api: Api, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
-    """Do what the caller may do, within bounds."""
+    """Handle the permitted part of a request, unless it is too large."""
     records = await context.offload(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
@@ -287,7 +287,7 @@ def _has_messages(fields: Iterable[FieldLayout]) -> bool:
 
 
 def _clipped(values: Any) -> Any:
-    """Shorten all error messages, because what they repeat may be as long as a string can be."""
+    """Shorten all error messages, because they may quote very long input."""
     match values:
         case dict():
             return {name: _short(one) if name == _MESSAGE else _clipped(one) for name, one in values.items()}

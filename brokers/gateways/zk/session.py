@@ -1,4 +1,4 @@
-"""A session with ZooKeeper: the controller's place, guarded writes, and watches. Its calls block."""
+"""A session with ZooKeeper: the ``/controller`` znode, guarded writes, and watches. Its calls block."""
 
 import contextlib
 import logging
@@ -22,7 +22,7 @@ _QUIET.setLevel(logging.CRITICAL)
 # A transaction of ZooKeeper has at most a megabyte.
 WRITES_AT_ONCE = 300
 BYTES_AT_ONCE = 500_000
-# How often a transaction is made again because a znode of others was in its way.
+# How often a transaction is tried if znodes of others are below one that it deletes.
 _CLEARINGS_MAX = 10
 # The results of operations in a transaction in which another operation failed.
 _OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
@@ -116,7 +116,7 @@ class Session:
             raise ZookeeperError(f"this ZooKeeper is of cluster {found}, not of {cluster_id}")
 
     def former_controller(self) -> int | None:
-        """Return who is the controller; None if nobody is. Raises ``ZookeeperError`` or ``ZnodeError``."""
+        """Return the present controller's id; None if there is none. Raises ``ZookeeperError`` or ``ZnodeError``."""
         held = self.read(znodes.CONTROLLER)
         return None if held is None else znodes.controller_of(held[0]).brokerid
 
@@ -135,12 +135,12 @@ class Session:
         adopting: bool = False,
         notes: Callable[[int], Sequence[Write]] = lambda epoch: (),
     ) -> int:
-        """Become the controller, and return its epoch, which no controller had before.
+        """Become the controller, and return the new controller epoch.
 
-        The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
-        be the one that decides. Only with ``adopting`` is it taken from a broker, or while a note says that ZooKeeper
-        holds what the engine does not know yet. ``notes`` is given the new epoch. It may refuse, by an error, or name
-        writes that are made in the same transaction. Raises ``ZookeeperError``.
+        The znode stays when this process dies. Otherwise a broker would become the controller, and the engine would no
+        longer decide. Only with ``adopting`` is the znode taken from a broker, or while a note says that ZooKeeper
+        holds what the engine does not know yet. ``notes`` is given the new epoch. It may raise an error to refuse, or
+        return writes for the same transaction. Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
@@ -153,7 +153,7 @@ class Session:
         if not adopting and is_noted:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
-        # Another controller would raise the epoch, and the transaction would fail. So the notes still hold in it.
+        # If another controller raises the epoch meanwhile, the transaction fails. So it never writes outdated notes.
         noted = notes(epoch)
         transaction = self._client.transaction()
         if former is not None:
@@ -192,14 +192,14 @@ class Session:
         raise RefusedWriteError("a znode gets children again and again")
 
     def _clear(self, path: str, planned: Collection[str]) -> None:
-        """Remove what is below a znode, without what goes with it. The caller looks again afterwards."""
+        """Delete the znodes below a znode, except those in ``planned``, which the caller's transaction deletes."""
         found = [one for one in self._below(path) if one not in planned]
         logger.info("foreign znodes go with a topic", below=path, count=len(found))
         with contextlib.suppress(MissingZnodeError, HasChildrenError):
             self.write([Delete(one) for one in found])
 
     def _below(self, path: str) -> Iterator[str]:
-        """Name everything below a znode, each before what it is below."""
+        """Name all descendants of a znode, children before their parents."""
         for name in self.children(path):
             yield from self._below(f"{path}/{name}")
             yield f"{path}/{name}"
@@ -231,7 +231,7 @@ class Session:
         raise (MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError)(message)
 
     def give_up(self) -> None:
-        """Leave the controller's place to the brokers, which elect one of themselves. Raises ``ZookeeperError``."""
+        """Delete ``/controller``, so that the brokers elect one of themselves. Raises ``ZookeeperError``."""
         notes = [path for path in (znodes.ADOPTION, znodes.BUS) if self.read(path) is not None]
         self._write([Delete(path) for path in (*notes, znodes.CONTROLLER)])
 
@@ -260,7 +260,7 @@ class Session:
     def remove(self, path: str, *, whole: bool = False) -> None:
         """Remove a znode that carries no state, if it is there and this process is still the controller.
 
-        Otherwise a gateway that was held up would take away what is there for the next controller. Raises
+        Otherwise a gateway that was held up would delete what the next controller put there. Raises
         ``ControllerMovedError`` or ``ZookeeperError``.
         """
         with contextlib.suppress(MissingZnodeError):

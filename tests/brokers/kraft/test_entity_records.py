@@ -131,7 +131,7 @@ def test_a_log_begins_with_the_levels_of_its_metadata_version(
     assert dict(image.features) == {METADATA_VERSION: level} | others
 
 
-def test_a_log_that_begins_later_begins_with_the_levels_of_then() -> None:
+def test_a_log_that_begins_later_begins_with_the_levels_in_force() -> None:
     first = [one for one in raised() if isinstance(one, EntityDecision)][:1]
     image, entry = translate(MetadataImage(), first)
     assert entry is None
@@ -142,7 +142,7 @@ def test_a_log_that_begins_later_begins_with_the_levels_of_then() -> None:
 
 
 def of_tokens() -> list[AnyDecision]:
-    """Two tokens, of which one is renewed, one ended by request and made again, and then one by time."""
+    """Two tokens: one is renewed, and the other is ended by request, made again, and expires."""
     started = test_tokens.world()
     told = list(started.decisions)
     for names, values in (
@@ -157,11 +157,11 @@ def of_tokens() -> list[AnyDecision]:
     return told + started.tick(40_000)
 
 
-def test_tokens_become_records_without_what_proves_them() -> None:
+def test_tokens_become_records_without_their_hmac() -> None:
     image, records = written(of_tokens())
     names = [[decode_record(one).name for one in entry] for entry in records[1:]]
     made, removed = ["DelegationTokenRecord"], ["RemoveDelegationTokenRecord"]
-    # The tick also has the record of an idle log.
+    # The tick also writes the idle log's NoOpRecord.
     assert [one[:1] for one in names] == [made, made, made, removed, made, removed]
     broker = Broker()
     for record in (one for entry in records for one in entry):

@@ -1,4 +1,4 @@
-"""Whose connection the server ends: one that is silent, and never one in use."""
+"""The server closes silent connections, and never one in use."""
 
 import asyncio
 import http.client
@@ -25,7 +25,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Door:
-    """A server with room for six connections, and a path whose answer takes until it is released."""
+    """A server with room for six connections, and a path whose answer waits for ``release``."""
 
     def __init__(self) -> None:
         self.began = threading.Semaphore(0)
@@ -53,7 +53,7 @@ class Door:
         return made
 
     def release(self) -> None:
-        """Have all slow requests answered."""
+        """Let all slow requests finish."""
         self._released.set()
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ def test_a_supervisor_takes_the_place_of_the_connection_that_was_silent_longest(
         silent[0].recv(1)
 
 
-def test_an_answer_makes_a_connection_the_one_that_spoke_last(door: Door) -> None:
+def test_an_answer_counts_as_activity(door: Door) -> None:
     answered = [door.connect() for _ in range(LIMIT)]
     for one in (*answered, answered[0]):
         one.sendall(HEALTH)
@@ -117,7 +117,7 @@ def test_a_connection_in_use_keeps_its_place(door: Door) -> None:
 
 def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "SILENCE_S", 1.0)
-    # CPython uses the id of an object that is gone again, here every time.
+    # CPython may reuse a freed object's id. Here it always does.
     monkeypatch.setattr(connection_limits, "id", lambda one: 1, raising=False)
     asking = [door.connect() for _ in range(LIMIT)]
     ends_s = time.monotonic() + 2.5
@@ -130,6 +130,6 @@ def test_a_connection_that_asks_again_and_again_is_not_silent(door: Door, monkey
 def test_a_connection_with_tls_that_has_just_ended_has_no_descriptor() -> None:
     """A new connection may come before the protocol hears of the end. It must not be lost to an error."""
     connection: Any = connection_limits.BoundedProtocol.__new__(connection_limits.BoundedProtocol)
-    # As asyncio's transport for TLS answers from then on.
+    # A closed TLS transport in asyncio answers like this.
     connection.transport = SimpleNamespace(get_extra_info=lambda name: None)
     assert connection.descriptor == -1

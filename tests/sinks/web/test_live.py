@@ -147,7 +147,7 @@ def test_decisions_from_before_the_start_are_recalled_once(scene: Scene) -> None
     assert reasons(scene) == ["LEADER_FENCED", "TOPIC_CREATED"]
     scene.handover.committed(2, [scene.cluster], [], [Decided(2, 0, made("LEADER_FENCED")[0])])
     assert len(reasons(scene)) == 2, "it was recalled already"
-    # Another job decides, and then this one again.
+    # Another job decides one batch, and then this job goes on.
     scene.batch(decisions=made("ISR_SHRUNK"), hidden=True)
     scene.handover.begin()
     scene.batch(decisions=made("ISR_EXPANDED"))
@@ -174,7 +174,7 @@ def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
 
 
 def test_what_a_standby_shows_is_no_metric(scene: Scene) -> None:
-    """It would stay in the metrics after the last look at the page, whatever becomes of the partition."""
+    """A standby reads the bus only while somebody looks at the page, so such a metric would go stale."""
     scene.is_standby = True
     scene.batch(topic(partition(0, isr=(1, 2))), hidden=True)
     scene.live.watched()

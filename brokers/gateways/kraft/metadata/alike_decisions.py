@@ -1,4 +1,4 @@
-"""Decisions that were stored as columns: one object for what one event decided about the partitions of one topic.
+"""Decisions that were stored as columns: one object holds what one event decided about one topic's partitions.
 
 A lost broker leads to hundreds of thousands of decisions that share some hundreds of texts (``isrflow/column_blocks``).
 So each text is decoded once, and a decision stays a row of numbers.
@@ -22,7 +22,7 @@ class AlikeDecisions(NamedTuple):
     topic: str
     # Empty for high watermarks.
     topic_id: str
-    # One decision for each text, by the text's place. Its values where the text has blanks mean nothing.
+    # One decision for each text, by the text's place. Fields that are blank in the text hold placeholders.
     patterns: Mapping[int, AnyDecision]
     run: OpenedRun
     columns: DecidedColumns
@@ -46,7 +46,7 @@ def one_by_one(given: Iterable[GivenDecision]) -> Iterator[AnyDecision]:
 
 
 def decoded(columns: DecidedColumns) -> Iterator[GivenDecision]:
-    """Decode a block. Decisions that a gateway acts on one by one are not kept together.
+    """Decode a block. Decisions that a gateway handles singly are given one by one.
 
     Raises ``msgspec.ValidationError`` for a kind of decision that only later versions know.
     """
