@@ -15,5 +15,5 @@ class InputFile(click.File):
         try:
             return super().convert(value, param, ctx)
         except RuntimeError:
-            # Click says so if the process was started without the stream.
+            # Click raises this if the process was started without standard input.
             self.fail("standard input is closed", param, ctx)

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 # What is measured, and the values that are read from it.
 M = TypeVar("M", bound=msgspec.Struct)
 V = TypeVar("V")
-# By label values, in the order of the labels.
+# Values by their label values, which are in the order of the labels.
 Labelled = Mapping[Any, float]
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"""(?:'[^']*'?|"(?:\\.|[^"\\])*"?|\\.|[^ \t'"\\])+""", re.DO
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 _BY_CHECKPOINT = "the checkpoint's format and its checks depend on it"
-# What the engine sets, and why nobody else can.
+# The settings that only the engine sets, and for each the reason or what to set instead.
 FIXED = {
     "spark.driver.memory": "set driver.memory",
     "spark.driver.extraJavaOptions": "set driver.java.options",
@@ -38,7 +38,7 @@ FIXED = {
     f"{STATE_STORE}.checkpointFormatVersion": _BY_CHECKPOINT,
     f"{STATE_STORE}.rowChecksum.enabled": _BY_CHECKPOINT,
 }
-# A JVM reads these when it is launched, so if spark-submit launched it, the values of its user hold.
+# A JVM reads these at its launch. If spark-submit launched it, the values given to spark-submit are in force.
 OF_THE_LAUNCH = frozenset({"spark.driver.memory", "spark.driver.extraJavaOptions", "spark.submit.deployMode"})
 
 

@@ -62,7 +62,7 @@ def commit_partition(
     *,
     to: Ids | None = None,
 ) -> Partition:
-    """Commit a change; return the partition as it stands then, which is ``before`` itself if the change is withheld.
+    """Commit a change; return the resulting partition, which is ``before`` itself if the change is withheld.
 
     The decision goes to the brokers in ``to``, by default to every live replica.
     """
@@ -74,7 +74,7 @@ def commit_partition(
 
 
 def recheck_reassignment(batch: Batch, topic: WorkingTopic, before: Partition, *, to: Ids | None = None) -> Partition:
-    """End a reassignment if it waits for nothing more; return the partition as it stands then."""
+    """End a reassignment if it waits for nothing more; return the resulting partition."""
     if not before.is_reassigning:
         return before
     end = _end_of_reassignment(batch.state, topic, before, _NOTHING_ELSE)
@@ -158,7 +158,7 @@ def _directories_told(
 
 
 def _online_after(state: WorkingState, before: Partition, change: PartitionChange) -> Ids:
-    """List the replicas that hear of an election without a former leader.
+    """List the replicas that are told when a partition without a leader gets one: those that are online.
 
     As in the classic controller, a replica that shuts down or has lost its log is not asked to follow.
     """
@@ -190,7 +190,7 @@ def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_
     if broken:
         batch.recorder.say_withheld(topic, before, broken)
         return
-    # Record. A leader that began with less exposes only that, so reaching the same offset again is a decision too.
+    # Record. A new leader may begin below the former high watermark, so reaching that offset again is a decision too.
     is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
     if high_watermark != before.high_watermark or is_regained:
         batch.recorder.say_high_watermarks(topic, (after,))

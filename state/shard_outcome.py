@@ -17,7 +17,7 @@ class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
     parts: list[Part]
     # Each changed page as it now is. CLUSTER_PAGE is the shard's cluster part.
     pages: list[tuple[int, bytes]]
-    # Until then, by the bus's clock, no admin's request in the batch is too late; None if it has no such request.
+    # The time on the bus's clock until which the batch's admin requests may be decided; None if none has a deadline.
     expires_ms: int | None = None
 
 

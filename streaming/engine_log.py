@@ -69,7 +69,7 @@ _decoder: "msgspec.json.Decoder[_Broker | _Leader | _Quorum]" = msgspec.json.Dec
 
 
 class EngineLog:
-    """The lines of one claim."""
+    """The log lines about one job."""
 
     def __init__(self, settings: Settings, checkpoint: Checkpoint, controller_epoch: int) -> None:
         self._is_deciding = False
@@ -112,7 +112,10 @@ def _elections_in(run: NumberedRun) -> int:
 
 
 def _tell_elections(run: NumberedRun, shown: int) -> None:
-    """Write a line about each election of a run that is unclean or among the first of a batch, of which some are."""
+    """Write a line about each election of a run that is unclean or among the first of its batch.
+
+    ``shown`` elections of the batch come before this run.
+    """
     is_clean = bool(run.reasons) and not any(told.unclean for told in run.reasons)
     for body in run.each():
         if shown >= ELECTIONS_SHOWN_MAX and is_clean:

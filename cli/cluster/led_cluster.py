@@ -142,7 +142,7 @@ class LedCluster:
             raise KafkaError(f"{kafka.folder / FILE} cannot be read: {error}") from error
 
     def changed(self, **fields: object) -> "LedCluster":
-        """Remember the cluster with other fields, and return it as it is then."""
+        """Store other values for some fields of the description, and return the cluster that has them."""
         remembered = msgspec.structs.replace(self._remembered, **fields)
         files.replace(self.folder / FILE, msgspec.json.format(msgspec.json.encode(remembered)).decode())
         return LedCluster(self.kafka, remembered)
@@ -189,7 +189,7 @@ class LedCluster:
             self.kafka.format()
             for gateway in self.gateways.values():
                 gateway.wait_until_started()
-            # An engine of ours that has ended by now says why.
+            # If our engine has ended by now, this raises an error with the reason.
             if is_ours:
                 self.engine.wait_until_started()
             self._start_brokers(say)

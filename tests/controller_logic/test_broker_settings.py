@@ -11,7 +11,7 @@ from state.metadata_format import NEWEST_FORMAT, SET_AGAIN_FORMAT
 from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 from tests.support.world import World
 
-# The newest that rules before SET_AGAIN_RULES know.
+# The newest metadata format that rules before SET_AGAIN_RULES know.
 KNOWN_FORMAT = SET_AGAIN_FORMAT - 1
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
@@ -190,8 +190,8 @@ def test_older_rules_and_gateways_tell_of_changes_only(rules: int, metadata_form
         assert sorted(world.kinds.split(",")) == sorted(kinds.split(","))
 
 
-def test_a_gateway_that_is_newer_than_the_rules_counts_as_it_did() -> None:
-    """Gateways may be updated before the engine, whose log a newer isrflow must decide as it was decided."""
+def test_older_rules_name_no_format_that_they_do_not_know() -> None:
+    """Gateways may be updated before the engine. A newer isrflow must still decide that engine's log alike."""
     world = World()
     claim(world, 1, rules_version=SET_AGAIN_RULES - 1)
     start(world, metadata_format=SET_AGAIN_FORMAT)

@@ -52,7 +52,7 @@ ROWS = (Row("orders", 7, ("under_min_isr", "under_replicated"), 2, 5, (2,), (1, 
 
 
 class FixedMeter(ResourceMeter):
-    """A machine that always takes the same."""
+    """A meter that always measures the same."""
 
     def read(self) -> Resources:
         memory = {"engine": 120_000_000, "jvm": 900_000_000, "workers": 250_000_000}

@@ -13,9 +13,9 @@ import psutil
 SCRAPE_TIMEOUT_S = 30.0
 HEAP_TIMEOUT_S = 60.0
 MIB = 2**20
-# Threads of the JVM that come in bursts, and are not counted. Spark removes what a collection of the heap found
-# unused on two pools of up to 100 threads each, which last for a minute. And a thread that watches a Python task
-# lasts for some seconds longer than the task, so there are more of these when batches are quicker.
+# Threads of the JVM that come in bursts, and are not counted. After a garbage collection Spark removes unused blocks
+# in two pools of up to 100 threads each, which last for a minute. A thread that watches a Python task outlives the task
+# by some seconds, so there are more of these when batches are quicker.
 NOT_COUNTED = ("block-manager-", "Worker Monitor")
 
 
@@ -110,7 +110,7 @@ def _threads(parts: Mapping[str, Iterable[psutil.Process]]) -> int:
 def _thread_names(pid: int) -> Iterator[str]:
     """Yield the name of each thread, cut to 15 characters."""
     for name in Path(f"/proc/{pid}/task").glob("*/comm"):
-        # A thread may end between the listing and the look.
+        # A thread may end after it is listed.
         with contextlib.suppress(OSError):
             yield name.read_text()
 
@@ -118,7 +118,7 @@ def _thread_names(pid: int) -> Iterator[str]:
 def _resident_mib(processes: list[psutil.Process]) -> float:
     total = 0.0
     for process in processes:
-        # Spark may end an idle worker between the listing and the look.
+        # Spark may end an idle worker after it is listed.
         with contextlib.suppress(psutil.NoSuchProcess):
             total += process.memory_info().rss / MIB
     return total

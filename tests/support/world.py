@@ -31,7 +31,7 @@ class World:
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.state = first_states(1)[0]
         self.now = 1_000
-        # What the bus knows of the events published from now on.
+        # What the bus notes beside each event that is published from now on.
         self.entered_ms: int | None = None
         self.is_claim: bool | None = None
         self.found_ms: int | None = None
@@ -44,7 +44,7 @@ class World:
 
     def publish(self, kind: str, **fields: Any) -> list[AnyDecision]:
         raw = self.text_of(kind, **fields)
-        # An event with an error in it would be rejected, and most tests would not see that it changes nothing.
+        # A malformed event would be rejected, and most tests would not notice.
         assert not isinstance(decode_event(raw), Malformed), f"{raw!r} cannot be read"
         return self.publish_raw(raw)
 
@@ -72,7 +72,7 @@ class World:
         return self.decisions
 
     def claim(self, rules_version: int = NEWEST_RULES) -> list[AnyDecision]:
-        """Begin another job, whose rules hold from now on."""
+        """Begin another job, whose version of the rules applies from now on."""
         epoch = self.state.cluster.controller_epoch + 1
         told = {"controller_id": "c", "controller_epoch": epoch, "rules_version": rules_version}
         return self.publish("controller_started", **told)
@@ -91,7 +91,7 @@ class World:
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """End the sessions of ``brokers``, all at the same tick."""
         if self.state.cluster.rules_version >= ENGINE_CLOCK_RULES:
-            # A heartbeat counts as of the last tick, so ticks must part the live brokers' heartbeats from the others'.
+            # A heartbeat counts as of the last tick. So a tick comes before the heartbeats of the brokers that live on.
             self.tick()
             self.tick(1_000)
             self._beat_all_but(brokers)

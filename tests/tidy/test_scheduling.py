@@ -32,7 +32,7 @@ def test_long_files_come_first_and_quick_ones_last() -> None:
 
 
 class SimpleItem(SimpleNamespace):
-    """As much of a test as its place in the order depends on."""
+    """The part of a test that its place in the order depends on."""
 
     def __init__(self, nodeid: str, is_slow: bool) -> None:
         super().__init__(nodeid=nodeid, is_slow=is_slow)

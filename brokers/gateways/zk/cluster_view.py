@@ -9,7 +9,7 @@ from bus.interface import Image
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
 from state.ids import NO_LEADER
 
-# The states in which a broker is told what is decided. One that may stop lives until its znode is gone.
+# A broker in one of these states is told what is decided. One that may stop counts as live until its znode is gone.
 _LIVE = ("active", "controlled_shutdown", "shutdown_allowed")
 
 
@@ -32,7 +32,7 @@ class TopicView:
 
     @property
     def is_deleting(self) -> bool:
-        """Say whether brokers remove it. A deletion that waits for a reassignment is only announced."""
+        """Say whether brokers remove the topic. A deletion that waits for a reassignment is only announced."""
         return self.state in ("deleting", "ineligible") and not any(
             one.leader >= 0 or one.adding_replicas or one.removing_replicas for one in self.partitions.values()
         )
@@ -46,17 +46,17 @@ class ClusterView:
         self.topics: dict[str, TopicView] = {}
         self._by_id: dict[str, TopicView] = {}
         self.configs: dict[tuple[str, str | None], dict[str, str]] = {}
-        # Which gateway leads, and which start of it.
+        # The gateway that leads, and its incarnation.
         self.leader: tuple[int, str] | None = None
         self.quorum_epoch = 0
         self.controller_epoch = 0
-        # By id, those that are gone since somebody last cleared this: brokers must still be told of them.
+        # By id, the topics that were deleted since this was last cleared. Brokers must still be told of them.
         self.removed: dict[str, TopicView] = {}
-        # Partitions that brokers may know, although they are deleted: a term that begins finds them in ZooKeeper.
+        # Deleted partitions that brokers may still know. A term that begins finds them in ZooKeeper.
         self.former: dict[Place, LeaderAndIsr] = {}
         # The versions of partitions' znodes, where brokers write them too.
         self.versions: dict[Place, int] = {}
-        # By the incarnation of a broker: its replicas in failed log directories, as it answers itself.
+        # By a broker's incarnation: its replicas in failed log directories, according to its own answers.
         self._lost: dict[str, set[Place]] = {}
 
     def begin_with(self, image: Image) -> None:
@@ -69,7 +69,7 @@ class ClusterView:
             self.leader = (quorum.voter, quorum.incarnation)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Take one decision in. They must come in order."""
+        """Take in one decision. Decisions must come in order."""
         self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
         match decision:
             case BrokerDecision(state="unregistered"):
@@ -111,16 +111,16 @@ class ClusterView:
 
     @property
     def live(self) -> list[BrokerDecision]:
-        """List the brokers that are told what is decided, by id."""
+        """List the brokers that are told what is decided, in order of id."""
         return [held for _, held in sorted(self.brokers.items()) if held.state in _LIVE]
 
     def is_online(self, broker: int) -> bool:
-        """Say whether a broker's replicas count: not while it shuts down."""
+        """Say whether a broker's replicas are online. They are not while it shuts down."""
         held = self.brokers.get(broker)
         return held is not None and held.state == "active"
 
     def has_online(self, broker: int, place: Place) -> bool:
-        """Say whether a broker's replica of a partition counts: not in a failed log directory either."""
+        """Say whether a broker's replica of a partition is online. It is not in a failed log directory either."""
         return self.is_online(broker) and place not in self._lost.get(self.brokers[broker].incarnation, ())
 
     def answered(self, incarnation: str, place: Place, *, is_lost: bool) -> None:

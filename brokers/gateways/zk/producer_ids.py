@@ -1,7 +1,7 @@
 """The producer ids that were handed out, as ZooKeeper shows them.
 
-The engine hands them out. But a controller of the brokers' own only knows what ZooKeeper says, and two producers with
-the same id lose records: a broker takes those of the one for repeated ones of the other.
+The engine hands them out. But the brokers' own controller only knows what ZooKeeper says, and two producers with the
+same id lose records: a broker takes the records of one for repeated records of the other.
 """
 
 from brokers.gateways.zk import znodes

@@ -22,7 +22,7 @@ STRAY_SUFFIX = "-stray"
 BORN_SUFFIX = "-born"
 DOOMED_SUFFIX = "-delete"
 NAME_LENGTH_MAX = 255
-# Errors that say nothing about the disk, so that other replicas can go on.
+# Errors that are not the disk's, so other replicas can go on.
 _NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE})
 
 
@@ -70,7 +70,7 @@ class LogDirectory:
         return epoch
 
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
-        """Note that everything is on disk, and under which registration."""
+        """Note that everything is on disk, with the broker epoch of the registration that ends."""
         text = msgspec.json.encode(_CleanShutdown(version=0, broker_epoch=broker_epoch)).decode()
         replace(self.path / CLEAN_SHUTDOWN_FILE, text)
 
@@ -143,7 +143,7 @@ class LogDirectory:
 
 
 def _renamed(folder: Path, topic_id: str, suffix: str) -> Path:
-    """Add a topic id and a suffix to a folder's name. A topic's name that leaves no room for them is cut off."""
+    """Add a topic id and a suffix to a folder's name. A topic's name that leaves no room for them is shortened."""
     topic, dash, partition = folder.name.rpartition("-")
     rest = f"{dash}{partition}.{topic_id}{suffix}"
     return folder.with_name(topic[: NAME_LENGTH_MAX - len(rest)] + rest)

@@ -1,7 +1,8 @@
 """Requests that create and delete partitions, within the quota of their client (KIP-599; ``ControllerApis``).
 
-Kafka counts a topic when nothing else is wrong with it. Here the engine decides that. So each topic counts before the
-engine is asked, and those that it refuses are taken back. A topic of default size counts with what the engine gives it.
+Kafka counts a topic only if nothing else is wrong with it. Here the engine finds that out. So each topic counts before
+the engine is asked, and no longer counts if the engine refuses it. A topic of default size counts with what the engine
+gives it.
 """
 
 from collections import Counter
@@ -16,17 +17,18 @@ from brokers.gateways.kraft.mutation_quotas import Quota
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 
-# From these versions on, clients know the error, and topics beyond the quota are refused. Others are told to wait.
+# From these versions on, clients know the error, and topics beyond the quota are refused. Older clients are told to
+# wait.
 STRICT_SINCE = {"CreateTopics": 6, "CreatePartitions": 3, "DeleteTopics": 5}
 _ANSWERED_IN = {"CreateTopics": "Topics", "CreatePartitions": "Results", "DeleteTopics": "Responses"}
-# An engine that did not answer in time may still do it.
+# A change counts if the engine may have made it. It may have, if it did not answer in time.
 _COUNTING = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
 
 Handling = Callable[[Request], Awaitable[Values]]
 
 
 class _Named(NamedTuple):
-    """A topic in a request: in which list and how it stands there, its name and id, and what it would change."""
+    """A topic in a request: the list that has it, its entry there, its name and id, and the partitions that count."""
 
     listed_in: str
     entry: Values | str
@@ -36,7 +38,10 @@ class _Named(NamedTuple):
 
 
 async def within_quota(context: Context, quota: Quota, request: Request, things: int, handle: Handling) -> Values:
-    """Have ``handle`` do what the quota allows of a request, and refuse the rest. ``things`` is the request's size."""
+    """Give ``handle`` the part of a request that the quota allows, and refuse the rest.
+
+    ``things`` is the request's size.
+    """
     named = await context.offload(things, _named, context, request)
     is_strict = request.version >= STRICT_SINCE[request.name]
     allowed: list[_Named] = []

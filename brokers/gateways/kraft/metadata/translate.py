@@ -185,7 +185,7 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
 
 
 def _first_levels(draft: MetadataDraft, decisions: _ByKind) -> dict[str, int]:
-    """Return the levels with which a log of the chosen metadata version begins, if nothing else was changed before."""
+    """Return the levels with which a log of the chosen metadata version begins, unless they were changed before."""
     [*_, begun] = decisions.of(QuorumDecision)
     if begun.metadata_format is UNSET or begun.metadata_format < LEVEL_FORMAT:
         return first_levels()

@@ -1,6 +1,6 @@
 """A broker's copy of the metadata log: its directory ``__cluster_metadata-0``, read and checked.
 
-A broker appends batches as it fetched them, so its segments have the gateway's bytes. Its snapshots may be made by
+A broker appends batches as it fetched them, so its segments have the gateway's bytes. It may have made its snapshots
 itself.
 """
 

@@ -20,9 +20,10 @@ T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A gateway's parts. ``leads`` says whether brokers obey it, ``first_producer_id`` below what ids are taken.
+    """A gateway's parts. ``leads`` says whether brokers obey it.
 
-    ``note_producer_ids`` has ZooKeeper say so. It raises ``ZookeeperError`` or ``ZnodeError``.
+    All producer ids below ``first_producer_id`` are taken. ``note_producer_ids`` writes into ZooKeeper that all ids
+    below its argument are. It raises ``ZookeeperError`` or ``ZnodeError``.
     """
 
     identity: Identity
