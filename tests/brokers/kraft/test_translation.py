@@ -23,7 +23,7 @@ from state.decisions import (
     StopReplica,
 )
 from state.features import first_levels
-from state.log_directory import UNASSIGNED
+from state.log_directory import MIGRATING
 from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
 from tests.brokers.kraft.decisions import (
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
         change(
             Leader=1,
             Replicas=[2, 3, 4, 1],
-            Directories=[D[2], D[3], UNASSIGNED, D[1]],
+            Directories=[D[2], D[3], MIGRATING, D[1]],
             RemovingReplicas=[1],
             AddingReplicas=[4],
         ),
@@ -131,7 +131,7 @@ def test_a_new_partition_is_written_whole() -> None:
         "LeaderRecoveryState": 0,
         "LeaderEpoch": 0,
         "PartitionEpoch": 0,
-        "Directories": [D[2], UNASSIGNED],
+        "Directories": [D[2], MIGRATING],
         "EligibleLeaderReplicas": None,
         "LastKnownElr": None,
     }
@@ -200,7 +200,7 @@ def test_replicas_follow_their_broker_to_another_directory() -> None:
     (kept,) = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[2])))
     assert kept.name == "RegisterBrokerRecord"
     _, unassigned = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[4])))
-    assert unassigned.values["Directories"] == [D[1], UNASSIGNED, D[3]]
+    assert unassigned.values["Directories"] == [D[1], MIGRATING, D[3]]
 
 
 def test_a_topic_whose_deletion_waits_for_a_reassignment_stays() -> None:

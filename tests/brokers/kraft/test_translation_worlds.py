@@ -15,7 +15,7 @@ from state.canonical import number
 from state.cluster import Outcome, State
 from state.decisions import AnyDecision, decode
 from state.ids import NO_EPOCH
-from state.log_directory import UNASSIGNED
+from state.log_directory import MIGRATING, UNASSIGNED
 from state.part import part_of
 from state.partition import Partition, TopicState
 from state.policy import Policy
@@ -95,8 +95,9 @@ def check_brokers(broker: Broker, state: State) -> None:
     for partition in broker.partitions.values():
         for replica, directory in zip(partition["Replicas"], partition["Directories"], strict=True):
             if (holder := broker.brokers.get(replica)) is not None:
-                assert directory in (UNASSIGNED, *holder["LogDirs"])
-                assert directory != UNASSIGNED or len(holder["LogDirs"]) != 1 or replica in says_itself
+                assert directory in (MIGRATING, UNASSIGNED, *holder["LogDirs"])
+                is_somewhere = directory not in (MIGRATING, UNASSIGNED)
+                assert is_somewhere or len(holder["LogDirs"]) != 1 or replica in says_itself
 
 
 @settings(max_examples=300, deadline=None)
