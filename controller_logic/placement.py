@@ -94,10 +94,14 @@ def _dark(active: Mapping[int, str | None], fenced: Mapping[int, str | None]) ->
 
 def _fenced_for(turn: int, in_turn: Sequence[int], others: Sequence[int], racks: int) -> list[int]:
     """List the fenced brokers for a partition: one of each dark rack, then all others. Partitions take turns."""
-    first = turn % len(in_turn) if in_turn else 0
-    spread = [*in_turn[first:], *in_turn[:first]][:racks]
-    first = turn % len(others)
-    return [*spread, *(broker for broker in (*others[first:], *others[:first]) if broker not in spread)]
+    spread = _from(turn, in_turn)[:racks]
+    return [*spread, *(broker for broker in _from(turn, others) if broker not in spread)]
+
+
+def _from(turn: int, brokers: Sequence[int]) -> list[int]:
+    """List all of ``brokers``, beginning with the one whose turn it is."""
+    first = turn % max(1, len(brokers))
+    return [*brokers[first:], *brokers[:first]]
 
 
 def _place(first: int, shift: int, follower: int, brokers: int) -> int:
