@@ -1,5 +1,6 @@
 """Small files that are always whole: written beside their place, forced to disk, then moved into place."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import BinaryIO
 
 # No file has this descriptor, so the use of a closed one is an error.
 CLOSED = -1
+# These errors say nothing about the disk: too many files are open.
+TOO_MANY_OPEN = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def replace(path: Path, text: str) -> None:

@@ -5,12 +5,10 @@ Without that, a leading gateway whose log cannot be read would stay the leader, 
 
 import asyncio
 import contextlib
-import errno
 from collections.abc import Iterator
 from typing import NoReturn
 
-# These say nothing about the disk: too many files are open.
-_PASSING = (errno.EMFILE, errno.ENFILE)
+from brokers.files import TOO_MANY_OPEN
 
 
 class DiskFailure:
@@ -26,7 +24,7 @@ class DiskFailure:
         try:
             yield
         except OSError as error:
-            if error.errno not in _PASSING:
+            if error.errno not in TOO_MANY_OPEN:
                 self._error = self._error or error
                 self._has_failed.set()
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from brokers.files import flush_directory, replace
+from brokers.files import TOO_MANY_OPEN, flush_directory, replace
 from brokers.mock.log.log import Log, LogConfig
 from conf.private_dir import private_dir
 from state.events import TopicPartition
@@ -23,7 +23,7 @@ BORN_SUFFIX = "-born"
 DOOMED_SUFFIX = "-delete"
 NAME_LENGTH_MAX = 255
 # Errors that are not the disk's, so other replicas can go on.
-_NOT_OF_THE_DISK = frozenset({errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE})
+_NOT_OF_THE_DISK = TOO_MANY_OPEN | {errno.ENAMETOOLONG}
 
 
 class _CleanShutdown(msgspec.Struct, rename="camel"):
