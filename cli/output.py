@@ -65,7 +65,8 @@ def show_lines(lines: Iterable[str]) -> None:
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headings: in colour on a terminal, in aligned columns elsewhere."""
     if not standard_output().isatty():
-        show_lines(columns(head, rows))
+        for line in columns(head, rows):
+            click.echo(line)
         return
     # A pipe needs no colours, so only a terminal pays for this import.
     from rich.console import Console
