@@ -92,6 +92,11 @@ def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int 
         storage.append(*group)
 
 
+async def commit_next(storage: Storage, bus: Bus) -> None:
+    """Let an open storage commit what follows on the bus, as a gateway's feed does."""
+    await storage.commit([storage.prepared(list(following(bus, storage.decided_seq)))], lambda: None)
+
+
 def opened(directory: Path, bus: Bus, **options: Any) -> Storage:
     """Open a storage and begin; close it again if it refuses to begin."""
     storage = Storage(directory, **options)

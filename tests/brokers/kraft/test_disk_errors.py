@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from tests.brokers.kraft.storages import BEGINNING, follow, following, opened, topic
+from tests.brokers.kraft.storages import BEGINNING, commit_next, follow, opened, topic
 from tests.support.decided_bus import DecidedBus
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -69,7 +69,7 @@ def test_an_error_while_the_last_decision_is_noted_ends_the_gateway(
         with pytest.raises(OSError, match=MESSAGE):
             await asyncio.wait_for(storage.failure.raised(), TIMEOUT_S)
         with pytest.raises(OSError, match=MESSAGE):
-            await storage.commit([storage.prepared(list(following(decided.bus, storage.decided_seq)))], lambda: None)
+            await commit_next(storage, decided.bus)
 
     asyncio.run(asked())
     storage.close()

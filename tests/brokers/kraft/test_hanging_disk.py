@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from tests.brokers.kraft.storages import BEGINNING, follow, following, opened, topic, whole
+from tests.brokers.kraft.storages import BEGINNING, commit_next, follow, opened, topic, whole
 from tests.support.decided_bus import DecidedBus
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 from tests.support.hanging_disk import HangingDisk
@@ -61,9 +61,7 @@ def test_a_gateway_that_asks_for_the_files_may_leave_before_the_disk_answers(
         await asyncio.to_thread(disk.is_waited_for.wait, TIMEOUT_S)
         asking.cancel()
         assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], asyncio.CancelledError)
-        committing = asyncio.create_task(
-            storage.commit([storage.prepared(list(following(decided.bus, storage.decided_seq)))], lambda: None)
-        )
+        committing = asyncio.create_task(commit_next(storage, decided.bus))
         disk.release()
         async with asyncio.timeout(TIMEOUT_S):
             await committing
