@@ -26,12 +26,7 @@ from bus.interface import (
     Page,
 )
 from bus.kafka.claims import newest_mark
-from bus.kafka.connection import (
-    REQUEST_TIMEOUT_S,
-    RETRY_PAUSE_S,
-    TRANSACTION_TIMEOUT_MS,
-    Connection,
-)
+from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark

@@ -57,7 +57,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_request_of_a_client_is_answered_while_a_broker_is_frozen() -> None:
     frames = [API_VERSIONS, METADATA]
     assert asyncio.run(answers([silent, echoing], *frames)) == frames
-    # Whoever asks the only broker waits for it.
+    # Where there is only one broker, its answer is waited for.
     with pytest.raises(WireError, match="no broker answers"):
         asyncio.run(answers([silent], API_VERSIONS))
 
