@@ -16,10 +16,10 @@ from controller_logic.replica_machine import first_states
 from controller_logic.topics import complaint_about_creation
 from controller_logic.working_topic import WorkingTopic
 from state.adoption_events import AdoptTopic, FoundPartition
-from state.ids import NO_EPOCH, NO_LEADER
+from state.ids import NO_EPOCH, NO_LEADER, is_topic_id
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.reason import Reason
-from state.rules import ADOPTION_RULES
+from state.rules import ADOPTION_RULES, READABLE_ID_RULES
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
@@ -27,7 +27,11 @@ def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
     if fencing.of_later_rules(batch, event, ADOPTION_RULES):
         return
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
-    refusal = complaint_about_creation(batch, event.topic, config) or _complaint_about_partitions(event)
+    refusal = (
+        complaint_about_creation(batch, event.topic, config)
+        or _complaint_about_id(batch, event.topic_id)
+        or _complaint_about_partitions(event)
+    )
     if refusal is not None:
         batch.recorder.answer(*refusal, topic=event.topic)
         return
@@ -71,6 +75,12 @@ def _state_of(found: FoundPartition) -> PartitionState:
     if found.leader != NO_LEADER:
         return PartitionState.OnlinePartition
     return PartitionState.NewPartition if found.leader_epoch == NO_EPOCH else PartitionState.OfflinePartition
+
+
+def _complaint_about_id(batch: Batch, topic_id: str) -> Refusal | None:
+    if batch.state.rules_version < READABLE_ID_RULES or is_topic_id(topic_id):
+        return None
+    return Refusal("INVALID_REQUEST", f"topic_id {topic_id!r:.40} is expected to be a uuid, 22 characters in base64")
 
 
 def _complaint_about_partitions(event: AdoptTopic) -> Refusal | None:

@@ -15,6 +15,7 @@ A deletion is retried when a broker with a replica of the topic starts, when a c
 deletion is asked for again. A retry leaves out the replicas that are not online.
 
 * While a partition of the topic is reassigned, the deletion waits. The topic lives on, and is shown as ``ineligible``.
+  With brokers of Kafka 4 only, it does not wait.
 * A replica that a reassignment had removed takes part, and is forgotten when its broker is unregistered.
 * A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
   topics whose ids are not in the metadata log, so its replicas are successful at once.
@@ -37,7 +38,7 @@ from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.rules import ANY_START_RULES, DIRECTORY_RULES, STRAYS_RULES
+from state.rules import ANY_START_RULES, AT_ONCE_RULES, DIRECTORY_RULES, STRAYS_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -61,11 +62,24 @@ def delete_topic(batch: Batch, event: DeleteTopic) -> None:
         return
     if topic.is_deleting:
         retry(batch, topic)
-    elif topic.is_reassigning:
+    elif topic.is_reassigning and not ignores_moves(batch):
         _wait(batch, topic)
     else:
-        _begin(batch, topic)
+        begin(batch, topic)
     batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id)
+
+
+def ignores_moves(batch: Batch) -> bool:
+    """Say whether deletions begin and partitions are added while a topic's partitions move.
+
+    In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
+    """
+    return batch.state.rules_version >= AT_ONCE_RULES and _are_all_behind_gateways(batch)
+
+
+def _are_all_behind_gateways(batch: Batch) -> bool:
+    brokers = batch.state.brokers.values()
+    return bool(brokers) and all(other.behind_gateway for other in brokers)
 
 
 def _wait(batch: Batch, topic: WorkingTopic) -> None:
@@ -80,10 +94,11 @@ def begin_waiting(batch: Batch) -> None:
         if topic is None or topic.is_reassigning:
             commit_deletion_not_due(batch, name)
         else:
-            _begin(batch, topic)
+            begin(batch, topic)
 
 
-def _begin(batch: Batch, topic: WorkingTopic) -> None:
+def begin(batch: Batch, topic: WorkingTopic) -> None:
+    """Begin to delete a topic whose deletion waits for nothing, and end its reassignments."""
     commit_deletion_begins(batch, topic)
     for partition in topic.partitions:
         _begin_partition(batch, topic, partition)
@@ -106,6 +121,8 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
         state=PartitionState.NonExistentPartition,
         leader=NO_LEADER,
         replicas=tuple(held),
+        adding_replicas=(),
+        removing_replicas=(),
         replica_states=states,
         removed=(),
         # On an active broker only a lost log directory takes a replica offline.
@@ -131,7 +148,7 @@ def _is_passed_over(batch: Batch, broker: int) -> bool:
     """
     if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
         return broker in batch.state.brokers and broker not in batch.state.awaited
-    return bool(batch.state.brokers) and all(other.behind_gateway for other in batch.state.brokers.values())
+    return _are_all_behind_gateways(batch)
 
 
 def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:

@@ -1,5 +1,6 @@
 """Begin or cancel a reassignment (KIP-455; ``KafkaController.processApiPartitionReassignment``)."""
 
+from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.fencing import Refusal
@@ -8,6 +9,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.events import AlterReassignment
 from state.partition import Partition
 from state.reason import Reason
+from state.rules import CANCELLED_RULES
 
 
 def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
@@ -20,18 +22,24 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
         return
     refusal = _complaint(batch, topic, partition, event.replicas)
     if refusal is None:
-        target = origin_of(partition) if event.replicas is None else event.replicas
-        brokers = Brokers(batch.state.active, batch.state.live, batch.state.awaited)
-        change = change_to_begin(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
-        if change is None:
-            message = "nobody who has all records could lead the replicas that are left"
-            refusal = Refusal("INVALID_REPLICA_ASSIGNMENT", message)
-        else:
-            after = commit_partition(batch, topic, partition, change, Reason.REASSIGNMENT)
-            if after is partition:
-                refusal = Refusal("UNKNOWN_SERVER_ERROR", "the change would break an invariant")
-            partition = after
-    batch.recorder.answer_committed(topic, partition, *(refusal or ()))
+        refusal = _move(batch, topic, partition, event.replicas)
+    batch.recorder.answer_committed(topic, topic.partitions[event.partition], *(refusal or ()))
+
+
+def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None) -> Refusal | None:
+    target = origin_of(partition) if replicas is None else replicas
+    brokers = Brokers(batch.state.active, batch.state.live, batch.state.awaited)
+    change = change_to_begin(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
+    if change is not None:
+        after = commit_partition(batch, topic, partition, change, Reason.REASSIGNMENT)
+        is_withheld = after is partition
+        return Refusal("UNKNOWN_SERVER_ERROR", "the change would break an invariant") if is_withheld else None
+    if topic.deletion_waits and batch.state.rules_version >= CANCELLED_RULES:
+        # The records that would be lost are to be deleted anyway.
+        deletion.begin(batch, topic)
+        return None
+    message = "nobody who has all records could lead the replicas that are left"
+    return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
 
 
 def _complaint(

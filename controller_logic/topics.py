@@ -56,7 +56,7 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
             message = _how_it_stands(topic)
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
-    if topic.is_reassigning:
+    if topic.is_reassigning and not deletion.ignores_moves(batch):
         message = f"a partition of topic {event.topic} is being reassigned"
         batch.recorder.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
         return

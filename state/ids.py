@@ -1,6 +1,7 @@
 """Values for 'none', and what is computed from names: a broker's id, and a topic's shard, page and id."""
 
 import base64
+import binascii
 import hashlib
 import zlib
 from functools import lru_cache
@@ -14,6 +15,9 @@ UNKNOWN_OFFSET = -1
 PRODUCER_IDS_PER_BLOCK = 1_000
 NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1
+UUID_BYTES = 16
+# Uuid.ZERO_UUID stands for no id, and Uuid.METADATA_TOPIC_ID, which is 1, for the metadata log.
+LAST_RESERVED_UUID = 1
 # So many names are remembered with their hashes. With more topics than that, going through all of them remembers none.
 HASHES_MAX = 65_536
 
@@ -60,3 +64,13 @@ def topic_id_of(topic: str, seq: int) -> str:
     """
     digest = hashlib.sha256(f"{seq}:{topic}".encode()).digest()[:16]
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def is_topic_id(text: str) -> bool:
+    """Say whether a topic may have this id: a Uuid as Kafka prints it, except the two that ``Uuid`` reserves."""
+    try:
+        data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    is_printed_so = base64.urlsafe_b64encode(data).decode() == f"{text}=="
+    return is_printed_so and len(data) == UUID_BYTES and int.from_bytes(data) > LAST_RESERVED_UUID

@@ -43,10 +43,13 @@ differently on events that are already on some bus, because a replay must repeat
    Behind a gateway, fenced brokers get replicas where too few are active, of new topics and of reassignments.
    A deletion that began without any registered broker goes on when brokers register.
    The reserved ids of log directories are Kafka's. Brokers hear of new replicas that are in no directory yet.
+17: where all brokers are behind gateways, neither a deletion nor new partitions wait for reassignments.
+   Where nobody could lead after a reassignment is cancelled, and its topic waits to be deleted, the deletion begins.
+   A topic that is taken over has an id that brokers can read.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 16
+NEWEST_RULES = 17
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -122,3 +125,9 @@ REGISTERED_RULES = 16
 ANY_START_RULES = 16
 # the reserved ids of log directories are Kafka's
 UNASSIGNED_RULES = 16
+# brokers that read a metadata log do not wait for reassignments
+AT_ONCE_RULES = 17
+# the move of a topic that is to be deleted can always be cancelled
+CANCELLED_RULES = 17
+# the id of a topic that is taken over is one that brokers can read
+READABLE_ID_RULES = 17

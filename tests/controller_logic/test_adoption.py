@@ -7,9 +7,10 @@ import pytest
 from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from state.partition import PartitionState
 from state.reason import Reason
-from state.rules import ADOPTION_RULES
+from state.rules import ADOPTION_RULES, READABLE_ID_RULES
 from tests.support.world import World, claimed
 
+ID = "TP9lxr6dp7ZsOP5Q0S-ctQ"
 LED: dict[str, Any] = {
     "replicas": [1, 2, 3],
     "isr": [3, 1],
@@ -20,7 +21,7 @@ LED: dict[str, Any] = {
 
 
 def adopt(world: World, *partitions: dict[str, Any], **fields: Any) -> str:
-    given = {"topic": "t", "topic_id": "found-id", "partitions": partitions, "request_id": "q"}
+    given = {"topic": "t", "topic_id": ID, "partitions": partitions, "request_id": "q"}
     world.publish("adopt_topic", **given | fields)
     return world.error
 
@@ -28,10 +29,10 @@ def adopt(world: World, *partitions: dict[str, Any], **fields: Any) -> str:
 def test_a_topic_goes_on_with_its_id_and_its_epochs() -> None:
     world = claimed(1, 2, 3)
     assert adopt(world, LED, config={"min.insync.replicas": "2"}) == "NONE"
-    assert world.one(Answer).topic_id == "found-id"
+    assert world.one(Answer).topic_id == ID
     topic = world.one(TopicDecision)
     assert (topic.topic_id, topic.config, topic.reason) == (
-        "found-id",
+        ID,
         {"min.insync.replicas": "2"},
         Reason.TOPIC_ADOPTED,
     )
@@ -39,6 +40,15 @@ def test_a_topic_goes_on_with_its_id_and_its_epochs() -> None:
     assert (held.leader, held.leader_epoch, held.partition_epoch, held.isr) == (3, 7, 12, (3, 1))
     assert (held.reason, held.to, held.is_new) == (Reason.TOPIC_ADOPTED, (), False)
     assert world.partition("t").state is PartitionState.OnlinePartition
+
+
+@pytest.mark.parametrize("topic_id", ["found-id", "", "A" * 22, "A" * 21 + "Q", ID[:-1], ID + "==", ID[:-1] + "R"])
+def test_a_topic_whose_id_brokers_cannot_read_is_refused(topic_id: str) -> None:
+    world = claimed(1, 2, 3)
+    assert adopt(world, LED, topic_id=topic_id) == "INVALID_REQUEST"
+    assert "topic_id" in (world.one(Answer).message or "")
+    older = claimed(1, 2, 3, rules_version=READABLE_ID_RULES - 1)
+    assert adopt(older, LED, topic_id=topic_id) == "NONE"
 
 
 def test_what_follows_continues_the_epochs() -> None:

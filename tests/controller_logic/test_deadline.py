@@ -25,7 +25,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "create_acls": {"acls": []},
     "delete_acls": {"filters": [{}]},
     "alter_entity": {"entity_type": "client_quota", "names": {"user": "a"}, "values": {"producer_byte_rate": 1}},
-    "adopt_topic": {"topic": "new", "topic_id": "i", "partitions": [{"replicas": [1]}]},
+    "adopt_topic": {"topic": "new", "topic_id": "TP9lxr6dp7ZsOP5Q0S-ctQ", "partitions": [{"replicas": [1]}]},
 }
 
 

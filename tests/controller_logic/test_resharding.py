@@ -24,7 +24,7 @@ def encoded(states: list[State]) -> list[tuple[bytes, bytes]]:
 def test_a_resharded_state_has_the_bytes_of_one_that_was_always_in_these_shards(
     seed: int, before: int, after: int
 ) -> None:
-    log = seeded(seed=seed, count=250 + 50 * seed)
+    log = seeded(seed=seed, count=250 + 45 * seed)
     states = decide(log, Policy(), shards=before).states
     topics = [topic for state in states for name in state.topics.names() if (topic := state.topics.get(name))]
     moved = resharded([state.cluster for state in states], topics, after)

@@ -70,7 +70,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
         "partition_epoch": 0,
         "isr": [1],
     },
-    "adopt_topic": {"topic": "t", "topic_id": "i", "partitions": [{"replicas": [1]}]},
+    "adopt_topic": {"topic": "t", "topic_id": "TP9lxr6dp7ZsOP5Q0S-ctQ", "partitions": [{"replicas": [1]}]},
 }
 
 
