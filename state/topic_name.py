@@ -6,6 +6,11 @@ NAME_LENGTH_MAX = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
+def has_length_of_a_topic(name: str) -> bool:
+    """Say whether a topic's name may be as long as ``name``."""
+    return 0 < len(name) <= NAME_LENGTH_MAX
+
+
 def complaint_about_topic_name(name: str) -> str | None:
     """Return what is wrong with a topic's name; None if nothing is."""
     if name in ("", ".", ".."):

@@ -13,6 +13,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.decisions import Answer, PartitionResult
 from state.events import AlterReassignment, ElectLeaders, TopicPartition
+from state.topic_name import has_length_of_a_topic
 
 _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
 
@@ -67,7 +68,7 @@ def _impossible(name: str, one: Values) -> Values | None:
 
 
 def _may_exist(topic: str, partition: int) -> bool:
-    return bool(topic) and partition >= 0
+    return has_length_of_a_topic(topic) and partition >= 0
 
 
 def _resized(context: Asking, name: str, one: Values) -> Values | None:

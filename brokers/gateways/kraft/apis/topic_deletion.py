@@ -13,7 +13,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import DeleteTopic
-from state.topic_name import NAME_LENGTH_MAX
+from state.topic_name import has_length_of_a_topic
 
 
 class _Named(NamedTuple):
@@ -61,7 +61,7 @@ def _refusal(names: Sequence[_Named], topic: NamedTopic | None) -> Values | None
         message = "neither the name nor the id of the topic is given"
     elif name is None and topic is None:
         error, message = ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic of the id {topic_id}"
-    elif name is not None and not 0 < len(name) <= NAME_LENGTH_MAX:
+    elif name is not None and not has_length_of_a_topic(name):
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has such a name"
     if message is None:
         return None

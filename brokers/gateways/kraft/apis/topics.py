@@ -17,6 +17,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import CreatePartitions, CreateTopic
+from state.topic_name import has_length_of_a_topic
 
 # From this version on, a response has the topic's settings.
 _SETTINGS_VERSION = 5
@@ -113,8 +114,8 @@ def _refused_growth(topic: Values, times: int) -> Values | None:
     name = topic["Name"]
     if times > 1:
         error, message = ErrorCode.INVALID_REQUEST, f"{name} is named {times} times"
-    elif not name:
-        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has an empty name"
+    elif not has_length_of_a_topic(name):
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has such a name"
     elif unknown := _impossible_brokers(topic["Assignments"] or ()):
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: there are no brokers {unknown}"
     else:

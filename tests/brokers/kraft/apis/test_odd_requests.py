@@ -1,0 +1,28 @@
+"""Admin requests as no tool sends them: every part has an answer of its own, as from Kafka's controller."""
+
+import pytest
+
+from brokers.wire.errors import ErrorCode
+from tests.brokers.kraft.apis.topic_requests import created
+from tests.support.controller_client import ControllerClient
+
+pytestmark = pytest.mark.usefixtures("epochs")
+
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+# Longer than any text that an event may have.
+LONG = "n" * 3_000
+
+
+def test_a_name_too_long_for_an_event_is_unknown_and_spoils_nothing_else(client: ControllerClient) -> None:
+    created(client, "beside")
+    grown = [{"Name": name, "Count": 2, "Assignments": None} for name in ("beside", LONG)]
+    results = client.forward("CreatePartitions", Topics=grown)["Results"]
+    assert {one["Name"]: one["ErrorCode"] for one in results} == {"beside": ErrorCode.NONE, LONG: UNKNOWN}
+    moved = [{"Name": name, "Partitions": [{"PartitionIndex": 0, "Replicas": None}]} for name in ("beside", LONG)]
+    responses = client.forward("AlterPartitionReassignments", Topics=moved)["Responses"]
+    assert [one["Partitions"][0]["ErrorCode"] for one in responses] == [ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, UNKNOWN]
+    named = [{"Topic": name, "Partitions": [0]} for name in ("beside", LONG)]
+    response = client.forward("ElectLeaders", TopicPartitions=named)
+    assert response["ErrorCode"] == ErrorCode.NONE
+    results = response["ReplicaElectionResults"]
+    assert [one["PartitionResult"][0]["ErrorCode"] for one in results] == [ErrorCode.ELECTION_NOT_NEEDED, UNKNOWN]
