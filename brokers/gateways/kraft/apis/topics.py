@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
 from brokers.engine.slices import in_slices
+from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
 from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
 from brokers.gateways.kraft.asking import Asking
 from brokers.gateways.kraft.context import text
@@ -60,6 +61,8 @@ def _refusal(topic: Values, times: int, metadata_version: int) -> Values | None:
         error, message = ErrorCode.INVALID_CONFIG, complaints[0]
     elif len({one["PartitionIndex"] for one in topic["Assignments"]}) < len(topic["Assignments"]):
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: a partition is assigned twice"
+    elif impossible := _impossible_partitions(topic["Assignments"]):
+        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name} cannot have partitions {impossible}"
     elif unknown := _impossible_brokers(topic["Assignments"]):
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: there are no brokers {unknown}"
     else:
@@ -136,6 +139,12 @@ def _growth(topic: Values, validate_only: bool) -> CreatePartitions:
 
 def _growth_response(name: str, answer: Answer) -> Values:
     return {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+
+
+def _impossible_partitions(assignments: Sequence[Values]) -> list[int]:
+    """Return the numbers in assignments that no partition of one request can have, and perhaps no event."""
+    numbers = (one["PartitionIndex"] for one in assignments)
+    return [number for number in numbers if not 0 <= number < RECORDS_MAX]
 
 
 def _impossible_brokers(assignments: Sequence[Values]) -> list[int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from tests.brokers.kraft.apis.topic_requests import created
+from tests.brokers.kraft.apis.topic_requests import create, created, new_topic
 from tests.support.controller_client import ControllerClient
 
 pytestmark = pytest.mark.usefixtures("epochs")
@@ -26,3 +26,13 @@ def test_a_name_too_long_for_an_event_is_unknown_and_spoils_nothing_else(client:
     assert response["ErrorCode"] == ErrorCode.NONE
     results = response["ReplicaElectionResults"]
     assert [one["PartitionResult"][0]["ErrorCode"] for one in results] == [ErrorCode.ELECTION_NOT_NEEDED, UNKNOWN]
+
+
+@pytest.mark.parametrize("number", [-1, 2**31 - 1])
+def test_a_topic_with_an_impossible_partition_has_an_invalid_assignment(client: ControllerClient, number: int) -> None:
+    assignments = [{"PartitionIndex": one, "BrokerIds": [1]} for one in (0, number)]
+    [refused] = create(client, new_topic("impossible", -1, -1) | {"Assignments": assignments})
+    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"impossible cannot have partitions [{number}]",
+    )
