@@ -83,7 +83,16 @@ def _register(body: Values) -> BrokerRegister:
 
 
 def _check(body: Values) -> None:
-    """Refuse a broker that cannot be led. The rules judge whether another process has its id."""
+    """Refuse a broker that cannot be led. The rules judge whether another process has its id.
+
+    A listener without a name would be a record that Kafka cannot read. Its own controller ends on such a registration.
+    """
+    if body["IsMigratingZkBroker"]:
+        raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, "it is migrating from ZooKeeper")
+    if body["BrokerId"] < 0:
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "its id is negative")
+    if any(not all((one["Name"], one["Host"].strip(), one["Port"])) for one in body["Listeners"]):
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a listener has no name, no host or no port")
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in body["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is not one of Kafka's")
     if not body["LogDirs"]:

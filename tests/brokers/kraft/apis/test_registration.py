@@ -15,6 +15,7 @@ from tests.support.gateway_in_process import SUPPORTED, InProcessQuorum, heartbe
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("epochs")
+LISTENER = {"Name": "L", "Host": "h", "Port": 1, "SecurityProtocol": 0}
 
 
 def registered(quorum: InProcessQuorum, client: ControllerClient, broker: int, incarnation: str = "A") -> int:
@@ -64,10 +65,14 @@ def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
     [
         ({"ClusterId": "AAAAAAAAAAAAAAAAAAAAAA"}, ErrorCode.INCONSISTENT_CLUSTER_ID),
         (
-            {"Listeners": [{"Name": "L", "Host": "h", "Port": 1, "SecurityProtocol": 7}]},
+            {"Listeners": [LISTENER | {"SecurityProtocol": 7}]},
             ErrorCode.INVALID_REQUEST,
         ),
-        ({"BrokerId": -1}, ErrorCode.INVALID_REQUEST),
+        ({"Listeners": [LISTENER | {"Name": ""}]}, ErrorCode.INVALID_REGISTRATION),
+        ({"Listeners": [LISTENER, LISTENER | {"Host": " "}]}, ErrorCode.INVALID_REGISTRATION),
+        ({"Listeners": [LISTENER, LISTENER | {"Port": 0}]}, ErrorCode.INVALID_REGISTRATION),
+        ({"IsMigratingZkBroker": True}, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        ({"BrokerId": -1}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": ["12LAAAAAAAAAAAAAAAAAAA", "12LAAAAAAAAAAAAAAAAAAA"]}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": [f"{n:02}LAAAAAAAAAAAAAAAAAAA" for n in range(10, 75)]}, ErrorCode.INVALID_REGISTRATION),
         ({"LogDirs": []}, ErrorCode.INVALID_REGISTRATION),
