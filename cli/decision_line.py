@@ -1,6 +1,7 @@
 """A decision as one line that a person reads."""
 
 from cli.output import printable
+from history.explanation import shown_time
 from state.decisions import (
     AclsDecision,
     Answer,
@@ -22,8 +23,18 @@ from state.secrets import shown_settings
 
 def line_of(decision: AnyDecision) -> str:
     """Format a decision as one line, with its reason."""
+    return f"{decision.seq:>6}  {reasoned(decision)}"
+
+
+def timed_line_of(decision: AnyDecision) -> str:
+    """Format a decision as one line, with its time by the engine's clock and its reason."""
+    return f"{decision.seq:>6}  {shown_time(decision.time_ms)}  {reasoned(decision)}"
+
+
+def reasoned(decision: AnyDecision) -> str:
+    """Say what a decision tells, for which reason, and who asked."""
     by = f", by {printable(decision.principal)}" if decision.principal else ""
-    return f"{decision.seq:>6}  {text_of(decision)}  ({decision.reason}{by})"
+    return f"{text_of(decision)}  ({decision.reason}{by})"
 
 
 def text_of(decision: AnyDecision) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
-from cli.decision_line import line_of
+from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
 from cli.moment import start_named
 from cli.options import existing_bus, with_settings
@@ -157,5 +157,5 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
 
 def _show(bodies: Sequence[bytes], form: str) -> None:
     shown = map(without_secrets, bodies)
-    lines = shown if form == "json" else (line_of(decode(body)).encode() for body in shown)
+    lines = shown if form == "json" else (timed_line_of(decode(body)).encode() for body in shown)
     write_lines(lines)

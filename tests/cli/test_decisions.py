@@ -93,14 +93,14 @@ def test_the_last_decisions_are_found_far_from_the_end(
     assert isrflow("decisions", "--tail", "5", "--kind", "quorum").stdout.count("\n") == 1
 
 
-def test_text_is_in_the_demos_form(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_text_shows_when_each_decision_was_made(isrflow: Isrflow, tmp_path: Path) -> None:
     recorded = RecordedBus(tmp_path / "data" / "bus.db", seed=7, count=200)
     recorded.decide(200)
     recorded.bus.close()
     printed = isrflow("decisions", "--format", "text", "--kind", "leader_and_isr", "--tail", "3").stdout.splitlines()
     assert len(printed) == 3
     assert all(
-        re.fullmatch(r" *[0-9]+  \S+-[0-9]+ leader \S+ epoch [0-9]+ isr [0-9,]+( unclean)?  \([A-Z_]+\)", one)
+        re.fullmatch(r" *[0-9]+  [0-9T:.-]+Z  \S+ leader \S+ epoch [0-9]+ isr [0-9,]+( unclean)?  \([A-Z_]+\)", one)
         for one in printed
     )
 
@@ -111,7 +111,7 @@ def test_text_says_why_an_event_was_rejected(isrflow: Isrflow, tmp_path: Path) -
     bus.close()
     printed = isrflow("decisions", "--format", "text", "--kind", "rejected").stdout.splitlines()
     assert len(printed) == 2
-    assert printed[0] == "     1  rejected: topic: Expected `str`, got `int`  (MALFORMED)"
+    assert printed[0] == "     1  1970-01-01T00:00:00.000Z  rejected: topic: Expected `str`, got `int`  (MALFORMED)"
     assert "a\\nb" in printed[1]
 
 
