@@ -10,21 +10,23 @@ import click
 from bus.interface import Bus
 from cli.brokers.rows import rows_of
 from cli.committed import read_committed
-from cli.decision_line import line_of
+from cli.decision_line import line_of, reasoned
 from cli.health import SHOWN_MAX, Health, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, standard_output
 from conf.settings import Settings
-from state.decisions import Answer, AnyDecision, HighWatermark, NoOp, decode
+from state.decisions import Answer, AnyDecision, HighWatermark, Imbalance, NoOp, ProducerIds, decode
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LATEST = 12
-# How many events the first look goes back, and how many decisions one read returns.
-EVENTS_BACK = 2_000
+# How many events the first look goes back, further if they led to little, and how many decisions one read returns.
+EVENTS_BACK = (2_000, 20_000, 200_000)
 DECISIONS_PER_READ = 2_000
 MAX_AGE_MS = 10_000
+# They change no broker and no partition, and would push out those that do.
+_UNSEEN = (HighWatermark, NoOp, Answer, Imbalance, ProducerIds)
 _STYLES = {"healthy": "bold green", "unhealthy": "bold red", "unknown": "bold yellow"}
 
 
@@ -34,19 +36,25 @@ class Screen:
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus = bus
         self._name = name
-        self._after = (max(0, bus.decided_seq() - EVENTS_BACK * bus.seq_step), 0)
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
-        self.look()
+        for back in EVENTS_BACK:
+            self._after = (max(0, bus.decided_seq() - back * bus.seq_step), 0)
+            self.latest.clear()
+            self.look()
+            if len(self.latest) == LATEST:
+                break
 
     def look(self) -> None:
         """Read what was committed since the last look."""
         found = read_committed(self._bus, self._name)
         self.health: Health = judged(found, MAX_AGE_MS)
         self.brokers = rows_of(found)
+        # The time of the newest tick. Decisions have it too, and the health says how old it is.
+        self._clock_ms = found.cluster.clock_ms
         while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
             self._after = (batch[-1].seq, batch[-1].idx)
             read = (decode(one.body) for one in batch)
-            self.latest += [one for one in read if not isinstance(one, HighWatermark | NoOp | Answer)]
+            self.latest += [one for one in read if not isinstance(one, _UNSEEN)]
 
     @property
     def document(self) -> dict[str, Any]:
@@ -79,8 +87,20 @@ class Screen:
             for name in ("offline", "under_min_isr", "under_replicated")
             if health.details[name]
         ]
-        lines = [Text(line_of(one), overflow="ellipsis", no_wrap=True) for one in self.latest]
-        return Group(head, Text(), brokers, Text(), *risks, Text("Latest decisions", "bold"), *lines)
+        # The newest first, because a low terminal has no room for the last lines.
+        lines = [Text(self._line(one), overflow="ellipsis", no_wrap=True) for one in reversed(self.latest)]
+        return Group(head, Text(), brokers, Text(), *risks, Text("Latest decisions, newest first", "bold"), *lines)
+
+    def _line(self, decision: AnyDecision) -> str:
+        age_s = (self.health.age_s or 0) + (self._clock_ms - decision.time_ms) / 1000
+        return f"{decision.seq:>6}  {_ago(age_s):>8}  {reasoned(decision)}"
+
+
+def _ago(age_s: float) -> str:
+    for unit, unit_s, most in (("s", 1, 120), ("m", 60, 120), ("h", 3600, 48)):
+        if age_s < unit_s * most:
+            return f"{max(0, int(age_s // unit_s))}{unit} ago"
+    return f"{int(age_s // 86400)}d ago"
 
 
 @click.command("top")

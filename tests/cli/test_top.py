@@ -1,0 +1,41 @@
+"""The live view of a cluster, on a bus that the rules decide in a thread."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli import top
+from tests.cli.conftest import Isrflow
+from tests.cli.worked_cluster import started
+
+
+@pytest.fixture(autouse=True)
+def cluster(tmp_path: Path) -> Iterator[None]:
+    engine = started(tmp_path)
+    yield
+    engine.stop()
+
+
+def test_top_shows_the_newest_decisions(isrflow: Isrflow) -> None:
+    shown = isrflow("top", "--once").stdout
+    assert "unhealthy" in shown
+    assert "orders-1 leader 2 epoch 0" in shown
+    latest = shown.split("Latest decisions, newest first\n")[1].splitlines()
+    told = [re.fullmatch(r" *([0-9]+)  +[0-9]+[smhd] ago  \S.*", line) for line in latest]
+    assert all(told), latest
+    seqs = [int(one[1]) for one in told if one]
+    assert seqs == sorted(seqs, reverse=True), "a small terminal cuts off the oldest, not the newest"
+    document = json.loads(isrflow("top", "--format", "json").stdout)
+    assert document["health"]["status"] == "unhealthy"
+    assert "gone-soon-0 leader 1 epoch 0" in " ".join(one["text"] for one in document["latest"])
+
+
+def test_top_looks_further_back_if_nothing_was_decided_lately(
+    isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(top, "EVENTS_BACK", (1, 10_000))
+    told = [one["text"] for one in json.loads(isrflow("top", "--format", "json").stdout)["latest"]]
+    assert any("broker 4 fenced" in one for one in told), told
