@@ -112,7 +112,11 @@ def judged(found: Committed, max_age_ms: int) -> Health:
         for name, filters in _AT_RISK.items()
     }
     reasons = [f"broker {broker} is {found.cluster.brokers[broker].state.name}" for broker in sorted(away)]
-    reasons += [f"{len(names)} partitions are {name.replace('_', ' ')}" for name, names in at_risk.items() if names]
+    reasons += [
+        f"{len(names)} {'partition is' if len(names) == 1 else 'partitions are'} {name.replace('_', ' ')}"
+        for name, names in at_risk.items()
+        if names
+    ]
     if not brokers:
         reasons.append("no broker is registered")
     details = {

@@ -276,13 +276,11 @@ def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tm
     assert isrflow("state", "tree", "--state", "state.json").exit_code == 2
 
 
-def test_top_shows_the_newest_decisions(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
-    shown = isrflow("top", "--once").stdout
-    assert "unhealthy" in shown
-    assert "orders-1 leader 2 epoch 0" in shown
-    document = said(isrflow, "top")
-    assert document["health"]["status"] == "unhealthy"
-    assert "gone-soon-0 leader 1 epoch 0" in " ".join(one["text"] for one in document["latest"])
+def test_one_partition_is_told_in_the_singular(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    said(isrflow, "brokers", "fence", "1")
+    reasons = said(isrflow, "health", code=1)["reasons"]
+    assert "1 partition is offline" in reasons
+    assert "2 partitions are under replicated" in reasons
 
 
 def epochs_of(bus: EmbeddedBus) -> dict[int, int]:
