@@ -89,10 +89,14 @@ export function drawDecisions(at, text, sent, newest) {
   at.replaceChildren(...sent.groups.map((group) => {
     const one = group.first;
     const [what, became] = told(one);
-    const others = group.count > 1 ? ` and ${number(group.count - 1)} more` : "";
+    // Each partition has a leader and an ISR of its own, so the first one's are not told of the others.
+    const apart = one.kind === "leader_and_isr";
+    const more = group.count - 1;
+    const others = more && !apart ? ` and ${number(more)} more` : "";
+    const verb = one.kind === "broker" ? (more ? " are" : " is") : ":";
     const name = one.topic && one.partition >= 0 ? make("button", { type: "button", "data-topic": one.topic, "data-partition": one.partition }, what) : make("b", {}, what);
-    const line = make("span", {}, name, `${others}${one.kind === "broker" ? " is" : ":"} ${became}`,
-      make("span", { className: "why" }, `, because ${reason(one.reason)} `),
+    const line = make("span", {}, name, `${others}${verb} ${became}`,
+      make("span", { className: "why" }, `, because ${reason(one.reason)} `, more && apart ? `(and ${plural(more, "more partition")}) ` : ""),
       one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
     return make("li", { className: `decision ${one.lane}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
       make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,

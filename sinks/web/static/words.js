@@ -54,7 +54,7 @@ export function told(one) {
   const partition = one.topic ? `${one.topic}-${one.partition}` : "";
   switch (one.kind) {
     case "leader_and_isr":
-      return [partition, one.leader < 0 ? `has no leader, ISR ${one.isr ?? ""}` : `leader ${one.leader}, epoch ${one.leader_epoch}, ISR ${(one.isr ?? []).join(", ")}`];
+      return [partition, one.leader < 0 ? `no leader, ISR ${(one.isr ?? []).join(", ")}` : `leader ${one.leader}, epoch ${one.leader_epoch}, ISR ${(one.isr ?? []).join(", ")}`];
     case "broker": return [`broker ${one.broker}`, one.state.replace("_", " ")];
     case "topic": return [`topic ${one.topic}`, one.state];
     case "stop_replica": return [partition, `${one.delete ? "is removed from" : "stops on"} broker ${(one.to ?? []).join(", ")}`];

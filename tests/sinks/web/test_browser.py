@@ -81,6 +81,20 @@ def test_a_metadata_entity_is_named_and_its_values_are_not_shown(window: Browser
     assert window.complaints() == []
 
 
+def test_what_one_decision_says_is_not_told_of_others_like_it(window: Browser, served: Served) -> None:
+    opened(window, served)
+    said = [decision("broker", "BROKER_SESSION_EXPIRED", broker=number, state="fenced", seq=2) for number in (1, 2)]
+    said += [decision("leader_and_isr", "LEADER_FENCED", topic="orders", partition=0, leader=-1, isr=[1], seq=2)]
+    for number in (1, 2):
+        fields = {"topic": "orders", "partition": number, "leader": 3, "leader_epoch": 1, "isr": [3]}
+        said.append(decision("leader_and_isr", "LEADER_FENCED", seq=2, **fields))
+    said.append(decision("broker", "BROKER_UNFENCED", broker=3, state="active", seq=2))
+    served.batch(partition(0), decisions=tuple(said))
+    shows(window, "#decisions", "broker 1 and 1 more are fenced, because")
+    shows(window, "#decisions", "orders-0: no leader, ISR 1, because its leader was fenced (and 2 more partitions)")
+    shows(window, "#decisions", "broker 3 is active, because")
+
+
 def test_a_partition_is_explained_by_mouse(window: Browser, served: Served) -> None:
     opened(window, served)
     window.click("#rows button[data-key='orders-1']")
