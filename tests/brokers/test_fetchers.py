@@ -226,6 +226,28 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
     asyncio.run(scene())
 
 
+def test_a_log_stays_where_a_leader_names_no_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def scene() -> None:
+        def leader(body: Any) -> Any:
+            asked.append(body)
+            if isinstance(body, FetchRequest):
+                return answer_to_fetch(out_of_range(0))
+            answer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
+            told = answer(partition_index=0, error_code=0, timestamp=-1, offset=-1, leader_epoch=-1)
+            topic = ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=[told])
+            return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=[topic])
+
+        fetchers, partition = fetchers_of(leader, monkeypatch), followed(tmp_path, 0)
+        fetchers.add(partition)
+        await until(lambda: len(asked) > 3 or bool(fetchers.failed()))
+        assert (fetchers.failed(), partition.log.log_start_offset, partition.log.log_end_offset) == ([], 0, 0)
+        await fetchers.stop()
+
+    asyncio.run(scene())
+
+
 def test_a_response_may_hold_a_batch_as_large_as_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader sends a batch that is larger than what was asked for, because it took it."""
     limits: list[int] = []

@@ -296,4 +296,4 @@ class Fetcher:
         if len(answers) != 1:
             raise WireError(f"{len(answers)} answers to one request for an offset")
         [answer] = answers
-        return None if answer.error_code else int(answer.offset)
+        return None if answer.error_code or answer.offset < 0 else int(answer.offset)
