@@ -1,8 +1,9 @@
 """What tools of Kafka before 2.4 request by writing into ``/admin``: deletions, moves, preferred elections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from brokers.engine.engine_client import EngineClient, NoAnswerError
@@ -10,7 +11,8 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.mirror import Set
+from brokers.gateways.zk.session import ControllerMovedError, RefusedWriteError, Session
 from brokers.gateways.zk.topic_size import complaints_about_moves
 from brokers.gateways.zk.znodes import ZnodeError
 from state.event import AdminEvent
@@ -19,26 +21,39 @@ from state.events import AlterReassignment, DeleteTopic, ElectLeaders, TopicPart
 logger = structlog.get_logger()
 
 
+class Text(NamedTuple):
+    """The text of a znode, at a version. ``made_by`` is the transaction that made the znode."""
+
+    data: bytes
+    version: int
+    made_by: int
+
+
 class Asked(NamedTuple):
-    """A znode, what it asks that is yet to be done, and whether it stays until something else has ended."""
+    """A znode, what it asks that is yet to be done, and whether it stays because of moves that are under way.
+
+    ``shorter`` leaves only these in it; None if there are no others.
+    """
 
     path: str
     events: list[AdminEvent]
     stays: bool = False
+    shorter: Set | None = None
 
 
 class Requests(NamedTuple):
     """What ``/admin`` holds: the topics to delete, and the texts of the other znodes, by path."""
 
     deletions: list[str]
-    texts: dict[str, bytes]
+    texts: dict[str, Text]
 
 
 def requests_in(session: Session, *, watch: bool = False) -> Requests:
     """Read all requests. This knows nothing of the view, so any thread may call it. Raises ``ZookeeperError``."""
     deletions = session.children(znodes.DELETE_TOPICS, watch)
     held = {path: session.read(path, watch) for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION)}
-    return Requests(deletions, {path: found[0] for path, found in held.items() if found is not None})
+    texts = {path: Text(one[0], one[1].version, one[1].czxid) for path, one in held.items() if one is not None}
+    return Requests(deletions, texts)
 
 
 def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]:
@@ -63,11 +78,11 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
     return found
 
 
-def _moves(data: bytes, view: ClusterView, time_ms: int) -> Asked:
-    """Ask for the moves that have not begun. To tools, the moves have ended once the znode is gone."""
+def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
+    """Ask for the moves that have not begun. To tools, a move has ended once it is not listed any more."""
     events: list[AdminEvent] = []
-    stays = False
-    moves = znodes.reassignments_of(data)
+    under_way = {}
+    moves = znodes.reassignments_of(text.data)
     refused = complaints_about_moves(view, moves)
     for message in refused.values():
         logger.warning("moves are refused", why=message)
@@ -80,14 +95,21 @@ def _moves(data: bytes, view: ClusterView, time_ms: int) -> Asked:
                 AlterReassignment(time_ms=time_ms, topic=place.topic, partition=place.partition, replicas=replicas)
             )
         elif held.adding_replicas or held.removing_replicas:
-            stays = True
-    return Asked(znodes.REASSIGN_PARTITIONS, events, stays)
+            under_way[place] = replicas
+    shorter = Set(znodes.REASSIGN_PARTITIONS, _text_of(under_way), text.version)
+    stays = bool(under_way)
+    return Asked(znodes.REASSIGN_PARTITIONS, events, stays, shorter if stays and len(under_way) < len(moves) else None)
 
 
-def _election(data: bytes, view: ClusterView, time_ms: int) -> Asked:
+def _text_of(moves: Mapping[Place, tuple[int, ...]]) -> bytes:
+    listed = [{"topic": place.topic, "partition": place.partition, "replicas": to} for place, to in moves.items()]
+    return msgspec.json.encode({"version": 1, "partitions": listed})
+
+
+def _election(text: Text, view: ClusterView, time_ms: int) -> Asked:
     partitions = tuple(
         TopicPartition(place.topic, place.partition)
-        for place in znodes.places_of(znodes.PREFERRED_REPLICA_ELECTION, data)
+        for place in znodes.places_of(znodes.PREFERRED_REPLICA_ELECTION, text.data)
     )
     return Asked(
         znodes.PREFERRED_REPLICA_ELECTION,
@@ -96,7 +118,11 @@ def _election(data: bytes, view: ClusterView, time_ms: int) -> Asked:
 
 
 class AdminZnodes:
-    """The requests in ``/admin``: each is passed on to the engine, and removed when it is answered."""
+    """The requests in ``/admin``: each is passed on to the engine, and removed when it is answered.
+
+    A move stays until it has ended. One that another request has replaced or cancelled has ended too: the newest
+    request counts (``KafkaController.maybeRemoveFromZkReassignment``).
+    """
 
     def __init__(self, engine: EngineClient, session: Session, call: Call) -> None:
         self._engine = engine
@@ -104,33 +130,50 @@ class AdminZnodes:
         self._call = call
         # The znodes whose requests are under way.
         self._busy: set[str] = set()
-        # The moves that the engine refused, until their znode is gone.
-        self._refused: set[tuple[Place, tuple[int, ...]]] = set()
+        # The transaction that made the list of moves, and those of its moves that the engine has answered.
+        self._list_made_by: int | None = None
+        self._answered: set[tuple[Place, tuple[int, ...]]] = set()
 
-    def news(self, found: Sequence[Asked]) -> list[Asked]:
+    def news(self, requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]:
         """Return the requests that are not under way yet. The caller passes each of them to ``carry_out``."""
-        news = [asked for asked in found if asked.path not in self._busy]
+        moves = requests.texts.get(znodes.REASSIGN_PARTITIONS)
+        made_by = None if moves is None else moves.made_by
+        if made_by != self._list_made_by:
+            self._answered.clear()
+        self._list_made_by = made_by
+        news = [asked for asked in asked_by(requests, view, time_ms) if asked.path not in self._busy]
         self._busy.update(asked.path for asked in news)
         return news
 
     async def carry_out(self, asked: Asked) -> None:
-        """Ask the engine, and remove the znode unless it stays. Raises ``ZookeeperError``."""
-        events = [event for event in asked.events if _move_in(event) not in self._refused]
+        """Ask the engine, and remove what has ended. Raises ``ZookeeperError``."""
+        events = [event for event in asked.events if _move_in(event) not in self._answered]
         try:
             answers = await self._engine.ask(*events, lane=Lane.ADMIN) if events else []
             for event, answer in zip(events, answers, strict=True):
                 logger.info("asked in ZooKeeper", path=asked.path, answer=answer.error, why=answer.message)
-                if answer.error != "NONE" and (move := _move_in(event)) is not None:
-                    self._refused.add(move)
-            if asked.path == znodes.REASSIGN_PARTITIONS:
-                if events or asked.stays:
-                    return
-                self._refused.clear()
-            await self._call(self._session.remove, asked.path)
+                if (move := _move_in(event)) is not None:
+                    self._answered.add(move)
+            if asked.path == znodes.REASSIGN_PARTITIONS and events:
+                # The next look finds whether they are under way.
+                return
+            if not asked.stays:
+                await self._call(self._session.remove, asked.path)
+            elif asked.shorter is not None:
+                await self._shorten(asked.shorter)
         except (NoAnswerError, QueueFullError) as error:
             logger.warning("a request in ZooKeeper is not answered yet", path=asked.path, why=str(error))
         finally:
             self._busy.discard(asked.path)
+
+    async def _shorten(self, shorter: Set) -> None:
+        try:
+            await self._call(self._session.write, [shorter])
+        except ControllerMovedError:
+            raise
+        except RefusedWriteError as error:
+            # Somebody has written it meanwhile.
+            logger.info("a list of moves is read again", why=str(error))
 
 
 def _move_in(event: AdminEvent) -> tuple[Place, tuple[int, ...]] | None:

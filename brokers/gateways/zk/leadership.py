@@ -19,7 +19,7 @@ import structlog
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.admin_znodes import AdminZnodes, asked_by, requests_in
+from brokers.gateways.zk.admin_znodes import AdminZnodes, requests_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.call import in_own_thread
@@ -256,7 +256,7 @@ class Leadership:
                 if broker in self._channels:
                     self._channels[broker].ask_again()
             requests = await self._call(requests_in, self._session, watch=True)
-            for one in self._admin_znodes.news(asked_by(requests, self._view, now_ms())):
+            for one in self._admin_znodes.news(requests, self._view, now_ms()):
                 self._begin(self._admin_znodes.carry_out(one))
             await self._looks.wait()
 

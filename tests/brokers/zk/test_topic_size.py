@@ -17,6 +17,7 @@ from brokers.wire.schema import Values
 from state.ids import NO_LEADER
 from tests.brokers.zk.asked import answer, new
 from tests.brokers.zk.decided import broker, led, topic
+from tests.brokers.zk.zookeeper import Znode
 
 JUTE_MAXBUFFER = 1_048_575
 # What an operation takes in a transaction beside its path and its data: lengths, a version, an ACL.
@@ -139,8 +140,8 @@ class OneZnode:
     def children(self, path: str, watch: bool) -> list[str]:
         return []
 
-    def read(self, path: str, watch: bool) -> tuple[bytes, None] | None:
-        return (self.text, None) if path == znodes.REASSIGN_PARTITIONS else None
+    def read(self, path: str, watch: bool) -> tuple[bytes, Znode] | None:
+        return (self.text, Znode(self.text, 0, 1)) if path == znodes.REASSIGN_PARTITIONS else None
 
 
 def test_a_list_of_moves_in_zookeeper_has_the_same_limit() -> None:
