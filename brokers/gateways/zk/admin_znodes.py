@@ -32,13 +32,15 @@ class Text(NamedTuple):
 class Asked(NamedTuple):
     """A znode, what it asks that is yet to be done, and whether it stays because of moves that are under way.
 
-    ``shorter`` leaves only these in it; None if there are no others.
+    ``shorter`` leaves only these in it; None if there are no others. While there is a znode ``undecided``, the request
+    waits for what the engine decides about that.
     """
 
     path: str
     events: list[AdminEvent]
     stays: bool = False
     shorter: Set | None = None
+    undecided: str | None = None
 
 
 class Requests(NamedTuple):
@@ -63,11 +65,12 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
     """
     found = []
     for name in requests.deletions:
-        topic = view.topics.get(name)
-        events: list[AdminEvent] = []
-        if topic is not None:
-            events.append(DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id))
-        found.append(Asked(f"{znodes.DELETE_TOPICS}/{name}", events))
+        path, topic = f"{znodes.DELETE_TOPICS}/{name}", view.topics.get(name)
+        if topic is None:
+            # A tool may just have written it.
+            found.append(Asked(path, [], undecided=znodes.topic_path(name)))
+        else:
+            found.append(Asked(path, [DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id)]))
     for path, read in ((znodes.REASSIGN_PARTITIONS, _moves), (znodes.PREFERRED_REPLICA_ELECTION, _election)):
         if (text := requests.texts.get(path)) is not None:
             try:
@@ -117,6 +120,12 @@ def _election(text: Text, view: ClusterView, time_ms: int) -> Asked:
     )
 
 
+def remove(session: Session, asked: Asked) -> None:
+    """Remove a request that was answered, or that nobody can carry out any more. Raises ``ZookeeperError``."""
+    if asked.undecided is None or session.read(asked.undecided) is None:
+        session.remove(asked.path)
+
+
 class AdminZnodes:
     """The requests in ``/admin``: each is passed on to the engine, and removed when it is answered.
 
@@ -158,7 +167,7 @@ class AdminZnodes:
                 # The next look finds whether they are under way.
                 return
             if not asked.stays:
-                await self._call(self._session.remove, asked.path)
+                await self._call(remove, self._session, asked)
             elif asked.shorter is not None:
                 await self._shorten(asked.shorter)
         except (NoAnswerError, QueueFullError) as error:

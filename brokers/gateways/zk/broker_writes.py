@@ -98,6 +98,9 @@ class BrokerWrites:
                 self._mirror.forget(name)
                 for one in (path, f"{znodes.TOPIC_CONFIGS}/{name}"):
                     await self._call(self._session.remove, one, whole=True)
+            elif name in self._view.topics:
+                # A note on settings that came before the topic was known was not heeded.
+                await self.alter_config(name)
         except (ZnodeError, NoAnswerError, QueueFullError) as error:
             logger.warning("a topic that a broker made is not created yet", topic=name, why=str(error))
         finally:
