@@ -32,15 +32,15 @@ class Text(NamedTuple):
 class Asked(NamedTuple):
     """A znode, what it asks that is yet to be done, and whether it stays because of moves that are under way.
 
-    ``shorter`` leaves only these in it; None if there are no others. While there is a znode ``undecided``, the request
-    waits for what the engine decides about that.
+    ``shorter`` removes the others from it; None if there are none. While one of the znodes ``undecided`` is there, the
+    request waits for what the engine decides about it.
     """
 
     path: str
     events: list[AdminEvent]
     stays: bool = False
     shorter: Set | None = None
-    undecided: str | None = None
+    undecided: tuple[str, ...] = ()
 
 
 class Requests(NamedTuple):
@@ -68,7 +68,7 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
         path, topic = f"{znodes.DELETE_TOPICS}/{name}", view.topics.get(name)
         if topic is None:
             # A tool may just have written it.
-            found.append(Asked(path, [], undecided=znodes.topic_path(name)))
+            found.append(Asked(path, [], undecided=(znodes.topic_path(name),)))
         else:
             found.append(Asked(path, [DeleteTopic(time_ms=time_ms, topic=name, topic_id=topic.topic_id)]))
     for path, read in ((znodes.REASSIGN_PARTITIONS, _moves), (znodes.PREFERRED_REPLICA_ELECTION, _election)):
@@ -84,13 +84,16 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
 def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
     """Ask for the moves that have not begun. To tools, a move has ended once it is not listed any more."""
     events: list[AdminEvent] = []
-    under_way = {}
+    under_way, unknown = {}, {}
     moves = znodes.reassignments_of(text.data)
     refused = complaints_about_moves(view, moves)
     for message in refused.values():
         logger.warning("moves are refused", why=message)
     for place, replicas in moves.items():
         if place.topic in refused:
+            continue
+        if place.topic not in view.topics:
+            unknown[place] = replicas
             continue
         held = view.partition(place)
         if held is None or tuple(one for one in held.replicas if one not in held.removing_replicas) != replicas:
@@ -99,9 +102,10 @@ def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
             )
         elif held.adding_replicas or held.removing_replicas:
             under_way[place] = replicas
-    shorter = Set(znodes.REASSIGN_PARTITIONS, _text_of(under_way), text.version)
-    stays = bool(under_way)
-    return Asked(znodes.REASSIGN_PARTITIONS, events, stays, shorter if stays and len(under_way) < len(moves) else None)
+    left = under_way | unknown
+    shorter = Set(znodes.REASSIGN_PARTITIONS, _text_of(left), text.version) if len(left) < len(moves) else None
+    undecided = dict.fromkeys(znodes.topic_path(place.topic) for place in unknown)
+    return Asked(znodes.REASSIGN_PARTITIONS, events, bool(under_way), shorter, tuple(undecided))
 
 
 def _text_of(moves: Mapping[Place, tuple[int, ...]]) -> bytes:
@@ -120,10 +124,9 @@ def _election(text: Text, view: ClusterView, time_ms: int) -> Asked:
     )
 
 
-def remove(session: Session, asked: Asked) -> None:
-    """Remove a request that was answered, or that nobody can carry out any more. Raises ``ZookeeperError``."""
-    if asked.undecided is None or session.read(asked.undecided) is None:
-        session.remove(asked.path)
+def is_undecided(session: Session, asked: Asked) -> bool:
+    """Say whether a request is about a topic that the engine may yet make. Raises ``ZookeeperError``."""
+    return any(session.read(path) is not None for path in asked.undecided)
 
 
 class AdminZnodes:
@@ -166,8 +169,8 @@ class AdminZnodes:
             if asked.path == znodes.REASSIGN_PARTITIONS and events:
                 # The next look finds whether they are under way.
                 return
-            if not asked.stays:
-                await self._call(remove, self._session, asked)
+            if not asked.stays and not await self._call(is_undecided, self._session, asked):
+                await self._call(self._session.remove, asked.path)
             elif asked.shorter is not None:
                 await self._shorten(asked.shorter)
         except (NoAnswerError, QueueFullError) as error:

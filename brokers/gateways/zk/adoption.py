@@ -20,7 +20,7 @@ from brokers.gateways.kraft.log.entries import divided
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.admin_znodes import asked_by, remove, requests_in
+from brokers.gateways.zk.admin_znodes import asked_by, is_undecided, requests_in
 from brokers.gateways.zk.adopted_topic import adopted
 from brokers.gateways.zk.bus_note import is_under_way, noted_anew, under_way
 from brokers.gateways.zk.cluster_view import ClusterView
@@ -253,8 +253,8 @@ class _Adoption:
             if answer.error != "NONE":
                 logger.warning("a request is dropped", request=answer.request, why=answer.message)
         for asked in found:
-            if asked.path != znodes.REASSIGN_PARTITIONS:
-                remove(self._session, asked)
+            if asked.path != znodes.REASSIGN_PARTITIONS and not is_undecided(self._session, asked):
+                self._session.remove(asked.path)
         return len(events)
 
     def _carry_out(self, events: Sequence[AdoptTopic]) -> None:

@@ -41,6 +41,23 @@ def test_a_deletion_waits_for_the_topic_to_be_decided(led: Gateways) -> None:
     assert len(led.events(CreateTopic)) == len(led.events(DeleteTopic)) == 1
 
 
+def test_a_move_waits_for_the_topic_to_be_decided_and_one_of_no_topic_ends(led: Gateways) -> None:
+    moves = [{"topic": name, "partition": 0, "replicas": [2, 1]} for name in ("t", "nowhere")]
+
+    def read(path: str) -> None:
+        # The gateway has looked for new topics, and now looks for moves.
+        if path == znodes.REASSIGN_PARTITIONS and led.tree.before_read is read:
+            led.tree.before_read = lambda path: None
+            put_topic(led)
+            led.tree.put(path, json.dumps({"version": 1, "partitions": moves}).encode())
+
+    led.tree.before_read = read
+    wait_until(lambda: led.tree.before_read is not read, "the gateway to look")
+    wait_until(lambda: znodes.REASSIGN_PARTITIONS not in led.tree.znodes, "the moves to end")
+    [held] = view_of_image(led.bus.image())["partitions"]
+    assert held["replicas"] == (2, 1)
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_take_over_leaves_a_deletion_of_a_topic_that_it_leaves_to_the_gateway(
     cluster: ZnodeCluster, is_there: bool
