@@ -1,6 +1,7 @@
 """What tools of Kafka before 2.4 request by writing into ``/admin``: deletions, moves, preferred elections."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +22,10 @@ from state.events import AlterReassignment, DeleteTopic, ElectLeaders, TopicPart
 logger = structlog.get_logger()
 
 
+Moves = Mapping[Place, tuple[int, ...]]
+_NO_MOVES: Moves = MappingProxyType({})
+
+
 class Text(NamedTuple):
     """The text of a znode, at a version. ``made_by`` is the transaction that made the znode."""
 
@@ -30,7 +35,7 @@ class Text(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A znode, what it asks that is yet to be done, and whether it stays because of moves that are under way.
+    """A znode, and what it asks that is yet to be done. It stays while some of its moves are ``under_way``.
 
     ``shorter`` removes the others from it; None if there are none. While one of the znodes ``undecided`` is there, the
     request waits for what the engine decides about it.
@@ -38,7 +43,7 @@ class Asked(NamedTuple):
 
     path: str
     events: list[AdminEvent]
-    stays: bool = False
+    under_way: Moves = _NO_MOVES
     shorter: Set | None = None
     undecided: tuple[str, ...] = ()
 
@@ -84,7 +89,8 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
 def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
     """Ask for the moves that have not begun. To tools, a move has ended once it is not listed any more."""
     events: list[AdminEvent] = []
-    under_way, unknown = {}, {}
+    under_way: dict[Place, tuple[int, ...]] = {}
+    unknown: dict[Place, tuple[int, ...]] = {}
     moves = znodes.reassignments_of(text.data)
     refused = complaints_about_moves(view, moves)
     for message in refused.values():
@@ -105,10 +111,10 @@ def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
     left = under_way | unknown
     shorter = Set(znodes.REASSIGN_PARTITIONS, _text_of(left), text.version) if len(left) < len(moves) else None
     undecided = dict.fromkeys(znodes.topic_path(place.topic) for place in unknown)
-    return Asked(znodes.REASSIGN_PARTITIONS, events, bool(under_way), shorter, tuple(undecided))
+    return Asked(znodes.REASSIGN_PARTITIONS, events, under_way, shorter, tuple(undecided))
 
 
-def _text_of(moves: Mapping[Place, tuple[int, ...]]) -> bytes:
+def _text_of(moves: Moves) -> bytes:
     listed = [{"topic": place.topic, "partition": place.partition, "replicas": to} for place, to in moves.items()]
     return msgspec.json.encode({"version": 1, "partitions": listed})
 
@@ -142,34 +148,37 @@ class AdminZnodes:
         self._call = call
         # The znodes whose requests are under way.
         self._busy: set[str] = set()
-        # The transaction that made the list of moves, and those of its moves that the engine has answered.
+        # The transaction that made the list of moves, and those of its moves that were under way or refused.
         self._list_made_by: int | None = None
-        self._answered: set[tuple[Place, tuple[int, ...]]] = set()
+        self._known: set[tuple[Place, tuple[int, ...]]] = set()
 
     def news(self, requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]:
         """Return the requests that are not under way yet. The caller passes each of them to ``carry_out``."""
         moves = requests.texts.get(znodes.REASSIGN_PARTITIONS)
         made_by = None if moves is None else moves.made_by
         if made_by != self._list_made_by:
-            self._answered.clear()
+            self._known.clear()
         self._list_made_by = made_by
-        news = [asked for asked in asked_by(requests, view, time_ms) if asked.path not in self._busy]
+        found = asked_by(requests, view, time_ms)
+        # Some have begun before this term.
+        self._known.update(move for asked in found for move in asked.under_way.items())
+        news = [asked for asked in found if asked.path not in self._busy]
         self._busy.update(asked.path for asked in news)
         return news
 
     async def carry_out(self, asked: Asked) -> None:
         """Ask the engine, and remove what has ended. Raises ``ZookeeperError``."""
-        events = [event for event in asked.events if _move_in(event) not in self._answered]
+        events = [event for event in asked.events if _move_in(event) not in self._known]
         try:
             answers = await self._engine.ask(*events, lane=Lane.ADMIN) if events else []
             for event, answer in zip(events, answers, strict=True):
                 logger.info("asked in ZooKeeper", path=asked.path, answer=answer.error, why=answer.message)
                 if (move := _move_in(event)) is not None:
-                    self._answered.add(move)
+                    self._known.add(move)
             if asked.path == znodes.REASSIGN_PARTITIONS and events:
                 # The next look finds whether they are under way.
                 return
-            if not asked.stays and not await self._call(is_undecided, self._session, asked):
+            if not asked.under_way and not await self._call(is_undecided, self._session, asked):
                 await self._call(self._session.remove, asked.path)
             elif asked.shorter is not None:
                 await self._shorten(asked.shorter)

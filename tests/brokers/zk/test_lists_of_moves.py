@@ -64,6 +64,17 @@ def test_a_move_that_a_request_cancels_or_replaces_is_not_asked_for_again(
     assert len(led.events(AlterReassignment)) == 2
 
 
+def test_a_move_that_was_under_way_when_its_list_was_found_can_be_cancelled(led: Gateways) -> None:
+    led.bus.publish([encode(AlterReassignment(time_ms=now_ms(), topic="t", partition=0, replicas=TO_BROKER_3))])
+    wait_until(lambda: partition(led)["adding_replicas"] == (3,), "the move to begin")
+    put_list(led, {0: TO_BROKER_3, 1: (2, 1)})
+    wait_until(lambda: listed(led) == {0: TO_BROKER_3}, "the list to be read")
+    led.bus.publish([encode(AlterReassignment(time_ms=now_ms(), topic="t", partition=0, replicas=None))])
+    wait_until(lambda: not listed(led), "the list to go")
+    assert partition(led)["replicas"] == (2, 1)
+    assert getattr(led.events(AlterReassignment)[-1], "replicas", ()) is None
+
+
 def test_moves_that_have_ended_or_are_refused_leave_the_list_before_the_others(led: Gateways) -> None:
     put_list(led, {0: TO_BROKER_3, 1: (2, 1), 7: (1,)})
     wait_until(lambda: listed(led) == {0: TO_BROKER_3}, "the list to shorten")
