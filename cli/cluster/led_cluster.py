@@ -57,6 +57,7 @@ class LedCluster:
         self.bus = BusPlace(remembered.bus)
         self.made_bus = remembered.made_bus
         self.handed_back = remembered.handed_back
+        self.is_secure = remembered.secure
         self._remembered = remembered
         self._conf = Path(remembered.conf) if remembered.conf else None
         self._engine_settings = remembered.engine_settings

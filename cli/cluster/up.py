@@ -25,6 +25,8 @@ from conf.loader import load
 from state.features import METADATA_VERSIONS
 
 BROKERS = 3
+# The names of options that Python's names do not show.
+_OPTIONS = {"version": "kafka", "overrides": "set", "cluster_id": "cluster-id", "metadata_version": "metadata-version"}
 
 
 def _voters(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[Voter, ...]:
@@ -160,11 +162,28 @@ def _fetch(set_name: str) -> None:
 def _open_existing(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
     """Open the cluster in a folder. Refuse options that would describe another cluster."""
     kafka, led = open_cluster(folder)
-    if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
+    same = _described_by(kafka, led)
+    wanted = described | {"plain": plain, "conf": _is_typed("conf"), "bus": _is_typed("bus")}
+    other = sorted(_OPTIONS.get(name, name) for name, value in wanted.items() if value and value != same.get(name))
+    if other:
         raise WrongUse(
-            f"{folder} already has a cluster: start it without options, or choose another folder with --dir."
+            f"{folder} already has a cluster, and keeps what it was created with: leave out "
+            f"{', '.join(f'--{name}' for name in other)}, or choose another folder with --dir."
         )
     return kafka, led
+
+
+def _described_by(kafka: KafkaCluster, led: LedCluster | None) -> dict[str, Any]:
+    """Return options that describe a cluster as it is, so that the command that created it starts it again."""
+    nodes = [node.spec for node in kafka.nodes.values()]
+    same: dict[str, Any] = {"brokers": len(nodes), "version": nodes[0].kafka.number, "cluster_id": kafka.cluster_id}
+    if led is None:
+        return same | {"plain": "controller" in nodes[0].roles}
+    return same | {
+        "gateways": len(led.gateways),
+        "secure": led.is_secure,
+        "zookeeper": led.zookeeper is not None,
+    }
 
 
 def _is_typed(option: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from brokers.launch.kafka.preparing import prepare
 from cli.cluster.folder import held
 from cli.cluster.led_cluster import LedCluster
+from conf.kafka_versions import KAFKA_VERSION
 from tests.support.cluster_command import on_cluster
 
 
@@ -37,3 +38,15 @@ def test_two_commands_do_not_change_one_cluster_at_once(tmp_path: Path) -> None:
             assert (code, "another command starts, stops or changes the cluster" in said) == (1, True)
     assert on_cluster(led.folder, "down", "--delete") == (0, "")
     assert not led.folder.exists()
+
+
+def test_the_command_that_created_a_cluster_starts_it_again(tmp_path: Path) -> None:
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    led.gateways[100].folder.mkdir()
+    prepare()
+    # The bus is gone, so nothing is started.
+    same = ("--brokers", "1", "--gateways", "2", "--kafka", KAFKA_VERSION)
+    code, said = on_cluster(led.folder, "up", *same)
+    assert (code, "is gone" in said) == (3, True), said
+    code, said = on_cluster(led.folder, "up", *same[2:], "--brokers", "2", "--set", "num.partitions=2", "--secure")
+    assert (code, "leave out --brokers, --secure, --set," in said) == (2, True), said
