@@ -1,6 +1,7 @@
 """The engine as a separate process: started if no other engine decides, and found again by its folder."""
 
 import os
+import re
 import socket
 import time
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ SILENCE_MAX_S = 8.0
 COLD_START_MAX_MS = 60_000
 _EPOCH, _DECIDED = "claimed_epoch", "decided_seq"
 _POLL_S = 0.1
+# The other address in the line ends in /metrics.
+_PAGE = re.compile(rb"https?://[^\s\"/]+/(?=[\"\s])")
 # More events than brokers and gateways publish while an engine starts.
 _EVENTS_READ_MAX = 20_000
 
@@ -54,6 +57,14 @@ class EngineProcess(Service):
         conf = ("--conf", str(self._conf)) if self._conf else ()
         program = "from cli import main; main()"
         return [*PYTHON, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
+
+    def page(self) -> str | None:
+        """Return the address of the live page, as the running engine logged it. None if it serves none."""
+        if self.state != "running" or not self.log_file.exists():
+            return None
+        with self.log_file.open("rb") as log:
+            found = [_PAGE.search(line) for line in log if b"serving metrics" in line]
+        return found[-1][0].decode() if found and found[-1] else None
 
     def is_ready(self) -> bool:
         """Check whether the engine decides."""

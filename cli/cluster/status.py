@@ -40,11 +40,12 @@ def command(form: str, folder: Path) -> None:
         _show(kafka, found)
     zookeeper = [found["zookeeper"]] if found["zookeeper"] else []
     processes = (*zookeeper, *found["gateways"], *found["nodes"])
-    amiss = [row["name"] for row in processes if row["state"] != "running"]
-    if amiss:
-        raise Unreachable(f"not running: {', '.join(amiss)}")
+    stopped = [row["name"] for row in processes if row["state"] != "running"]
+    amiss = [f"not running: {', '.join(stopped)}"] if stopped else []
     if led and not led.handed_back and not found["engine"]["decides"]:
-        raise Unreachable(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
+        amiss.append(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
+    if amiss:
+        raise Unreachable(". ".join(amiss))
 
 
 def _plain_rows(kafka: KafkaCluster) -> Row:
@@ -79,6 +80,7 @@ def _led_rows(led: LedCluster) -> Row:
             "pid": led.engine.pid,
             "bus": str(led.bus),
             "log": str(led.engine.log_file) if led.engine.log_file.exists() else None,
+            "page": led.engine.page(),
         },
         "zookeeper": _zookeeper(led),
         "gateways": [
@@ -114,7 +116,7 @@ def _show(kafka: KafkaCluster, found: Row) -> None:
     click.echo(f"Cluster: {found['cluster_id']}  Bootstrap: {kafka.bootstrap}")
     engine = found["engine"]
     if engine:
-        click.echo(f"Bus: {engine['bus']}")
+        click.echo(f"Bus: {engine['bus']}" + (f"  Page: {engine['page']}" if engine["page"] else ""))
         decided = f"epoch {engine['controller_epoch']}" if engine["decides"] else "undecided"
         click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
     if row := found["zookeeper"]:

@@ -115,6 +115,9 @@ def command(
         raise WrongUse(str(error)) from error
     found = " and ".join(sorted({node.spec.kafka.number for node in kafka.nodes.values()}))
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+    led = LedCluster.open(kafka)
+    if page := led and led.engine.page():
+        click.echo(f"the live page: {page}")
     secure = secure_bootstrap(kafka.nodes.values())
     if secure:
         click.echo(f"for clients with certificates ({Certificates(kafka.folder).client_file}): {secure}")

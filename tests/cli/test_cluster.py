@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -50,6 +51,9 @@ def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp
     code, found = status_of(cluster_folder)
     assert code == 0
     assert (found["engine"]["state"], found["engine"]["decides"]) == ("running", True)
+    assert f"the live page: {found['engine']['page']}\n" in said
+    with urlopen(found["engine"]["page"]) as page:
+        assert b"<title>isrflow" in page.read()
     assert [row["leads"] for row in found["gateways"]].count(True) == 1
     assert [(row["state"], row["decided"]) for row in found["nodes"]] == [("running", "active")] * 2
 
