@@ -10,7 +10,7 @@ from cli.errors import Unreachable, WrongUse
 from cli.findings import Finding, bus, java, versions
 from cli.options import with_settings
 from cli.output import format_option, show_json
-from conf.cache import cache_dir
+from conf.cache import cache_dir, cache_is_temporary
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.settings import Settings
@@ -151,9 +151,16 @@ def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
     yield from versions()
     yield from java()
     yield from bus(settings)
-    yield Finding("cache", True, False, str(cache_dir()))
+    yield _cache()
     for name in sets:
         yield _jars(name)
+
+
+def _cache() -> Finding:
+    if cache_is_temporary():
+        hint = "name a folder with ISRFLOW_CACHE"
+        return Finding("cache", False, False, f"{cache_dir()}, because the user's cache cannot be written: {hint}")
+    return Finding("cache", True, False, str(cache_dir()))
 
 
 def _jars(name: str) -> Finding:

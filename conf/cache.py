@@ -1,6 +1,7 @@
 """The cache of files that can be made or fetched again: launchers and jars."""
 
 import os
+import stat
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -9,10 +10,19 @@ VARIABLE = "ISRFLOW_CACHE"
 
 
 def cache_dir() -> Path:
-    """Return the cache folder, or a temporary folder of this process if the cache cannot be written.
+    """Return the cache folder, or a temporary folder if the cache cannot be written.
 
     ``ISRFLOW_CACHE`` names the folder. Otherwise it is in ``XDG_CACHE_HOME`` or ``~/.cache``.
     """
+    return _chosen_dir() or _temporary_dir()
+
+
+def cache_is_temporary() -> bool:
+    """Check whether the cache cannot be written, so that a temporary folder takes its place."""
+    return _chosen_dir() is None
+
+
+def _chosen_dir() -> Path | None:
     try:
         chosen = os.environ.get(VARIABLE)
         folder = (
@@ -23,9 +33,20 @@ def cache_dir() -> Path:
             return folder
     except (OSError, RuntimeError):
         pass
-    return _temporary_dir()
+    return None
 
 
 @cache
 def _temporary_dir() -> Path:
+    """Return one folder for all processes of this user, because they would fill the disk with one each."""
+    folder = Path(tempfile.gettempdir()) / f"isrflow-cache-{os.getuid()}"
+    try:
+        folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+        found = folder.lstat()
+        # Anybody may make a folder of that name, and what is in the cache is run.
+        is_ours = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        if stat.S_ISDIR(found.st_mode) and is_ours:
+            return folder
+    except OSError:
+        pass
     return Path(tempfile.mkdtemp(prefix="isrflow-cache-"))

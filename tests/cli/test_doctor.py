@@ -151,3 +151,11 @@ def test_a_place_that_cannot_be_written_is_wrong(tmp_path: Path, monkeypatch: py
     code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
     assert code == 3
     assert "missing or damaged: checkpoint, bus file." in said
+
+
+def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISRFLOW_CACHE", "/dev/null/cache")
+    done = CliRunner().invoke(command, ["doctor", "--format", "json", "spark-files"])
+    cache = next(one for one in json.loads(done.stdout) if one["name"] == "cache")
+    assert not cache["there"]
+    assert "cannot be written: name a folder with ISRFLOW_CACHE" in cache["text"]
