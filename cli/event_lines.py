@@ -84,7 +84,7 @@ def complaint_about(text: bytes) -> str | None:
         return None
     if event.field == "kind" and event.request:
         near = difflib.get_close_matches(event.request, KINDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(KINDS)}"
+        hint = f" (did you mean {near[0]!r}?)" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
     return f"is not an event: {event.field + ': ' if event.field else ''}{event.message}{_allowed(event)}"
 

@@ -161,4 +161,4 @@ def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
                 click.echo(decided.body)
                 refused += answer.kind == "rejected" or answer.error != "NONE"
     if refused:
-        raise Refused(f"{refused} of the events were refused.")
+        raise Refused(f"{refused} of the events {'was' if refused == 1 else 'were'} refused.")

@@ -65,7 +65,7 @@ def test_all_lines_of_a_file_are_checked_before_any_is_published(isrflow: Isrflo
         assert done.exit_code == 2
         second, third, fourth = done.stderr.splitlines()
         assert second.startswith("Error: line 2 is not an event: not a JSON object")
-        assert third == "line 3 has the unknown kind 'delete_topc'; did you mean 'delete_topic'?"
+        assert third == "line 3 has the unknown kind 'delete_topc' (did you mean 'delete_topic'?)"
         assert fourth.startswith("line 4 is not an event: topic: ")
         assert fourth.endswith("Nothing was published.") == (not arguments)
     assert bus.last_seq() == 6
@@ -225,7 +225,7 @@ def decided(bus: EmbeddedBus, *errors: str) -> None:
     ("errors", "code", "said"),
     [
         (["NONE", "NONE"], 0, ""),
-        (["NONE", "TOPIC_ALREADY_EXISTS"], 1, "Error: 1 of the events were refused.\n"),
+        (["NONE", "TOPIC_ALREADY_EXISTS"], 1, "Error: 1 of the events was refused.\n"),
         (["", ""], 1, "Error: 2 of the events were refused.\n"),
     ],
 )
