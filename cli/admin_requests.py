@@ -13,7 +13,7 @@ from bus.clock import now_ms
 from bus.image import read_image
 from bus.interface import Entry, Image
 from bus.open_bus import open_bus
-from cli.committed import warn_if_old
+from cli.committed import warn_if_old, without_state
 from cli.decision_line import text_of
 from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings
@@ -146,7 +146,7 @@ def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDec
     try:
         image = bus.image()
         if not image.pages:
-            raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
+            raise without_state(settings.bus_name)
         last = max(image.seq, bus.last_seq())
         through = min(last, image.seq + UNDECIDED_MAX * bus.seq_step)
         undecided = bus.read(image.seq, through) if through > image.seq else []

@@ -50,11 +50,17 @@ def age_s(cluster: Cluster) -> float:
     return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
 
+def without_state(name: str) -> Unreachable:
+    """Return the error that says that no engine has decided on a bus yet."""
+    wait = "if its engine has just started, wait some seconds; otherwise start one with 'isrflow run'."
+    return Unreachable(f"the bus {name} has no state yet: {wait}")
+
+
 def read_committed(bus: Bus, name: str) -> Committed:
     """Read the state on ``bus``, which messages call ``name``. Raises ``Unreachable`` if there is none yet."""
     image = bus.image()
     if not image.pages:
-        raise Unreachable(f"the bus {name} has no state yet: start the engine with 'isrflow run'.")
+        raise without_state(name)
     held = read_image(image)
     return Committed(held.cluster, {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)})
 
