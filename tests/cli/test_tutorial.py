@@ -49,4 +49,4 @@ def test_the_tutorial_works(tmp_path: Path) -> None:
         engine.stop()
     assert done.returncode == 0, done.stderr
     assert "LEADER_FENCED" in done.stdout
-    assert "Rule " in done.stdout, "the explanation"
+    assert "Broker 1 was passed over because it was fenced." in done.stdout, "the explanation"
