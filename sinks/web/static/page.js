@@ -2,7 +2,7 @@
 
 import { Timeline } from "./charts.js";
 import { drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
-import { LANES, age, clock, moment, number, plural } from "./words.js";
+import { LANES, WAITS, age, clock, moment, number, plural } from "./words.js";
 
 const el = (id) => document.getElementById(id);
 const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq: 0, asks: false };
@@ -70,12 +70,14 @@ function drawStatus() {
   const look = status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
   el("role").className = `pill ${look}`;
   el("role").textContent = status.role;
-  el("role").title = status.why.join("; ");
   const bold = (text) => make("b", {}, text);
-  el("facts").replaceChildren(
+  const waits = WAITS[status.role];
+  if (waits) el("facts").replaceChildren(waits);
+  else el("facts").replaceChildren(
     "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
     "  ·  last commit ", bold(status.last_commit_ms ? `${age(silentMs)} ago` : "none yet"),
     status.lag_events > 50 ? `  ·  ${plural(status.lag_events, "event")} behind` : "",
+    status.why.length ? `  ·  ${status.why.join("; ")}` : "",
   );
   document.title = state.cluster?.problems.offline ? `(${number(state.cluster.problems.offline)} offline) isrflow` : "isrflow";
 }

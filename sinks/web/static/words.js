@@ -13,6 +13,12 @@ export const PROBLEMS = {
   recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
 };
 
+// What the head says of an engine that has not decided yet.
+export const WAITS = {
+  standby: "Another engine decides. Its page has the time line and the last decisions.",
+  starting: "The engine starts. It decides in some seconds.",
+};
+
 const REASONS = {
   CONTROLLER_STARTED: "a controller started", BROKER_REGISTERED: "it registered", BROKER_RESTARTED: "it restarted",
   BROKER_UNFENCED: "it asked to serve", BROKER_SESSION_EXPIRED: "it fell silent", BROKER_CONNECTION_LOST: "its connection was lost",

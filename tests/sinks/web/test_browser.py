@@ -10,7 +10,7 @@ import pytest
 
 from sinks.web import push
 from state.broker import Broker, BrokerState
-from tests.sinks.sample import decision
+from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_page import Served, Stream, Told
 from tests.sinks.web.test_partitions import partition
@@ -93,6 +93,16 @@ def test_what_one_decision_says_is_not_told_of_others_like_it(window: Browser, s
     shows(window, "#decisions", "broker 1 and 1 more are fenced, because")
     shows(window, "#decisions", "orders-0: no leader, ISR 1, because its leader was fenced (and 2 more partitions)")
     shows(window, "#decisions", "broker 3 is active, because")
+
+
+def test_an_engine_that_is_not_ready_says_why(window: Browser, served: Served) -> None:
+    opened(window, served)
+    served.metrics.committed(decisions=[], clusters=[], through=9, last_seq=9, now_ms=NOW_MS, engine_ms=NOW_MS + 60_000)
+    shows(window, "#facts", "the engine's clock is 60 s ahead of its machine's")
+    served.metrics.gave_up()
+    served.metrics.stands_by()
+    shows(window, "#role", "standby")
+    shows(window, "#facts", "Another engine decides. Its page has the time line and the last decisions.")
 
 
 def test_a_partition_is_explained_by_mouse(window: Browser, served: Served) -> None:
