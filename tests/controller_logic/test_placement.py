@@ -99,3 +99,18 @@ def test_fenced_brokers_take_turns() -> None:
     # The last rack comes in turn too, and the second broker of a rack.
     placed = place_registered({0: "a"}, {1: "b", 2: "c", 3: "b"}, 3, 3, Start(0, 0))
     assert placed == [(0, 1, 2), (0, 2, 3), (0, 3, 1)]
+
+
+def test_of_a_rack_without_an_active_broker_one_broker_comes_before_all_other_fenced_ones() -> None:
+    placed = place_registered({0: "a"}, {1: "b", 2: "b", 3: "a"}, 2, 3, Start(0, 0))
+    assert placed == [(0, 1, 2), (0, 2, 3)]
+
+
+@pytest.mark.parametrize("racks", [SIX, RACKS, RACKS | {5: None}])
+def test_the_order_in_which_brokers_are_given_does_not_matter(racks: dict[int, str | None]) -> None:
+    backwards = dict(reversed(racks.items()))
+    assert place(backwards, 12, 3, Start(2, 1)) == place(racks, 12, 3, Start(2, 1))
+    active, away = {0: racks[0], 1: racks[1]}, {broker: racks[broker] for broker in range(2, 6)}
+    registered = place_registered(active, away, 12, 5, Start(2, 1))
+    backwards = dict(reversed(away.items()))
+    assert place_registered(active, backwards, 12, 5, Start(2, 1)) == registered
