@@ -61,7 +61,7 @@ def _impossible(partition: Partition, event: IsrWritten) -> Refusal | None:
     if event.leader_epoch > partition.leader_epoch:
         message = f"leader epoch {event.leader_epoch} is newer than {partition.leader_epoch}"
         return Refusal("NOT_CONTROLLER", message)
-    if not event.isr or len(set(event.isr)) != len(event.isr) or event.broker not in event.isr:
+    if len(set(event.isr)) != len(event.isr) or event.broker not in event.isr:
         return Refusal("INVALID_REQUEST", f"isr {list(event.isr)} is expected to have its leader, and nobody twice")
     return None
 
@@ -85,16 +85,16 @@ def _change(
         back = _taken_back(batch, partition, moved)
         replicas, states = back.replicas or (), back.replica_states or ()
         online = online_replicas(replicas, states, batch.state.active)
-        return _led(batch, topic, partition, event, back, event.isr, online), Reason.REASSIGNMENT
+        return _led(batch, topic, event, back, event.isr, online), Reason.REASSIGNMENT
     if not members or (partition.leader == NO_LEADER and partition.isr == members):
         return None, Reason.ISR_ALTERED
-    change = _led(batch, topic, partition, event, PartitionChange(), members, online)
+    change = _led(batch, topic, event, PartitionChange(), members, online)
     return change, Reason.UNCLEAN_ELECTION if change.unclean else Reason.LEADER_FENCED
 
 
 def _is_needed(batch: Batch, moved: Ids, members: Ids, online: Ids) -> bool:
     """Say whether, of a written ISR, only replicas that were moved away since can lead."""
-    if not moved or batch.state.rules_version < TAKEN_BACK_RULES:
+    if batch.state.rules_version < TAKEN_BACK_RULES:
         return False
     return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(moved))
 
@@ -112,7 +112,6 @@ def _taken_back(batch: Batch, partition: Partition, moved: Ids) -> PartitionChan
 def _led(
     batch: Batch,
     topic: WorkingTopic,
-    partition: Partition,
     event: IsrWritten,
     change: PartitionChange,
     isr: Ids,
@@ -128,7 +127,7 @@ def _led(
     if elected is not None:
         won = led_by(elected)
         return replace(change, state=won.state, leader=won.leader, isr=won.isr, unclean=won.unclean)
-    if batch.state.rules_version >= TAKEN_BACK_RULES and len(isr) > 1:
+    if batch.state.rules_version >= TAKEN_BACK_RULES:
         # As ever when all members are gone, one stays that has every committed record.
         isr = (event.broker,) if event.broker in isr else isr[:1]
     return replace(change, state=PartitionState.OfflinePartition, leader=NO_LEADER, isr=isr)

@@ -90,6 +90,57 @@ def test_a_leader_hears_that_a_member_that_it_wrote_is_gone() -> None:
     assert (held.leader, held.leader_epoch, held.isr) == (1, 2, (1,))
 
 
+def test_a_leader_hears_that_one_it_added_is_not_online() -> None:
+    world = led()
+    assert write(world, 1) == "NONE"
+    # 3 is not in the ISR, so no epoch rises.
+    world.fence(3)
+    assert write(world, 1, 2, 3, partition_epoch=1) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.leader_epoch, held.isr) == (1, 1, (1, 2))
+
+
+def test_a_leader_that_wrote_in_an_earlier_epoch_hears_of_its_isr() -> None:
+    world = led()
+    world.fence(3)
+    assert write(world, 1, partition_epoch=1) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.leader_epoch, held.isr) == (1, 2, (1,))
+
+
+def test_a_leader_that_shuts_down_stays_in_the_isr_that_it_writes() -> None:
+    world = led()
+    world.alter_isr("t", (1,))
+    world.publish("controlled_shutdown", broker=1, broker_epoch=world.broker(1).broker_epoch)
+    before = world.partition("t")
+    assert (before.leader, before.isr) == (1, (1,))
+    written = {"leader_epoch": before.leader_epoch, "partition_epoch": before.partition_epoch}
+    assert write(world, 1, 2, **written) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").isr) == (1, (1, 2))
+
+
+def test_where_nobody_leads_the_isr_is_the_one_that_was_written_last() -> None:
+    world = led()
+    world.fence(1)
+    assert write(world, 1, partition_epoch=1) == "NONE"
+    before = world.partition("t")
+    assert write(world, 1, partition_epoch=before.partition_epoch) == "NONE"
+    assert (world.all(LeaderAndIsr), world.partition("t")) == ([], before)
+    world.fence(2, 3)
+    assert write(world, 2, partition_epoch=before.partition_epoch) == "NONE"
+    assert (world.partition("t").leader, world.partition("t").isr) == (-1, (2,))
+
+
+def test_the_high_watermark_rises_once_the_written_isr_is_smaller() -> None:
+    world = led()
+    world.offsets("t", b1=10, b2=10, b3=5)
+    world.tick()
+    assert world.partition("t").high_watermark == 5
+    assert write(world, 1, 2) == "NONE"
+    world.tick()
+    assert world.partition("t").high_watermark == 10
+
+
 @pytest.mark.parametrize(
     ("isr", "fields", "error"),
     [
@@ -177,6 +228,45 @@ def test_a_replica_that_was_moved_away_stays_so_if_another_has_what_was_written(
     assert write_alone(world, 1, 2) == "NONE"
     held = world.partition("t")
     assert (held.leader, held.isr, held.replicas) == (1, (1,), (2, 3, 1))
+
+
+def test_one_that_is_still_assigned_leads_rather_than_one_that_was_moved_away() -> None:
+    world = moved()
+    world.fence(2)
+    world.join(2, incarnation="second")
+    # 3 leads, and both 1 and 2 live.
+    assert write_alone(world, 1, 2) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.isr, held.replicas) == (2, (2,), (2, 3))
+
+
+def moved_by_three(*target: int) -> World:
+    """A world in which a partition was moved from 1, 2 and 3, whose logs have yet to be removed elsewhere."""
+    world = claimed(1, 2, 3, 4)
+    world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]})
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=target)
+    begun = world.partition("t")
+    written = {"leader_epoch": begun.leader_epoch, "partition_epoch": begun.partition_epoch}
+    assert write(world, 1, 2, 3, 4, **written) == "NONE"
+    assert not world.partition("t").is_reassigning
+    return world
+
+
+def test_a_replica_that_nobody_needs_is_still_removed() -> None:
+    world = moved_by_three(2, 4)
+    assert [entry.broker for entry in world.partition("t").removed] == [1, 3]
+    assert write_alone(world) == "NONE"
+    assert world.partition("t").replicas == (2, 4, 1)
+    assert [entry.broker for entry in world.partition("t").removed] == [3]
+
+
+def test_of_several_members_that_are_away_one_that_is_assigned_stays_in_the_isr() -> None:
+    world = moved_by_three(2, 3, 4)
+    world.fence(1, 2, 3)
+    assert world.partition("t").leader == 4
+    assert write_alone(world, 1, 2, 3) == "NONE"
+    held = world.partition("t")
+    assert (held.leader, held.isr, held.replicas) == (-1, (2,), (2, 3, 4))
 
 
 @pytest.mark.parametrize("rules_version", [TAKEN_BACK_RULES, NEWEST_RULES])
