@@ -9,7 +9,7 @@ from controller_logic.config import complaint_about_growth, complaint_about_topi
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
-from controller_logic.placement import Start, place, place_registered, start_of
+from controller_logic.placement import Start, place_registered, start_of
 from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import CreatePartitions, CreateTopic
@@ -159,9 +159,7 @@ def _fenced(batch: Batch) -> dict[int, str | None]:
 
 def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
     active = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
-    if not (fenced := _fenced(batch)):
-        return place(active, partitions, factor, start, first_partition)
-    return place_registered(active, fenced, partitions, factor, start, first_partition)
+    return place_registered(active, _fenced(batch), partitions, factor, start, first_partition)
 
 
 def _explicit_assignment(batch: Batch, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:
