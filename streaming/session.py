@@ -12,7 +12,7 @@ from typing import Any
 
 import pyspark
 import structlog
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -44,7 +44,10 @@ def reason_of(error: BaseException) -> str:
     """Return one to three lines of an error of Spark's, without its stacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("at ", "..."))]
-    return " ".join(said[:_REASON_LINES_MAX]) or type(error).__name__
+    reason = " ".join(said[:_REASON_LINES_MAX]) or type(error).__name__
+    # "Connection refused" alone does not say by whom.
+    is_of_bridge = isinstance(error, ConnectionError | Py4JNetworkError)
+    return f"its JVM is gone or does not answer: {reason}" if is_of_bridge else reason
 
 
 def choose_java() -> None:

@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from streaming import session
 from streaming.late_workers import LATE_WORKERS_MAX
@@ -36,6 +36,13 @@ def test_only_the_jvm_ignores_sigterm() -> None:
 )
 def test_a_spark_error_is_reported_without_its_stack(text: str, reason: str | None) -> None:
     assert session.reason_of(Py4JError(text)) == (reason or "An error occurred. : java.io.IOException: no space")
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("Answer from Java side is empty")]
+)
+def test_an_error_of_the_bridge_to_a_jvm_that_ended_says_so(error: Exception) -> None:
+    assert session.reason_of(error) == f"its JVM is gone or does not answer: {error}"
 
 
 LATE_WORKER = "org.apache.spark.SparkException: Python worker failed to connect back."
