@@ -19,6 +19,8 @@ import sys
 import traceback
 from typing import Any
 
+from pyspark.errors import PySparkRuntimeError
+
 from streaming.forking.launcher import SOCKET
 
 READY = b"ready\n"
@@ -66,11 +68,9 @@ def _run(launcher: socket.socket) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except ConnectionError:
-        # The JVM has closed its end: the query has stopped, and the engine says why. A stack would look like a crash.
-        code = 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:
+        if not _is_of_a_stopped_query(error):
+            sys.excepthook(*sys.exc_info())
     finally:
         for last in (sys.stdout.flush, sys.stderr.flush, lambda: launcher.sendall(bytes([code & 0xFF]))):
             # The module may have closed a stream, and Spark may have ended the launcher.
@@ -79,15 +79,25 @@ def _run(launcher: socket.socket) -> None:
         os._exit(code)
 
 
+def _is_of_a_stopped_query(error: BaseException | None) -> bool:
+    """Say whether the JVM has closed its end, or has removed its socket before the process connected to it.
+
+    The query has stopped, and the engine says why. A stack would look like a crash.
+    """
+    if isinstance(error, PySparkRuntimeError):
+        return isinstance(error.__context__, ConnectionError | FileNotFoundError)
+    return isinstance(error, ConnectionError)
+
+
 def _print_no_stack_of_a_closed_connection() -> None:
     """Have Spark's daemon print no stack when the JVM closes the socket of one of its workers.
 
-    The query has stopped, and the engine says why. The daemon prints what ends a worker, and offers no other way.
+    The daemon prints what ends a worker, and offers no other way.
     """
     print_any = traceback.print_exc
 
     def print_exc(*given: Any, **named: Any) -> None:
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not _is_of_a_stopped_query(sys.exc_info()[1]):
             print_any(*given, **named)
 
     traceback.print_exc = print_exc

@@ -127,6 +127,8 @@ def test_a_process_whose_query_has_stopped_ends_without_a_stack(server: ForkServ
 
     # As PySpark's runner of the source does when the JVM closes the socket while it answers.
     assert said("raise BrokenPipeError") == ""
+    # As PySpark does when the JVM has removed the socket before the process connects to it.
+    assert said("from pyspark.util import local_connect_and_auth as connect; connect('/gone.sock', None)") == ""
     assert "ValueError" in said("raise ValueError")
     # As PySpark's daemon does when the JVM closes the socket of a worker.
     printing = (
