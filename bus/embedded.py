@@ -134,6 +134,10 @@ class EmbeddedBus(EmbeddedHistory):
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
             return Claim(epoch, seq, entered_ms)
 
+    def await_writable(self) -> None:
+        with self._errors(), self._write():
+            """A transaction begins once no other process has the lock."""
+
     def resign(self, controller_epoch: int) -> None:
         with self._errors(), self._write() as connection:
             self._raise_mark(connection, "resigned", controller_epoch)

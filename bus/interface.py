@@ -238,6 +238,10 @@ class Bus(Past, Protocol):
         """Return how many times the image was replaced. A checkpoint from before has the state in other pages."""
         ...
 
+    def await_writable(self) -> None:
+        """Wait while another process keeps everybody from writing. Raises ``BusError`` if it does so for too long."""
+        ...
+
     def passed(self, through: int) -> None:
         """Note that the checkpoint will never ask for events up to ``through`` again."""
         ...

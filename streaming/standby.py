@@ -14,6 +14,7 @@ can write nothing more. So a wrong guess costs the seconds of a take-over, and w
 Silence is measured on the standby's own steady clock, from the moment when it saw the last sign. An active engine
 publishes a tick at least every ``tick.idle.interval.ms`` from its claim on, also while it starts or decides a long
 batch. Time in which the standby itself stood still or waited for the bus is not silence, because it could see nothing.
+Nor is a silence that ends with a wait for the bus's lock: the standby can read meanwhile, but an engine cannot write.
 
 A standby claims only after the epoch whose silence it saw (``Bus.claim``). So of several standbys one takes over, and
 the others see a new claim and keep waiting.
@@ -64,6 +65,15 @@ class ActiveWatch:
         self._sign, self._through = sign, last
         return steady_ms() - self._sign_ms
 
+    def was_locked_out(self) -> bool:
+        """Wait until an engine can write to the bus. If that took time, begin the silence again, and return True."""
+        wait = StallWatch(0, LATENESS_MS_MIN)
+        self._bus.await_writable()
+        was_locked = wait.end() > 0
+        if was_locked:
+            self._sign_ms, self._stall = steady_ms(), None
+        return was_locked
+
     def has_resigned(self) -> bool:
         """Say whether nobody holds the newest epoch, because its job has resigned or there was no job yet."""
         return self._bus.resigned_epoch() == self.epoch
@@ -93,7 +103,7 @@ def wait_for_turn(
         if is_dead(seen):
             logger.warning("taking over, because the active engine has died", controller_epoch=seen)
             return seen
-        if silent_ms >= timeout_ms:
+        if silent_ms >= timeout_ms and not watch.was_locked_out():
             logger.warning(
                 "taking over, because the active engine is silent", controller_epoch=seen, silent_ms=silent_ms
             )

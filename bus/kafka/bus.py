@@ -101,6 +101,9 @@ class KafkaBus(KafkaHistory):
     ) -> Claim:
         return self._controller.claim(controller_id, settings, time_ms, after_epoch)
 
+    def await_writable(self) -> None:
+        """Do nothing: a process on Kafka locks nobody out."""
+
     def resign(self, controller_epoch: int) -> None:
         self._controller.resign(controller_epoch)
 

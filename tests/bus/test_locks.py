@@ -1,11 +1,13 @@
-"""The locks by which processes see that others use the same bus."""
+"""The locks by which processes see that others use the same bus, or write to it."""
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from bus.embedded import EmbeddedBus
 from bus.open_bus import open_bus
+from tests.support.lock_holder import Holder
 from tests.support.waiting import TIMEOUT_S
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -23,4 +25,19 @@ def test_a_bus_opened_twice_in_a_process_stays_locked_for_others(tmp_path: Path)
     reader = open_bus(str(path), read_only=True)
     assert reader.last_seq() == seq
     reader.close()
+    bus.close()
+
+
+def test_a_process_can_wait_until_no_other_one_keeps_it_from_writing(tmp_path: Path) -> None:
+    path = tmp_path / "bus.db"
+    bus = EmbeddedBus(path)
+    bus.await_writable()
+    holder = Holder(path)
+    waiter = threading.Thread(target=bus.await_writable)
+    waiter.start()
+    waiter.join(0.1)
+    assert waiter.is_alive()
+    holder.let_go()
+    waiter.join(TIMEOUT_S)
+    assert not waiter.is_alive()
     bus.close()

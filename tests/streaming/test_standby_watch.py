@@ -128,6 +128,19 @@ def test_a_standby_does_not_wait_for_the_silence_of_an_engine_that_has_died(bus:
     assert died == [1]
 
 
+@pytest.mark.usefixtures("no_waiting")
+def test_a_silence_in_which_nobody_could_write_does_not_count(
+    bus: EmbeddedBus, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits_ms = iter([5_000, 0])
+
+    def await_writable() -> None:
+        clock.ms += next(waits_ms)
+
+    monkeypatch.setattr(bus, "await_writable", await_writable)
+    assert turn(bus, clock) == (1, TIMEOUT_MS + 5_000 + TIMEOUT_MS)
+
+
 def test_a_new_bus_has_nobody_to_wait_for(tmp_path: Path, clock: Clock) -> None:
     bus = EmbeddedBus(tmp_path / "new.db")
     assert turn(bus, clock) == (0, 0)
