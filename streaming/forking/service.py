@@ -44,7 +44,7 @@ class ForkServer:
         self._directory = Path(tempfile.mkdtemp(prefix="python-", dir=directory))
         self.python = self._directory / "python"
         command = [sys.executable, "-IS", launcher.__file__, sys.executable, str(self._directory)]
-        self.python.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        _write(self.python, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         self.python.chmod(0o700)
         self._process = subprocess.Popen(
             [*PYTHON, "-m", "streaming.forking.server", *MODULES],
@@ -85,3 +85,11 @@ class ForkServer:
         self._process.stdout.close()
         self._process.wait(STOP_TIMEOUT_S)
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file. Raises ``OSError``, which names the file also if the disk is full."""
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

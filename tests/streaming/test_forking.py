@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from streaming.forking import service
 from streaming.forking.service import ForkServer
+from tests.faults.disks import small_disk
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 # It says what it was given, and what it did not have to import.
@@ -136,6 +137,13 @@ def test_a_process_whose_query_has_stopped_ends_without_a_stack(server: ForkServ
     )
     assert said(printing.format("BrokenPipeError")) == ""
     assert "ValueError" in said(printing.format("ValueError"))
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", mib=1) as disk:
+        disk.fill()
+        with pytest.raises(OSError, match=f"No space left on device: '{disk.folder}/python-.*/python'"):
+            ForkServer(disk.folder)
 
 
 def test_without_the_server_processes_start_cold(server: ForkServer, folder: Path) -> None:
