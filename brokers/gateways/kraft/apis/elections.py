@@ -1,6 +1,6 @@
 """Admins' requests about replicas and leaders (reassignments and elections)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from brokers.gateways.kraft.asking import Asking, KnownPartition, NamedTopic
@@ -36,14 +36,17 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
         if refusal is None
     ]
     answers = iter(await context.ask_as_admin(request, events))
-    responses = [
-        (name, refusal or _reassignment_response(one, next(answers)))
-        for (name, one), refusal in zip(requested, refused, strict=True)
-    ]
+    responses = (
+        refusal or _reassignment_response(one, next(answers))
+        for (_, one), refusal in zip(requested, refused, strict=True)
+    )
     return {
         "AllowReplicationFactorChange": may_resize,
         "ErrorMessage": None,
-        "Responses": _by_topic(responses, "Name", "Partitions"),
+        "Responses": [
+            {"Name": topic["Name"], "Partitions": [next(responses) for _ in topic["Partitions"]]}
+            for topic in request.values["Topics"]
+        ],
     }
 
 
@@ -85,16 +88,6 @@ def _resized(context: Asking, name: str, one: Values) -> Values | None:
         "ErrorCode": ErrorCode.INVALID_REPLICATION_FACTOR,
         "ErrorMessage": f"{len(one['Replicas'])} replicas instead of {size}",
     }
-
-
-def _by_topic(
-    responses: Iterable[tuple[str, Values]], name: str, partitions: str, topics: Iterable[str] = ()
-) -> list[Values]:
-    """Put responses together by topic, ``topics`` first."""
-    groups: dict[str, list[Values]] = {topic: [] for topic in topics}
-    for topic, values in responses:
-        groups.setdefault(topic, []).append(values)
-    return [{name: topic, partitions: listed} for topic, listed in groups.items()]
 
 
 async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
@@ -152,26 +145,39 @@ async def elect_leaders(context: Asking, request: Request, peer: Peer) -> Values
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))
-    unknown = [
-        PartitionResult(
-            topic=one.topic,
-            partition=one.partition,
-            error="UNKNOWN_TOPIC_OR_PARTITION",
-            message="no partition has such a name",
-        )
-        for one in named
-        if not _may_exist(one.topic, one.partition)
+    if body["TopicPartitions"] is None:
+        return await context.offload(len(results), _held_elections, results)
+    return await context.offload(len(named), _named_elections, body["TopicPartitions"], results)
+
+
+def _held_elections(results: Sequence[PartitionResult]) -> Values:
+    """Answer an election in all partitions, topic by topic."""
+    topics: dict[str, list[Values]] = {}
+    for one in results:
+        topics.setdefault(one.topic, []).append(_election_response(one.partition, one))
+    listed = [{"Topic": topic, "PartitionResult": responses} for topic, responses in topics.items()]
+    return {"ReplicaElectionResults": listed}
+
+
+def _named_elections(topics: Sequence[Values], results: Sequence[PartitionResult]) -> Values:
+    """Answer as the request names the partitions. One that is named twice is answered twice."""
+    of_partitions = {(one.topic, one.partition): one for one in results}
+    listed = [
+        {
+            "Topic": named["Topic"],
+            "PartitionResult": [
+                _election_response(number, of_partitions.get((named["Topic"], number)))
+                for number in named["Partitions"]
+            ],
+        }
+        for named in topics
     ]
-    topics = [one["Topic"] for one in body["TopicPartitions"] or ()]
-    return await context.offload(len(results), _election_response, [*results, *unknown], topics)
+    return {"ReplicaElectionResults": listed}
 
 
-def _election_response(results: Sequence[PartitionResult], topics: Sequence[str]) -> Values:
-    listed = (
-        (
-            one.topic,
-            {"PartitionId": one.partition, "ErrorCode": code_of(one.error), "ErrorMessage": one.message or None},
-        )
-        for one in results
-    )
-    return {"ReplicaElectionResults": _by_topic(listed, "Topic", "PartitionResult", topics)}
+def _election_response(number: int, result: PartitionResult | None) -> Values:
+    """Show the result for one partition. The engine has none for names that no partition can have."""
+    error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no partition has such a name"
+    if result is not None:
+        error, message = code_of(result.error), result.message
+    return {"PartitionId": number, "ErrorCode": error, "ErrorMessage": message or None}

@@ -36,3 +36,27 @@ def test_a_topic_with_an_impossible_partition_has_an_invalid_assignment(client: 
         ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         f"impossible cannot have partitions [{number}]",
     )
+
+
+def test_elections_are_answered_as_they_were_named(client: ControllerClient) -> None:
+    created(client, "led", 2)
+    named = [
+        {"Topic": "led", "Partitions": [1, 0, 1]},
+        {"Topic": "led", "Partitions": [7]},
+        {"Topic": "led", "Partitions": []},
+    ]
+    results = client.forward("ElectLeaders", TopicPartitions=named)["ReplicaElectionResults"]
+    not_needed = ErrorCode.ELECTION_NOT_NEEDED
+    assert [[(one["PartitionId"], one["ErrorCode"]) for one in topic["PartitionResult"]] for topic in results] == [
+        [(1, not_needed), (0, not_needed), (1, not_needed)],
+        [(7, UNKNOWN)],
+        [],
+    ]
+
+
+def test_moves_are_answered_as_they_were_named(client: ControllerClient) -> None:
+    created(client, "moved")
+    nothing = [{"PartitionIndex": 0, "Replicas": None}]
+    moved = [{"Name": "moved", "Partitions": some} for some in (nothing, [], nothing)]
+    responses = client.forward("AlterPartitionReassignments", Topics=moved)["Responses"]
+    assert [(one["Name"], len(one["Partitions"])) for one in responses] == [("moved", 1), ("moved", 0), ("moved", 1)]
