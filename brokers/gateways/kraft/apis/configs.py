@@ -26,6 +26,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterConfig, AlterEntity
 from state.ids import broker_named
+from state.topic_name import complaint_about_topic_name
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _BROKER_LOGGER_RESOURCE = 8
@@ -102,6 +103,8 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
         raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"there are no resources of type {kind}")
     if kind == TOPIC_RESOURCE and not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a topic's name is expected: topics have no common settings")
+    if kind == TOPIC_RESOURCE and (complaint := complaint_about_topic_name(name)):
+        raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, complaint)
     if kind == BROKER_RESOURCE and name != ALL_BROKERS:
         node = broker_named(name)
         if node is None:

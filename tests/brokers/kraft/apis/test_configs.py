@@ -49,6 +49,8 @@ def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: Cont
     assert alter((9, "retention.ms", "1")) == ErrorCode.INVALID_REQUEST
     assert alter((SET, "retention.ms", "1"), kind=8) == ErrorCode.INVALID_REQUEST
     assert alter((SET, "retention.ms", "1"), name="nowhere") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter((SET, "retention.ms", "1"), name="no where") == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert alter((SET, "retention.ms", "1"), name="n" * 250) == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="") == ErrorCode.NONE
     assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="1") == ErrorCode.NONE
     assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="one") == ErrorCode.INVALID_REQUEST
