@@ -51,6 +51,8 @@ CREATIONS = [
             {0: []},
             {1: [1]},
             {0: [-1]},
+            {0: [1], -1: [2]},
+            {0: [1], 2**31 - 1: [2]},
         )
     ),
     create(topic("big", 20_000)),
@@ -91,7 +93,7 @@ GROWTH = [
     grow(("a", -1)),
     grow(("a", 7), ("a", 8)),
     grow(("a", 9), validate_only=True),
-    grow(("", 3)),
+    *(grow(("a", 3), (name, 3)) for name in ("", "x" * 3_000)),
     grow(),
 ]
 
@@ -110,7 +112,8 @@ REASSIGNMENTS = [
     move({"a": {99: [1, 2]}}),
     move({"a": {-1: [1, 2]}}),
     move({"nope": {0: [1]}}),
-    move({"": {0: [1]}}),
+    *(move({name: {0: [1]}}) for name in ("", "x" * 3_000)),
+    move({"a": {}}),
     moves({"": [0]}),
     moves({"a": [-1]}),
     *(move({"a": {0: ids}}) for ids in ([], [1, 1], [9], [-1])),
@@ -151,7 +154,7 @@ ISRS = [
 ELECTIONS = [
     *(elect(0, {"a": parts}) for parts in ([0, 1], [99], [-1], [])),
     elect(0, {"nope": [0]}),
-    elect(0, {"": [0]}),
+    *(elect(0, {"a": [0, 1, 0], name: [0]}) for name in ("", "x" * 3_000)),
     elect(1, {"a": [0]}),
     elect(2, {"a": [0]}),
     elect(0, {}),

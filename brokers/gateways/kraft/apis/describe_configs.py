@@ -28,6 +28,8 @@ from state.topic_name import complaint_about_topic_name
 RESOURCES_MAX = 10_000
 # DescribeConfigsResponse.ConfigSource
 _OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
+# ``ClientMetricsConfigs`` of Kafka 4.1
+CLIENT_METRICS_DEFAULTS = {"interval.ms": "300000", "match": "", "metrics": ""}
 
 
 class Setting(NamedTuple):
@@ -98,6 +100,10 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
         if not name:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "the name of the subscription is empty")
         yield from _with_source(held, _OF_CLIENT_METRICS)
+        # Kafka names no origin of these defaults, unlike of those of groups.
+        yield from (
+            Setting(key, value, DEFAULT, ()) for key, value in CLIENT_METRICS_DEFAULTS.items() if key not in held
+        )
     elif kind == GROUP_RESOURCE:
         if not name:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "the name of the group is empty")

@@ -15,8 +15,10 @@ from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until_equal
 
 pytestmark = pytest.mark.usefixtures("epochs")
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE = 0, 1
+# DescribeConfigsResponse.ConfigSource
+OF_DEFAULTS, OF_CLIENT_METRICS = 5, 7
 LISTENERS = "listener.name.external"
 HIDDEN = [
     "delegation.token.secret.key",
@@ -110,6 +112,20 @@ def test_a_resource_is_described_once_however_often_it_is_named(
     first, other = client.ask("DescribeConfigs", Resources=[*named, asked("other")])["Results"]
     assert (first["ResourceName"], first["ErrorCode"], len(first["Configs"])) == ("repeated", ErrorCode.NONE, count)
     assert (other["ResourceName"], other["ErrorCode"]) == ("other", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def test_a_subscription_to_clients_metrics_has_defaults(client: ControllerClient) -> None:
+    subscription = {"ResourceType": METRICS, "ResourceName": "some"}
+
+    def described() -> dict[str, tuple[str, int]]:
+        [result] = client.ask("DescribeConfigs", Resources=[subscription])["Results"]
+        return {one["Name"]: (one["Value"], one["ConfigSource"]) for one in result["Configs"]}
+
+    defaults = {"interval.ms": ("300000", OF_DEFAULTS), "match": ("", OF_DEFAULTS), "metrics": ("", OF_DEFAULTS)}
+    assert described() == defaults
+    change = [{"Name": "interval.ms", "ConfigOperation": SET, "Value": "1000"}]
+    client.ask("IncrementalAlterConfigs", Resources=[subscription | {"Configs": change}])
+    assert described() == defaults | {"interval.ms": ("1000", OF_CLIENT_METRICS)}
 
 
 def test_a_request_for_too_many_resources_is_refused(client: ControllerClient) -> None:
