@@ -81,6 +81,11 @@ class Asking(Protocol):
         """Pass an admin's request to the engine, and wait as long as the client waits."""
 
 
+def may_be_registered(body: Values) -> bool:
+    """Say whether a request is from a broker that there can be. A negative number would make an event malformed."""
+    return bool(body["BrokerId"] >= 0 and body["BrokerEpoch"] >= -1)
+
+
 def waited_ms(request: Request, longest_ms: int) -> int:
     """Return how long to wait for the engine: as long as the client waits, up to ``longest_ms``."""
     body = request.values

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 
 from brokers.engine.event_queue import Lane
 from brokers.engine.slices import in_slices
-from brokers.gateways.kraft.asking import STALE_BROKER, Asking
+from brokers.gateways.kraft.asking import STALE_BROKER, Asking, may_be_registered
 from brokers.gateways.kraft.messages import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
@@ -22,6 +22,8 @@ Place = tuple[str, str, int]
 async def assign_replicas_to_dirs(context: Asking, request: Request, peer: Peer) -> Values:
     """Ask the engine to note where replicas are. What it noted is in the log before it is answered."""
     body = request.values
+    if not may_be_registered(body):
+        return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     events: dict[Hashable, AssignReplicasToDirs] = {}
     named = ((one["Id"], topic) for one in body["Directories"] for topic in one["Topics"])
     async for directory, topic in in_slices(named):

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from brokers.engine.engine_client import TooLargeError
 from brokers.engine.event_queue import Lane
 from brokers.engine.slices import in_slices
-from brokers.gateways.kraft.asking import STALE_BROKER, Asking, KnownPartition
+from brokers.gateways.kraft.asking import STALE_BROKER, Asking, KnownPartition, may_be_registered
 from brokers.gateways.kraft.messages import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
@@ -46,6 +46,8 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
     published again.
     """
     body = request.values
+    if not may_be_registered(body):
+        return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     size = sum(len(topic["Partitions"]) for topic in body["Topics"])
     wanted = await context.offload(size, _wanted, context, request)
     outcomes = await _at_once(context, body, wanted) if len(wanted) > 1 and context.engine.knows(_MANY) else {}
@@ -192,6 +194,8 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
 async def allocate_producer_ids(context: Asking, request: Request, peer: Peer, first_id_min: int = 0) -> Values:
     """Ask for the next block of producer ids. Those below ``first_id_min`` are taken."""
     body = request.values
+    if not may_be_registered(body):
+        return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     event = AllocateProducerIds(
         time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"], first_id_min=first_id_min
     )

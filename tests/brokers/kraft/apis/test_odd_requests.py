@@ -60,3 +60,17 @@ def test_moves_are_answered_as_they_were_named(client: ControllerClient) -> None
     moved = [{"Name": "moved", "Partitions": some} for some in (nothing, [], nothing)]
     responses = client.forward("AlterPartitionReassignments", Topics=moved)["Responses"]
     assert [(one["Name"], len(one["Partitions"])) for one in responses] == [("moved", 1), ("moved", 0), ("moved", 1)]
+
+
+@pytest.mark.parametrize("sender", [{"BrokerId": -1, "BrokerEpoch": 1}, {"BrokerId": 1, "BrokerEpoch": -2}])
+def test_a_broker_that_cannot_be_has_a_stale_epoch(client: ControllerClient, sender: dict[str, int]) -> None:
+    topic_id = created(client, f"of{sender['BrokerId']}")["TopicId"]
+    row = {"PartitionIndex": 0, "LeaderEpoch": 0, "PartitionEpoch": 0, "NewIsrWithEpochs": []}
+    isrs = [{"TopicId": topic_id, "Partitions": [row]}]
+    places = [{"Id": topic_id, "Topics": [{"TopicId": topic_id, "Partitions": [{"PartitionIndex": 0}]}]}]
+    answers = [
+        client.ask("AlterPartition", Topics=isrs, **sender),
+        client.ask("AssignReplicasToDirs", Directories=places, **sender),
+        client.ask("AllocateProducerIds", **sender),
+    ]
+    assert [one["ErrorCode"] for one in answers] == [ErrorCode.STALE_BROKER_EPOCH] * 3
