@@ -53,6 +53,15 @@ class GatewayThread:
             self._loop.close()
             self.bus.close()
 
+    def occupy_threads(self, until: threading.Event) -> None:
+        """Keep the loop's own threads busy, as looking names up does while no name server answers."""
+
+        def occupy() -> None:
+            for _ in range(64):
+                self._loop.run_in_executor(None, until.wait)
+
+        self._loop.call_soon_threadsafe(occupy)
+
     @property
     def has_ended(self) -> bool:
         return not self._thread.is_alive()

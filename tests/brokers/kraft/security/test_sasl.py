@@ -1,6 +1,7 @@
 """SASL on a gateway's listener: users of a file, and clients that do not play by the rules."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,15 @@ def test_a_client_that_proves_a_password_is_its_user(quorum: SaslQuorum, tmp_pat
     with pytest.raises(peer.PeerError, match="is refused with error 58") as caught:
         asyncio.run(copied("gateway-1", "wrong"))
     assert "wrong" not in str(caught.value)
+
+
+def test_a_password_is_proved_while_no_name_server_answers(quorum: SaslQuorum) -> None:
+    answers = threading.Event()
+    quorum.gateways[100].occupy_threads(answers)
+    try:
+        quorum.client().close()
+    finally:
+        answers.set()
 
 
 def test_a_user_is_a_broker_in_its_own_name_only(quorum: SaslQuorum) -> None:
