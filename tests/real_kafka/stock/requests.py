@@ -111,10 +111,15 @@ def replace(
     return Asked("AlterConfigs", {"Resources": listed, "ValidateOnly": validate_only}, differs)
 
 
-def describe(*resources: tuple[int, str, list[str] | None], synonyms: bool = False, differs: str = "") -> Asked:
+def describe(
+    *resources: tuple[int, str, list[str] | None],
+    synonyms: bool = False,
+    documentation: bool = False,
+    differs: str = "",
+) -> Asked:
     """Ask for settings of resources, all or those of the given names."""
     listed = [{"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": keys} for kind, name, keys in resources]
-    values = {"Resources": listed, "IncludeSynonyms": synonyms, "IncludeDocumentation": False}
+    values = {"Resources": listed, "IncludeSynonyms": synonyms, "IncludeDocumentation": documentation}
     return Asked("DescribeConfigs", values, differs)
 
 

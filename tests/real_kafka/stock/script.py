@@ -12,6 +12,7 @@ BROKERS = [
     heartbeat(1, 0),
     Asked("UnregisterBroker", {"BrokerId": 99}),
     Asked("UnregisterBroker", {"BrokerId": -1}),
+    Asked("ApiVersions", {"ClientSoftwareName": ""}, differs="Kafka refuses a client that does not say what it is"),
 ]
 
 QUORUM = [

@@ -116,6 +116,7 @@ DESCRIBED = [
     describe((8, "1", None)),
     describe((77, "1", None)),
     describe(),
+    describe((TOPIC, "a", ["retention.ms"]), documentation=True, differs="a gateway has no documentation of settings"),
 ]
 
 QUOTAS = [
