@@ -39,6 +39,11 @@ CREATIONS = [
     create(topic("__cluster_metadata")),
     create(topic("v"), topic("w", replicas=9), validate_only=True, differs=VALIDATED_ID),
     create(topic("v", 2)),
+    Asked(
+        "CreateTopics",
+        {"Topics": [topic("late")], "timeoutMs": 0, "validateOnly": True},
+        differs="Kafka has no time for it; a gateway takes its own",
+    ),
     create(topic("dup"), topic("dup")),
     create(topic("e") | {"Assignments": [{"PartitionIndex": 0, "BrokerIds": [1]}]}),
     *(
