@@ -74,6 +74,7 @@ SETTINGS = [
             ("m", "match", "zz"),
         )
     ),
+    *(alter((METRICS, "m", [(key, APPEND, "client_id=y")])) for key in ("metrics", "match")),
     *(
         alter((GROUP, name, [(key, SET, value)]))
         for name, key, value in (

@@ -33,7 +33,6 @@ _BROKER_LOGGER_RESOURCE = 8
 _RESOURCES = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 # The settings of these resources make a metadata entity: its type, and what names it.
 _ENTITIES = {kind: (entity_type, part) for entity_type, (kind, part) in ENTITY_RESOURCES.items()}
-_LISTS_OF_ENTITIES = ("metrics", "match")
 _Event = AlterConfig | AlterEntity
 
 
@@ -59,9 +58,12 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
 
 
 def _default_of_list(kind: int, name: str, of_brokers: Mapping[str, str]) -> str | None:
-    """Return what stands for a list that is not set; None if the setting is no list."""
+    """Return what stands for a list that is not set; None if the setting is no list.
+
+    Kafka's controller knows the lists of topics and brokers alone, so nothing is added to those of a subscription.
+    """
     if kind in _ENTITIES:
-        return "" if name in _LISTS_OF_ENTITIES else None
+        return None
     if kind == TOPIC_RESOURCE:
         return DEFAULTS[name].value if is_list(name) else None
     return of_brokers.get(name)

@@ -105,9 +105,10 @@ def test_settings_of_a_group_are_set_and_described(client: ControllerClient) -> 
 def test_a_subscription_is_set_and_described(client: ControllerClient) -> None:
     metrics = ("metrics", SET, "org.apache.kafka.producer.")
     assert change(client, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"), metrics) == ErrorCode.NONE
-    assert change(client, CLIENT_METRICS_RESOURCE, "m", ("match", APPEND, "client_id=a")) == ErrorCode.NONE
-    assert change(client, CLIENT_METRICS_RESOURCE, "m", ("match", APPEND, "client_id")) == ErrorCode.INVALID_CONFIG
-    assert change(client, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", APPEND, "2")) == ErrorCode.INVALID_CONFIG
+    assert change(client, CLIENT_METRICS_RESOURCE, "m", ("match", SET, "client_id=a")) == ErrorCode.NONE
+    assert change(client, CLIENT_METRICS_RESOURCE, "m", ("match", SET, "client_id")) == ErrorCode.INVALID_CONFIG
+    for name in ("match", "metrics", "interval.ms"):
+        assert change(client, CLIENT_METRICS_RESOURCE, "m", (name, APPEND, "2")) == ErrorCode.INVALID_CONFIG, name
     assert described(client, CLIENT_METRICS_RESOURCE, "m") == (
         ErrorCode.NONE,
         {"interval.ms": ("1000", 7), "match": ("client_id=a", 7), "metrics": ("org.apache.kafka.producer.", 7)},
