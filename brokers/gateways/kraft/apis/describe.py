@@ -78,7 +78,9 @@ async def describe_cluster(context: Context, request: Request, peer: Peer) -> Va
     kind = request.values["EndpointType"]
     if kind == _BROKERS:
         message = "this listener is of controllers, and brokers are asked for"
-        return refusal_of(request, ErrorCode.MISMATCHED_ENDPOINT_TYPE, message)
+        # Version 0 always asks for brokers, and its clients do not know the other error.
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if request.version > 0 else ErrorCode.INVALID_REQUEST
+        return refusal_of(request, error, message)
     if kind != _CONTROLLERS:
         return refusal_of(request, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {kind}")
     operations = _NOT_ASKED

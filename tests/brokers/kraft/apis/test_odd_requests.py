@@ -74,3 +74,11 @@ def test_a_broker_that_cannot_be_has_a_stale_epoch(client: ControllerClient, sen
         client.ask("AllocateProducerIds", **sender),
     ]
     assert [one["ErrorCode"] for one in answers] == [ErrorCode.STALE_BROKER_EPOCH] * 3
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(0, ErrorCode.INVALID_REQUEST), (1, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE)],
+)
+def test_a_client_that_asks_for_brokers_is_refused(client: ControllerClient, version: int, error: ErrorCode) -> None:
+    assert client.ask("DescribeCluster", version)["ErrorCode"] == error

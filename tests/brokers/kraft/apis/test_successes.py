@@ -99,7 +99,7 @@ ANSWERS = {
     "UpdateFeatures": "Results",
 }
 # The listener is of controllers, which version 0 cannot ask about.
-REFUSED = {("DescribeCluster", 0): ErrorCode.MISMATCHED_ENDPOINT_TYPE}
+REFUSED = {("DescribeCluster", 0): ErrorCode.INVALID_REQUEST}
 # From this version on all features of a request are changed or none, so there is no result for each.
 WITHOUT_ITEMS = {*REFUSED, ("UpdateFeatures", 2)}
 NOTHING_TO_DO = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
