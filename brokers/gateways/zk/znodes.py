@@ -232,7 +232,7 @@ def state_of(path: str, data: bytes) -> StateZnode:
 
 
 def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool = False) -> bytes:
-    """Write the state of a partition; if it ``is_marked``, with the partition epoch that was decided."""
+    """Write the state of a partition. For brokers that write it too, and know no recovery, it ``is_marked``."""
     values: dict[str, Any] = {
         "version": 1,
         "leader": decision.leader,
@@ -240,10 +240,10 @@ def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool
         "controller_epoch": controller_epoch,
         "isr": decision.isr,
     }
-    if decision.leader_recovery_state == "RECOVERING":
-        values["leader_recovery_state"] = RECOVERING
     if is_marked:
         values["isrflow_partition_epoch"] = decision.partition_epoch
+    elif decision.leader_recovery_state == "RECOVERING":
+        values["leader_recovery_state"] = RECOVERING
     return msgspec.json.encode(values)
 
 

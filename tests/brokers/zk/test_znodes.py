@@ -92,8 +92,13 @@ def test_reassignments_are_read() -> None:
 
 def test_a_leader_that_recovers_is_written_as_one() -> None:
     assert "leader_recovery_state" not in znodes.state_text(led(), 7).decode()
-    recovering = znodes.state_text(led(isr=(1,), leader_recovery_state="RECOVERING"), 7)
-    assert znodes.state_of("", recovering).leader_recovery_state == znodes.RECOVERING
+    decision = led(isr=(1,), leader_recovery_state="RECOVERING")
+    assert znodes.state_of("", znodes.state_text(decision, 7)).leader_recovery_state == znodes.RECOVERING
+
+
+def test_brokers_that_write_states_themselves_find_no_recovery() -> None:
+    decision = led(isr=(1,), leader_recovery_state="RECOVERING")
+    assert b"leader_recovery_state" not in znodes.state_text(decision, 7, is_marked=True)
 
 
 def test_the_next_producer_id_is_the_one_after_the_block() -> None:
