@@ -90,6 +90,7 @@ def command(
       isrflow replay events.jsonl --out decisions.jsonl --engine spark
       isrflow events --from 3 --snapshot s.json | isrflow replay - --from-snapshot s.json --out decisions.jsonl
     """
+    _keep_files(str(getattr(events, "name", "-")), snapshot, out, state)
     settings = load(conf, sets, environment=os.environ, cross_check=False)
     overrides = policy_text(from_sets(sets))
     entries = list(entries_of(events))
@@ -105,6 +106,18 @@ def command(
         raise
     except OSError as error:
         raise WrongUse(f"cannot write {error.filename or out}: {error.strerror}") from error
+
+
+def _keep_files(events: str, snapshot: Path | None, out: str, state: Path | None) -> None:
+    """Refuse to write over a file that this command reads or has written. A device is no file."""
+    kept: set[Path] = set()
+    for name in (events, snapshot, out, state):
+        path = Path(name or "-").resolve()
+        if str(name or "-") == "-" or (path.exists() and not path.is_file()):
+            continue
+        if path in kept and name in (out, state):
+            raise WrongUse(f"{name} would be written over: name another file for --out or --state")
+        kept.add(path)
 
 
 def _snapshot_in(path: Path) -> Image:

@@ -80,6 +80,26 @@ def test_a_file_that_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path
     assert done.stderr == "Error: cannot write gone/decisions.jsonl: No such file or directory\n"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--out", "./events.jsonl"),
+        ("--out", "d.jsonl", "--state", "events.jsonl"),
+        ("--out", "snapshot.json", "--from-snapshot", "snapshot.json"),
+        ("--out", "both", "--state", "both"),
+    ],
+)
+def test_no_file_that_is_read_or_written_is_written_over(
+    isrflow: Isrflow, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    for name in ("events.jsonl", "snapshot.json"):
+        (tmp_path / name).write_text("{}")
+    done = isrflow("replay", "events.jsonl", *arguments)
+    assert done.exit_code == 2
+    assert "would be written over" in done.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"events.jsonl": "{}", "snapshot.json": "{}"}
+
+
 def test_an_empty_log_is_an_empty_cluster(isrflow: Isrflow, tmp_path: Path) -> None:
     assert replayed(isrflow, "", "--state", "state.json") == []
     assert json.loads((tmp_path / "state.json").read_text())["brokers"] == []
