@@ -157,6 +157,6 @@ def _place_of(raw: bytes, where: str, after: int, through: int) -> int:
 def _title(what: Mapping[str, Any]) -> str:
     parts = [f"{key}={value}" for key, value in what["set"].items()]
     parts += [f"without event {seq}" for seq in what["without_events"]]
-    if what["added_events"]:
-        parts.append(f"with {what['added_events']} more events")
+    if added := what["added_events"]:
+        parts.append(f"with {added} more {'event' if added == 1 else 'events'}")
     return f"What if {', '.join(parts)}, from seq {what['from']} through seq {what['to']}:"

@@ -35,8 +35,8 @@ def text_of(comparison: Comparison, title: str, differences_max: int = DIFFERENC
     if more > 0:
         lines += [
             "",
-            f"{more} more ISR changes were refused, because the brokers on record answer decisions that were not made "
-            "here.",
+            f"{more} more ISR {'change was' if more == 1 else 'changes were'} refused, because the brokers on record "
+            "answer decisions that were not made here.",
         ]
     return lines
 
