@@ -11,6 +11,7 @@ from history.explanation import shown_time
 from history.reach import reach_of
 
 SETTINGS_HERE = "settings_of_this_command"
+_THINNED = "those that changed the cluster"
 
 
 @click.command("history")
@@ -57,7 +58,7 @@ def command(settings: Settings, form: str) -> None:
     show_fields(
         [
             ("States", f"from seq {reach.state_from}{since}, through seq {reach.decided}"),
-            ("Events", f"all after seq {kept_after}, and before it those that changed the cluster"),
+            ("Events", f"all{f' after seq {kept_after}, and before it {_THINNED}' if kept_after else ''}"),
             ("Decisions", f"from seq {oldest}"),
             ("Snapshots", len(snapshots)),
             *((f"{name} of this command", value) for name, value in shown[SETTINGS_HERE].items()),

@@ -10,6 +10,7 @@ from tests.cli.conftest import Isrflow
 def test_a_whole_log_reaches_to_its_beginning(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     shown = isrflow("history").stdout
     assert "from seq 0, through seq 6" in shown
+    assert re.search("^Events: +all$", shown, re.MULTILINE), "nothing is before the first event"
     assert re.search(r"^history\.ms of this command: +86400000$", shown, re.MULTILINE), "the bus has not the engine's"
 
 
