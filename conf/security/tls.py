@@ -56,8 +56,8 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
-        return error.reason or "no PEM"
-    return (isinstance(error, OSError) and error.strerror) or "no PEM"
+        return error.reason or "cannot be used"
+    return (isinstance(error, OSError) and error.strerror) or "cannot be used"
 
 
 def server_context(
