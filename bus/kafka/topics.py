@@ -65,7 +65,7 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     lacking = [name for name in missing if name not in of_history]
     if lacking and not create:
         raise NoBusError(
-            f"bus {connection.address}: there is no topic {lacking[0]}: start the engine with 'isrflow run' first"
+            f"bus {connection.address}: there is no topic {lacking[0]}: start the engine with 'isrflow run'."
         )
     for name, topic in wanted.items():
         if topic.num_partitions == 1 and found.get(name, 1) != 1:

@@ -114,7 +114,8 @@ def command(
     except ValueError as error:
         raise WrongUse(str(error)) from error
     found = " and ".join(sorted({node.spec.kafka.number for node in kafka.nodes.values()}))
-    click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+    count = "1 node" if len(kafka.nodes) == 1 else f"{len(kafka.nodes)} nodes"
+    click.echo(f"{count} of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
     led = LedCluster.open(kafka)
     if page := led and led.engine.page():
         click.echo(f"the live page: {page}")

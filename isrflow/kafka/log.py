@@ -88,7 +88,8 @@ class KafkaLog:
         there = self._consumer.topics()
         for topic in (self._address.events, self._address.offsets, self._address.decisions):
             if topic not in there:
-                raise NoBusError(f"bus {self._address}: there is no topic {topic}: start the engine with 'isrflow run'")
+                start = "start the engine with 'isrflow run'."
+                raise NoBusError(f"bus {self._address}: there is no topic {topic}: {start}")
         return len(self._consumer.partitions_for_topic(self._address.offsets) or (0,))
 
     def publish(self, events: Sequence[bytes]) -> int | None:
