@@ -178,7 +178,7 @@ def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -
         is_down = lost_its_log or replica not in brokers.live
         if replica in after.adding_replicas or not is_down:
             return False
-    return after.leader != NO_LEADER and len(isr) >= min(min_isr, len(target))
+    return after.leader != NO_LEADER and len(isr) >= min_isr
 
 
 def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[RemovedReplica, ...]:
