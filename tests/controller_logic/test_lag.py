@@ -53,6 +53,12 @@ def test_reports_count_the_same_together_and_one_by_one(groups: list[list[tuple[
         ([(2, 8, 10), (1, 9, 15), (2, 8, 20), (1, 12, 25), (2, 9, 30)], 20),
         ([(1, 9, 5), (2, 4, 10), (1, 6, 15), (2, 5, 20), (1, 12, 25), (2, 8, 30)], -1),
         ([(1, 9, 5), (2, 9, 10), (2, 9, 40)], 40),
+        # The leader's end goes back after the follower had caught up with it.
+        ([(1, 9, 5), (2, 9, 10), (1, 6, 15), (2, 5, 20), (1, 12, 25), (2, 8, 30)], 10),
+        ([(1, 9, 5), (2, 9, 10), (1, 6, 15), (2, 6, 20), (1, 5, 22), (2, 4, 25), (1, 12, 28), (2, 8, 30)], 20),
+        # The previous report was in this millisecond, or in what is the future again.
+        ([(1, 9, 5), (2, 8, 10), (1, 12, 10), (2, 9, 10)], 10),
+        ([(1, 9, 5), (2, 9, 10), (1, 12, 15), (2, 8, 50), (1, 15, 18), (2, 12, 20)], 10),
     ],
 )
 def test_a_follower_has_caught_up_at_a_time(reports: list[tuple[int, int, int]], caught_up_time_ms: int) -> None:

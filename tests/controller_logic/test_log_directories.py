@@ -6,7 +6,7 @@ from state.decisions import Answer, LeaderAndIsr
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED
 from state.metadata_format import DIRECTORY_FORMAT, NEWEST_FORMAT
 from state.placed_partition import directories_of
-from state.rules import DIRECTORY_RULES, NEWEST_RULES
+from state.rules import DIRECTORY_RULES, NEWEST_RULES, UNASSIGNED_RULES
 from tests.controller_logic import test_acls
 from tests.support.world import World
 
@@ -86,6 +86,17 @@ def test_the_same_assignment_once_more_decides_nothing(first: str, again: str) -
     assert assign(world, 11, first) == "NONE"
     assert assign(world, 11, again) == "NONE"
     assert world.all(LeaderAndIsr) == []
+
+
+@pytest.mark.parametrize(("rules_version", "told"), [(UNASSIGNED_RULES, UNASSIGNED), (UNASSIGNED_RULES - 1, MIGRATING)])
+def test_brokers_hear_of_a_replica_that_is_in_no_directory_any_more(rules_version: int, told: str) -> None:
+    world = started(rules_version)
+    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
+    world.create("t", (11, 12, 13))
+    assert assign(world, 11, "A") == "NONE"
+    assert world.one(LeaderAndIsr).directories == {11: "A"}
+    assert assign(world, 11, MIGRATING) == "NONE"
+    assert world.one(LeaderAndIsr).directories == {11: told}
 
 
 def test_a_replica_in_a_failed_directory_hands_over_to_the_next_one() -> None:
@@ -182,3 +193,12 @@ def test_no_more_than_so_many_lost_directories_are_kept() -> None:
     again = {"incarnation": world.broker(11).incarnation, "behind_gateway": True}
     world.register(11, **again, log_dirs=["only"])
     assert world.broker(11).offline_log_dirs == (names[-1], *names[-OFFLINE_KEPT_MAX - 1 : -2])
+
+
+def test_brokers_hear_of_several_new_replicas_in_the_order_of_ids() -> None:
+    world = with_several()
+    world.join(16, behind_gateway=True, log_dirs=["F", "G"])
+    world.create("u", (16, 11))
+    told = world.one(LeaderAndIsr).directories
+    assert isinstance(told, dict)
+    assert list(told) == [11, 16]

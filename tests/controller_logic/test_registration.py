@@ -4,7 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.metadata_format import DIRECTORY_FORMAT
-from state.rules import DIRECTORY_RULES, OWN_ID_RULES
+from state.rules import DIRECTORY_RULES, NEWEST_RULES, OWN_ID_RULES
 from tests.support.world import World
 
 SESSION_MS = 9_000
@@ -200,3 +200,40 @@ def test_several_directories_wait_until_every_gateway_can_write_where_replicas_a
 def test_under_older_rules_another_process_is_a_bounce(world: World) -> None:
     claim(world, 2, OWN_ID_RULES - 1)
     assert is_let_in(world, disk=OTHER_DISK)
+
+
+@pytest.mark.parametrize(
+    ("rules_version", "disk", "let_in"),
+    [
+        (DIRECTORY_RULES, [*DISK, "new"], True),
+        (DIRECTORY_RULES, OTHER_DISK, False),
+        (DIRECTORY_RULES - 1, DISK, True),
+        (DIRECTORY_RULES - 1, [*DISK, "new"], False),
+    ],
+)
+def test_a_process_with_more_directories_is_the_successor(rules_version: int, disk: list[str], let_in: bool) -> None:
+    world = World()
+    claim(world, 1, rules_version)
+    world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], metadata_format=DIRECTORY_FORMAT)
+    world.join(1, behind_gateway=True, log_dirs=DISK)
+    lose_connection(world)
+    assert is_let_in(world, disk=disk) == let_in
+
+
+def test_a_process_that_names_no_directory_is_the_successor_of_one_that_named_none(world: World) -> None:
+    claim(world, 2, NEWEST_RULES)
+    world.join(2, behind_gateway=True, log_dirs=[])
+    lose_connection(world, 2)
+    assert is_let_in(world, broker=2, disk=[])
+
+
+def test_brokers_without_gateways_may_name_their_directories_alike(world: World) -> None:
+    """Theirs are paths, each on a machine of its own."""
+    world.join(2, log_dirs=["/data"])
+    assert is_let_in(world, broker=3, disk=["/data"])
+    # Broker 3 leaves its gateway. What behind one would be an id is a path now.
+    world.beat(3)
+    world.beat(3, shutdown=True)
+    world.beat(3, fence=True)
+    world.register(3, incarnation="third", log_dirs=DISK)
+    assert (world.error, world.broker(3).incarnation) == ("NONE", "third")
