@@ -74,6 +74,20 @@ def test_a_partition_that_is_named_twice_is_refused_both_times(storm: World) -> 
     assert [d.partition for d in storm.all(LeaderAndIsr)] == [1]
 
 
+def test_a_partition_of_an_unknown_topic_that_is_named_twice_is_refused_for_that(storm: World) -> None:
+    rows = [[0, 0, 0, [1]], [1, 0, 0, [1]], [0, 0, 0, [1]]]
+    topics = [{"topic": "nowhere", "partitions": rows}]
+    storm.publish("alter_isrs", broker=1, broker_epoch=storm.broker(1).broker_epoch, topics=topics)
+    twice, unknown = ("nowhere", 0, "INVALID_REQUEST"), ("nowhere", 1, "UNKNOWN_TOPIC_OR_PARTITION")
+    assert results(storm) == [twice, twice, unknown]
+
+
+def test_a_request_may_name_as_many_partitions_as_an_answer_names(storm: World) -> None:
+    topics = [{"topic": "nowhere", "partitions": [[number, 0, 0, [1]] for number in range(RESULTS_MAX)]}]
+    storm.publish("alter_isrs", broker=1, broker_epoch=storm.broker(1).broker_epoch, topics=topics)
+    assert len(results(storm)) == RESULTS_MAX
+
+
 def test_a_joiner_that_is_behind_is_refused_alone(storm: World) -> None:
     storm.alter_isrs(1, *[("t", number, (1, 2)) for number in range(3)])
     for number, end in enumerate((10, 10, 4)):

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from controller_logic.replay import decide
+from controller_logic.step import step
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer, HighWatermark, Rejected
+from state.event_text import decode
+from state.events import Logged
 from state.policy import Policy
 from state.rules import LOG_ENDS_RULES
 from tests.support.world import World
@@ -144,3 +147,35 @@ def test_each_of_several_reports_in_a_batch_is_answered_in_its_own_name(trio: Wo
     missing = "UNKNOWN_TOPIC_OR_PARTITION"
     assert answers == [(0, missing), (1, "BROKER_ID_NOT_REGISTERED"), (2, missing), (3, missing)]
     assert decide(log, Policy(), batch_sizes=[1]).decisions == made
+
+
+def test_after_the_answers_to_its_reports_a_batch_ends_at_its_last_event(trio: World) -> None:
+    asked = {"topics": [{"topic": "t", "partitions": [[0, 0, 5]]}], "broker_epoch": trio.broker(1).broker_epoch}
+    first = trio.state.cluster.seq + 1
+    events = []
+    for seq, given in enumerate(({"request_id": "q"}, {}), start=first):
+        raw = trio.text_of("log_end_offsets", broker=1, **asked, **given)
+        events.append(Logged(seq, trio.now, decode(raw), raw))
+    outcome = step(trio.state, events, Policy())
+    assert ([decision.seq for decision in outcome.decisions], outcome.state.cluster.seq) == ([first], first + 1)
+    # Later batches skip both.
+    assert step(outcome.state, events, Policy()).decisions == []
+
+
+def test_what_is_said_of_a_replica_that_was_removed_lately_is_passed_over(trio: World) -> None:
+    trio.publish("alter_reassignment", topic="t", partition=0, replicas=[1, 2])
+    trio.log_ends(3, ("t", 0, 5), ("t", 1, 5))
+    assert trio.all(Answer) == []
+    assert (trio.partition("t").log_end_offsets, trio.partition("t", 1).log_end_offsets[2]) == ((), 5)
+
+
+def test_a_high_watermark_that_a_leader_lost_and_regained_between_two_ticks_is_decided_again(trio: World) -> None:
+    trio.create("alone", (1,))
+    trio.log_ends(1, ("alone", 0, 10))
+    trio.tick()
+    assert watermarks(trio) == {("alone", 0): 10}
+    trio.join(1, incarnation="second")
+    trio.log_ends(1, ("alone", 0, 4))
+    trio.log_ends(1, ("alone", 0, 10))
+    trio.tick()
+    assert watermarks(trio) == {("alone", 0): 10}
