@@ -26,9 +26,7 @@ def passed_over(
     for replica, state in zip(after.replicas, after.replica_states, strict=True):
         if replica == after.leader and not unclean:
             break
-        # An election takes members out of the ISR, and the end of a reassignment may bring one in.
-        is_in_sync = replica in isr or (replica in after.isr and not unclean)
-        obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=is_in_sync)
+        obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=replica in isr)
         if obstacle is not None:
             found[replica] = obstacle.value
     return found
