@@ -279,3 +279,15 @@ def test_a_gateway_that_can_no_longer_write_the_log_is_refused_and_stays_known()
     tick(world, 60_000)
     world.publish("gateway_heartbeat", **gateway, metadata_format=DIRECTORY_FORMAT, request_id="q")
     assert world.error == "NONE"
+
+
+def test_a_silent_leader_does_not_go_on_in_a_newer_format() -> None:
+    world = claimed()
+    named = {"incarnation": "first", "voters": VOTERS}
+    world.publish("gateway_started", gateway=100, **named, metadata_format=DIRECTORY_FORMAT)
+    tick(world, 60_000)
+    world.publish("gateway_started", gateway=101, **named, metadata_format=DIRECTORY_FORMAT + 1)
+    assert world.all(QuorumDecision) == []
+    tick(world)
+    quorum = world.state.cluster.quorum
+    assert (quorum.voter, quorum.metadata_format) == (101, DIRECTORY_FORMAT + 1)
