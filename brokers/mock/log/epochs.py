@@ -61,7 +61,7 @@ class LeaderEpochs:
         An epoch later than all known ones is undefined. For an epoch without records here the answer is the nearest one
         below.
         """
-        if epoch == UNDEFINED or not self._entries or epoch > self.latest:
+        if epoch == UNDEFINED or epoch > self.latest:
             return EndOffset(UNDEFINED, UNDEFINED)
         if epoch == self.latest:
             return EndOffset(epoch, log_end_offset)
