@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -16,11 +17,16 @@ from streaming import fan_out, shard
 from streaming.checkpoint import has_batches, shuffle_partitions
 from streaming.checkpoint_place import Checkpoint, checkpoint_of
 from streaming.keys import Keys, spark_keys
+from streaming.query_failure import without_stacks
 from streaming.sources.interface import source_of
 
 QUERY_NAME = "isrflow"
 BATCH_END_TIMEOUT_S = 10.0
 BATCH_END_POLL_S = 0.005
+
+
+class BatchError(Exception):
+    """Spark could not run a batch."""
 
 
 def start_query(
@@ -67,9 +73,7 @@ def _started(
     outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
 ) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
-        # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
-        # look up what it calls by name in all jars, takes 5 ms.
-        commit(batch.toArrow().column("outcome").to_pylist())
+        commit(outcomes_of(batch))
 
     writer = (
         outcomes.writeStream.queryName(QUERY_NAME)
@@ -80,6 +84,21 @@ def _started(
     if interval_ms is not None:
         writer = writer.trigger(processingTime=f"{interval_ms} milliseconds")
     return writer.start()
+
+
+def outcomes_of(batch: DataFrame) -> list[bytes]:
+    """Collect the shard outcomes of a batch.
+
+    Raises ``BatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark searches the
+    text of py4j's own error for an interruption, by a pattern that overflows Java's stack if the text is long.
+    """
+    try:
+        # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
+        # look up what it calls by name in all jars, takes 5 ms.
+        found: list[bytes] = batch.toArrow().column("outcome").to_pylist()
+    except Py4JJavaError as error:
+        raise BatchError(without_stacks(str(error))) from None
+    return found
 
 
 def stop_between_batches(query: StreamingQuery) -> None:

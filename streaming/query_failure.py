@@ -9,6 +9,7 @@ _PLAN = "\n=== Streaming Query ==="
 _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
 # These wrap another error, which follows them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
+_OF_STACK = re.compile(r"[ \t]+(?:at |\.\.\. [0-9]+ more)")
 _PROXY = "An exception was raised by the Python Proxy"
 # TrimmedError is not among them, because a new query starts after the events that retention has removed.
 _BUS_ERRORS = (BusError, NoBusError, DamagedError, FencedError)
@@ -35,6 +36,11 @@ def cause_in(text: str) -> str:
     else:
         cause = lines[0].strip() if lines else "it ended without an error"
     return cause if len(cause) <= CAUSE_CHARS_MAX else f"{cause[:CAUSE_CHARS_MAX]}…"
+
+
+def without_stacks(text: str) -> str:
+    """Return an error's text without the lines of Java's stacks."""
+    return "\n".join(line for line in text.splitlines() if not _OF_STACK.match(line))
 
 
 def _wraps(said: str) -> bool:

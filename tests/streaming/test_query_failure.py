@@ -7,7 +7,7 @@ import pytest
 from bus.interface import BusError, DamagedError, FencedError, NoBusError, TrimmedError
 from isrflow import errors
 from streaming.late_workers import has_late_worker
-from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
+from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in, without_stacks
 
 PLAN = """
 === Streaming Query ===
@@ -51,6 +51,15 @@ isrflow.errors.BusError: bus data/bus.db: database disk image is malformed
 )
 def test_the_innermost_cause_is_reported_without_stack_and_plan(text: str, cause: str | None) -> None:
     assert cause_in(text) == (cause or "JsonParseException: Unexpected character")
+
+
+def test_an_error_without_its_stacks_has_the_same_cause() -> None:
+    whole = BATCH + WORKER
+    short = without_stacks(whole)
+    assert "\tat " not in short
+    assert "... 28 more" not in short
+    assert cause_in(short) == cause_in(whole)
+    assert bus_error_in(short) == bus_error_in(whole)
 
 
 def test_the_message_is_short() -> None:
