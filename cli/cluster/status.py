@@ -43,9 +43,9 @@ def command(form: str, folder: Path) -> None:
     stopped = [row["name"] for row in processes if row["state"] != "running"]
     amiss = [f"not running: {', '.join(stopped)}"] if stopped else []
     if led and not led.handed_back and not found["engine"]["decides"]:
-        amiss.append(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
+        amiss.append(f"no engine decides on {led.bus}: 'isrflow cluster up' starts one")
     if amiss:
-        raise Unreachable(". ".join(amiss))
+        raise Unreachable("; ".join(amiss))
 
 
 def _plain_rows(kafka: KafkaCluster) -> Row:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokers.launch.kafka.preparing import prepare
+from bus.embedded import EmbeddedBus
 from cli.cluster.folder import held
 from cli.cluster.led_cluster import LedCluster
 from conf.kafka_versions import KAFKA_VERSION
@@ -50,3 +51,11 @@ def test_the_command_that_created_a_cluster_starts_it_again(tmp_path: Path) -> N
     assert (code, "is gone" in said) == (3, True), said
     code, said = on_cluster(led.folder, "up", *same[2:], "--brokers", "2", "--set", "num.partitions=2", "--secure")
     assert (code, "leave out --brokers, --secure, --set," in said) == (2, True), said
+
+
+def test_status_says_what_does_not_run_and_that_no_engine_decides(tmp_path: Path) -> None:
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    EmbeddedBus(tmp_path / "bus.db").close()
+    code, said = on_cluster(led.folder, "status")
+    assert code == 3
+    assert "not running: gateway 100, gateway 101, broker 1; no engine decides on" in said
