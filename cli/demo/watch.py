@@ -40,7 +40,7 @@ class Watch(threading.Thread):
         self._check = check
         self._changed = threading.Condition()
         self._stopping = threading.Event()
-        self._error: BusError | None = None
+        self._error: BusError | OSError | None = None
         self.on_decision: Callable[[AnyDecision], None] = lambda decision: None
         self.brokers: dict[int, str] = {}
         self.partitions: dict[int, WatchedPartition] = {}
@@ -49,18 +49,19 @@ class Watch(threading.Thread):
     def run(self) -> None:
         after = (0, -1)
         while not self._stopping.is_set():
+            # An OSError comes from what prints decisions, for example when nobody reads the output any more.
             try:
                 batch = self._bus.decisions(after, DECISIONS_PER_READ)
-            except BusError as error:
+                if batch:
+                    after = (batch[-1].seq, batch[-1].idx)
+                    with self._changed:
+                        for decided in batch:
+                            self._take_in(decode(decided.body))
+                        self._changed.notify_all()
+            except (BusError, OSError) as error:
                 self._error = error
                 return
-            if batch:
-                after = (batch[-1].seq, batch[-1].idx)
-                with self._changed:
-                    for decided in batch:
-                        self._take_in(decode(decided.body))
-                    self._changed.notify_all()
-            else:
+            if not batch:
                 self._stopping.wait(POLL_S)
 
     def _take_in(self, decision: AnyDecision) -> None:
@@ -91,11 +92,16 @@ class Watch(threading.Thread):
         self.on_decision(decision)
 
     def wait_for(self, what: str, test: Callable[["Watch"], bool], timeout_s: float) -> None:
-        """Wait until the decisions make ``test`` true. Raises ``DemoError`` with ``what`` after the time-out."""
+        """Wait until the decisions make ``test`` true. Raises ``DemoError`` with ``what`` after the time-out.
+
+        Raises what stopped the thread, if that was an ``OSError``.
+        """
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while not test(self):
                 self._check()
+                if isinstance(self._error, OSError):
+                    raise self._error
                 if self._error:
                     raise DemoError(f"while waiting for {what}: {self._error}")
                 if time.monotonic() > deadline:

@@ -18,6 +18,8 @@ from cli.demo.screen import draw
 from cli.demo.story import FAIL_OVER, TOPIC, Story
 from cli.demo.traffic import UNKNOWN_OFFSET, Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
+from state.decisions import AnyDecision
+from tests.support.decided_bus import DecidedBus
 from tests.support.rooms import ROOMS
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.wheel import build_wheel, install_wheel
@@ -74,6 +76,22 @@ def test_a_story_prints_its_next_step(kind: type[Story]) -> None:
     assert len(set(kind.steps)) == len(kind.steps)
     assert kind.opening.endswith("start.")
     assert "session" in kind.detection
+
+
+def test_a_closed_output_ends_the_story_and_not_only_the_watch(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    bus.take([b'{"kind":"broker_register","time_ms":1,"broker":1,"incarnation":"a"}'])
+
+    def say(decision: AnyDecision) -> None:
+        raise BrokenPipeError
+
+    watch = Watch(bus.bus, TOPIC, lambda: None)
+    watch.on_decision = say
+    watch.start()
+    with pytest.raises(BrokenPipeError):
+        watch.wait_for("a topic", lambda seen: bool(seen.partitions), TIMEOUT_S)
+    watch.stop()
+    bus.close()
 
 
 @pytest.mark.parametrize("kind", [MockStory, KafkaStory, ZookeeperStory])
