@@ -10,7 +10,7 @@ from cli.committed import Committed, read_committed, warn_if_old
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
-from cli.output import columns, ids, show_json, show_lines
+from cli.output import columns, format_option, ids, show_json, show_lines
 from cli.partition_filters import Filters, filtered
 from conf.settings import Settings
 
@@ -22,7 +22,7 @@ _PARTITION_WORDS = (
 
 
 @click.command("describe")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
+@format_option
 @click.option("--topic", metavar="TOPIC", help="Only this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
 @filtered

@@ -13,13 +13,14 @@ from cli.cluster.engine import decides
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Unreachable
+from cli.output import format_option
 from state.cluster import Cluster
 
 Row = dict[str, Any]
 
 
 @click.command("status")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
+@format_option
 @dir_option
 def command(form: str, folder: Path) -> None:
     """Show a cluster's processes.
