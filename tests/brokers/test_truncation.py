@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.mock.log.epochs import UNDEFINED, EndOffset, Entry, LeaderEpochs
+from brokers.mock.log.epochs import UNDEFINED, EndOffset
 from brokers.mock.log.log import Log, LogConfig
 from brokers.mock.replicas.truncation import Truncation, epoch_to_ask, truncation
 from tests.support.batches import batch
@@ -59,15 +59,3 @@ def test_the_leader_is_asked_about_the_last_epoch_of_a_log_with_records(log: Log
     assert epoch_to_ask(empty) is None
     empty.begin_epoch(4)
     assert epoch_to_ask(empty) is None
-
-
-def test_an_epoch_replaces_those_that_contradict_it(tmp_path: Path) -> None:
-    epochs = LeaderEpochs(tmp_path)
-    for epoch, start_offset in ((0, 0), (2, 5), (4, 9)):
-        epochs.assign(epoch, start_offset)
-    epochs.assign(3, 12)
-    assert epochs.entries == (Entry(0, 0), Entry(2, 5), Entry(3, 12))
-    epochs.assign(2, 7)
-    assert epochs.entries == (Entry(0, 0), Entry(2, 7))
-    epochs.assign(6, 7)
-    assert epochs.entries == (Entry(0, 0), Entry(6, 7))

@@ -87,6 +87,7 @@ def _read(path: Path) -> list[Entry]:
     try:
         _version, count, *lines = path.read_text().splitlines()
         entries = [Entry(*map(int, line.split())) for line in lines]
+        is_whole = len(entries) == int(count)
     except (OSError, ValueError, TypeError):
         return []
-    return entries if len(entries) == int(count) else []
+    return entries if is_whole else []
