@@ -135,6 +135,24 @@ def test_an_epoch_without_records_goes_with_truncation(tmp_path: Path) -> None:
     assert log.epochs.latest == 3
 
 
+def test_segments_after_a_gap_are_dropped(tmp_path: Path) -> None:
+    log = filled(tmp_path, SMALL_SEGMENTS)
+    log.close()
+    first, second, *others = sorted(tmp_path.glob("*.log"))
+    assert others
+    second.unlink()
+    again = opened(tmp_path, SMALL_SEGMENTS)
+    assert again.log_end_offset == int(second.stem)
+    assert list(tmp_path.glob("*.log")) == [first]
+
+
+def test_an_epoch_without_records_is_forgotten_at_a_restart(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.begin_epoch(9)
+    log.close()
+    assert opened(tmp_path).epochs.entries == (Entry(0, 0), Entry(3, 10))
+
+
 def test_a_log_restarts_at_another_offset(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.restart_at(500)

@@ -156,8 +156,11 @@ def test_responses_to_requests_of_another_epoch_are_dropped(tmp_path: Path) -> N
     assert not follower.append_as_follower(2, 0, records)
     assert not follower.append_as_follower(3, 1, records)
     assert not follower.truncate(2, 0)
+    assert not follower.restart_at(2, 7)
     assert follower.append_as_follower(3, 0, records)
     assert follower.log.log_end_offset == 1
+    assert follower.restart_at(3, 7)
+    assert (follower.log.log_start_offset, follower.log.log_end_offset) == (7, 7)
 
 
 @pytest.mark.parametrize(
