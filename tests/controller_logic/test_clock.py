@@ -151,6 +151,36 @@ def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
     assert states(world) == [BrokerState.fenced] * 3
 
 
+def test_a_reset_clock_leaves_fenced_brokers_the_sessions_that_they_had(world: World) -> None:
+    behind = {"behind_gateway": True}
+    world.publish("gateway_started", gateway=100, incarnation="first", voters=[100])
+    world.register(4, **behind, log_dirs=["four"])
+    world.tick(5 * HOUR_MS)
+    world.register(5, **behind, log_dirs=["five"])
+    world.beat(5, fence=True)
+    world.now -= 5 * HOUR_MS
+    claim(world, 2)
+    # Broker 4 was never heard, so its id is free. Broker 5 was heard just now.
+    assert [world.broker(broker).last_contact_ms for broker in (4, 5)] == [NO_TIME, world.now]
+    for broker, error in ((4, "NONE"), (5, "DUPLICATE_BROKER_REGISTRATION")):
+        world.register(broker, **behind, incarnation="second", log_dirs=["another"])
+        assert world.error == error
+
+
+@pytest.mark.parametrize("is_later", [True, False])
+def test_a_reset_clock_leaves_no_time_in_the_future_at_which_a_gateway_was_heard(world: World, is_later: bool) -> None:
+    world.publish("gateway_started", gateway=100, incarnation="first", voters=[100])
+    heard_ms = world.state.cluster.quorum.heard_ms
+    world.now += HOUR_MS
+    claim_ms = world.now
+    world.tick(5 * HOUR_MS)
+    if is_later:
+        world.publish("gateway_heartbeat", gateway=100, incarnation="first")
+    world.now = claim_ms
+    claim(world, 2)
+    assert world.state.cluster.quorum.heard_ms == (claim_ms if is_later else heard_ms)
+
+
 def test_a_report_from_the_future_does_not_count_as_caught_up(world: World) -> None:
     claim(world, 2, rules_version=1)
     world.alter_isr("t", (1, 2))
