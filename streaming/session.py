@@ -5,6 +5,7 @@ import functools
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -85,7 +86,7 @@ def launch(settings: Settings, local_dir: Path, stacks: Path | None = None, temp
     """
     keep_paths_safe()
     conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks, temp_dir or local_dir).items()))
-    with jvm_leaves_sigterm(), _environment(_jvm_environment(settings, local_dir)):
+    with jvm_leaves_sigterm(), _environment(_jvm_environment(settings, local_dir)), _temporary_files_in(local_dir):
         SparkContext._ensure_initialized(conf=conf)
     running = SparkContext._active_spark_context
     told = str(running.master) if running else _told().get(MASTER, _UNTOLD)
@@ -107,6 +108,16 @@ def _jvm_environment(settings: Settings, local_dir: Path) -> dict[str, str]:
         return {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
     root = str(Path(__file__).resolve().parents[1])
     return {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+
+
+@contextlib.contextmanager
+def _temporary_files_in(directory: Path) -> Iterator[None]:
+    """Make temporary files of this process in ``directory`` for the block, so that a kill leaves none elsewhere."""
+    before, tempfile.tempdir = tempfile.tempdir, str(directory)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 @contextlib.contextmanager

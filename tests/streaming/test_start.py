@@ -39,6 +39,19 @@ def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None
     assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
 
 
+def test_a_job_that_is_killed_while_spark_starts_leaves_nothing_in_the_systems_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    engine = Engine(tmp_path)
+    wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
+    engine.kill()
+    # The next job removes what is in this one.
+    assert [left.name for left in temporary.iterdir()] == [f"isrflow-{os.getuid()}"]
+
+
 def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     try:
