@@ -6,7 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from bus.interface import BusError, FencedError
@@ -186,6 +194,9 @@ class Connection:
         """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
         futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
         offsets = [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
+        if OFFSET_INVALID in offsets:
+            # If the connection breaks, as when a node is killed, Kafka's client reports this in place of an error.
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT, "the connection broke"))
         self._refusal = ""
         return offsets
 
