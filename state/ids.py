@@ -62,15 +62,24 @@ def topic_id_of(topic: str, seq: int) -> str:
     Twenty-two characters of URL-safe base64. A topic that is created again under its name gets another id, because
     another event created it (KIP-516). A replay gives the same id, because nothing is random.
     """
-    digest = hashlib.sha256(f"{seq}:{topic}".encode()).digest()[:16]
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return as_uuid(hashlib.sha256(f"{seq}:{topic}".encode()).digest()[:UUID_BYTES])
 
 
-def is_topic_id(text: str) -> bool:
-    """Say whether a topic may have this id: a Uuid as Kafka prints it, except the two that ``Uuid`` reserves."""
+def as_uuid(data: bytes) -> str:
+    """Write the 16 bytes of a Uuid as Kafka does: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def uuid_in(text: str) -> bytes | None:
+    """Return the 16 bytes of a Uuid as Kafka prints it; None if the text is none."""
     try:
         data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        return False
-    is_printed_so = base64.urlsafe_b64encode(data).decode() == f"{text}=="
-    return is_printed_so and len(data) == UUID_BYTES and int.from_bytes(data) > LAST_RESERVED_UUID
+        return None
+    return data if len(data) == UUID_BYTES and as_uuid(data) == text else None
+
+
+def is_topic_id(text: str) -> bool:
+    """Say whether a topic may have this id: any Uuid except the two that ``Uuid`` reserves."""
+    data = uuid_in(text)
+    return data is not None and int.from_bytes(data) > LAST_RESERVED_UUID

@@ -1,7 +1,5 @@
 """The plain types of Kafka's messages, and arrays, as bytes in both directions. Every length is checked before use."""
 
-import base64
-import binascii
 import struct
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,10 +7,10 @@ from typing import Any, NamedTuple
 
 from brokers.wire.decoded_size import PLACE, decoded_bytes_max
 from brokers.wire.layout import FIXED_SIZES
+from state.ids import as_uuid, uuid_in
 
 STRING_BYTES_MAX = 32_767
 _UVARINT_BYTES_MAX = 5
-_UUID_TEXT_LENGTH = 22
 
 
 class Fault(Exception):
@@ -224,20 +222,16 @@ def _bool() -> Plain:
 @lru_cache(4_096)
 def uuid_text(data: bytes) -> str:
     """Write the 16 bytes of a uuid as Kafka does: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+    return as_uuid(data)
 
 
 @lru_cache(4_096)
 def uuid_bytes(text: str) -> bytes:
     """Return the 16 bytes of a uuid from its text. Raises ``Fault``."""
-    try:
-        if len(text) == _UUID_TEXT_LENGTH:
-            data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)
-            if uuid_text(data) == text:
-                return data
-    except (binascii.Error, ValueError) as error:
-        raise Fault(f"{text!r:.40} is not a uuid in base64") from error
-    raise Fault(f"{text!r:.40} is not a uuid in base64")
+    data = uuid_in(text)
+    if data is None:
+        raise Fault(f"{text!r:.40} is not a uuid in base64")
+    return data
 
 
 def _uuid() -> Plain:

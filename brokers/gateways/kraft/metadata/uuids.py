@@ -1,12 +1,12 @@
 """Kafka's uuids as text: 22 characters of URL-safe base64."""
 
 import base64
-import binascii
 import hashlib
+
+from state.ids import UUID_BYTES, as_uuid, uuid_in
 
 # The first uuids have special meanings and name no directory (``DirectoryId``).
 _RESERVED = 100
-_LENGTH = 22
 
 
 def uuid_of(text: str) -> str:
@@ -15,20 +15,9 @@ def uuid_of(text: str) -> str:
     The incarnation and log directories of a broker that is not Kafka's may be any text, but records have room only for
     uuids.
     """
-    if len(text) == _LENGTH and text.isascii():
-        try:
-            data = base64.b64decode(text + "==", altchars=b"-_", validate=True)
-        except binascii.Error:
-            data = b""
-        if _written(data) == text:
-            return text
-    return _written(hashlib.sha256(text.encode()).digest()[:16])
+    return as_uuid(hashlib.sha256(text.encode()).digest()[:UUID_BYTES]) if uuid_in(text) is None else text
 
 
 def is_reserved(uuid: str) -> bool:
     """Say whether a uuid is reserved, so that no log directory may have it."""
     return int.from_bytes(base64.urlsafe_b64decode(uuid + "==")) < _RESERVED
-
-
-def _written(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
