@@ -135,8 +135,9 @@ class EmbeddedBus(EmbeddedHistory):
             return Claim(epoch, seq, entered_ms)
 
     def await_writable(self) -> None:
+        # A transaction begins once no other process has the lock.
         with self._errors(), self._write():
-            """A transaction begins once no other process has the lock."""
+            pass
 
     def resign(self, controller_epoch: int) -> None:
         with self._errors(), self._write() as connection:

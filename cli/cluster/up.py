@@ -26,7 +26,7 @@ from state.features import METADATA_VERSIONS
 
 BROKERS = 3
 # The names of options that Python's names do not show.
-_OPTIONS = {"version": "kafka", "overrides": "set", "cluster_id": "cluster-id", "metadata_version": "metadata-version"}
+_OPTIONS = {"version": "kafka", "overrides": "set"}
 
 
 def _voters(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[Voter, ...]:
@@ -168,7 +168,11 @@ def _open_existing(folder: Path, plain: bool, described: dict[str, Any]) -> tupl
     kafka, led = open_cluster(folder)
     same = _described_by(kafka, led)
     wanted = described | {"plain": plain, "conf": _is_typed("conf"), "bus": _is_typed("bus")}
-    other = sorted(_OPTIONS.get(name, name) for name, value in wanted.items() if value and value != same.get(name))
+    other = sorted(
+        _OPTIONS.get(name, name).replace("_", "-")
+        for name, value in wanted.items()
+        if value and value != same.get(name)
+    )
     if other:
         raise WrongUse(
             f"{folder} already has a cluster, and keeps what it was created with: leave out "

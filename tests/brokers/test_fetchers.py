@@ -79,6 +79,14 @@ def out_of_range(number: int) -> Any:
     return FetchResponse.FetchableTopicResponse.PartitionData(partition_index=number, error_code=code, high_watermark=0)
 
 
+def out_of_its_range(body: Any, asked: list[Any], topics: list[Any]) -> Any:
+    """Answer as a leader for whom the follower's offset is out of range, and whose own offsets are in ``topics``."""
+    asked.append(body)
+    if isinstance(body, FetchRequest):
+        return answer_to_fetch(out_of_range(0))
+    return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=topics)
+
+
 def records(number: int, data: bytes) -> Any:
     return FetchResponse.FetchableTopicResponse.PartitionData(
         partition_index=number, error_code=0, high_watermark=0, records=data
@@ -211,13 +219,7 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
     asked: list[Any] = []
 
     async def scene() -> None:
-        def leader(body: Any) -> Any:
-            asked.append(body)
-            if isinstance(body, FetchRequest):
-                return answer_to_fetch(out_of_range(0))
-            return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=[])
-
-        fetchers = fetchers_of(leader, monkeypatch)
+        fetchers = fetchers_of(lambda body: out_of_its_range(body, asked, topics=[]), monkeypatch)
         fetchers.add(followed(tmp_path, 0))
         await until(lambda: len(asked) > 2 or bool(fetchers.failed()))
         assert fetchers.failed() == []
@@ -228,18 +230,13 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
 
 def test_a_log_stays_where_a_leader_names_no_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
+    answer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
+    told = answer(partition_index=0, error_code=0, timestamp=-1, offset=-1, leader_epoch=-1)
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=[told])
 
     async def scene() -> None:
-        def leader(body: Any) -> Any:
-            asked.append(body)
-            if isinstance(body, FetchRequest):
-                return answer_to_fetch(out_of_range(0))
-            answer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
-            told = answer(partition_index=0, error_code=0, timestamp=-1, offset=-1, leader_epoch=-1)
-            topic = ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=[told])
-            return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=[topic])
-
-        fetchers, partition = fetchers_of(leader, monkeypatch), followed(tmp_path, 0)
+        fetchers = fetchers_of(lambda body: out_of_its_range(body, asked, topics=[topic]), monkeypatch)
+        partition = followed(tmp_path, 0)
         fetchers.add(partition)
         await until(lambda: len(asked) > 3 or bool(fetchers.failed()))
         assert (fetchers.failed(), partition.log.log_start_offset, partition.log.log_end_offset) == ([], 0, 0)

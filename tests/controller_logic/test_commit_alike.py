@@ -1,4 +1,4 @@
-"""Partitions that are alike but for what the rule depends on are not given each other's effect."""
+"""Partitions that differ only in what the rule depends on do not get each other's effect."""
 
 from tests.support.world import claimed
 
