@@ -17,7 +17,7 @@ from streaming import fan_out, shard
 from streaming.checkpoint import has_batches, shuffle_partitions
 from streaming.checkpoint_place import Checkpoint, checkpoint_of
 from streaming.keys import Keys, spark_keys
-from streaming.query_failure import without_stacks
+from streaming.query_failure import PY4J_ERROR, without_stacks
 from streaming.sources.interface import source_of
 
 QUERY_NAME = "isrflow"
@@ -89,15 +89,16 @@ def _started(
 def outcomes_of(batch: DataFrame) -> list[bytes]:
     """Collect the shard outcomes of a batch.
 
-    Raises ``BatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark searches the
-    text of py4j's own error for an interruption, by a pattern that overflows Java's stack if the text is long.
+    Raises ``BatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark tells that from
+    a failure by the text of the error, which must name py4j's class. Its pattern overflows Java's stack if the text is
+    long. (Spark's StreamExecution.isInterruptionException)
     """
     try:
         # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
         # look up what it calls by name in all jars, takes 5 ms.
         found: list[bytes] = batch.toArrow().column("outcome").to_pylist()
     except Py4JJavaError as error:
-        raise BatchError(without_stacks(str(error))) from None
+        raise BatchError(f"{PY4J_ERROR}: {without_stacks(str(error))}") from None
     return found
 
 

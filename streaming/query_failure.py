@@ -5,10 +5,16 @@ import re
 from bus.interface import BusError, DamagedError, FencedError, NoBusError
 
 CAUSE_CHARS_MAX = 400
+PY4J_ERROR = "py4j.protocol.Py4JJavaError"
 _PLAN = "\n=== Streaming Query ==="
 _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
 # These wrap another error, which follows them.
-_WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
+_WRAPPING = (
+    "Traceback (most recent call last):",
+    "Exception thrown in awaitResult",
+    "An error occurred while calling",
+    PY4J_ERROR,
+)
 _OF_STACK = re.compile(r"[ \t]+(?:at |\.\.\. [0-9]+ more)")
 _PROXY = "An exception was raised by the Python Proxy"
 # TrimmedError is not among them, because a new query starts after the events that retention has removed.
