@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     controller_id: ControllerName = ""
     shards: Shards = 16
     pages: Count = 64
-    shuffle_partitions: Shards = 1
+    shuffle_partitions: Shards = 2
     max_events_per_batch: Count = 200_000
     max_bytes_per_batch: BatchBytes = 48 * 1024 * 1024
     watermark_interval_ms: TickInterval = 100

@@ -72,18 +72,16 @@ def _is_of(state_id: str, bus: Bus) -> bool:
     return state_id.partition(".")[0] == str(bus.bus_id())
 
 
-def settle(
-    checkpoint: Checkpoint, bus: Bus, partitions: int = 1, check_held: Callable[[], None] = lambda: None
-) -> None:
-    """Leave a checkpoint from which the query may continue on this bus, or none.
+def settle(checkpoint: Checkpoint, bus: Bus, partitions: int, check_held: Callable[[], None] = lambda: None) -> None:
+    """Leave a checkpoint from which the query may continue on this bus over ``partitions``, or none.
 
     Without a checkpoint the query starts from the bus's state. A checkpoint that does not fit is moved aside, and
-    replaces the one that was moved aside before. The state of a new one will be spread over ``partitions``. Call this
-    after the claim, when no other job can decide. ``check_held`` raises if another job has claimed since. Raises
-    ``OSError``, and ``JobError`` if the checkpoint is a URI and belongs to another bus.
+    replaces the one that was moved aside before. Call this after the claim, when no other job can decide.
+    ``check_held`` raises if another job has claimed since. Raises ``OSError``, and ``JobError`` if the checkpoint is a
+    URI and belongs to another bus.
     """
     check_own(checkpoint, bus)
-    found = _misfit(checkpoint, bus)
+    found = _misfit(checkpoint, bus, partitions)
     if found is not None:
         move_aside(checkpoint, check_held, **found)
     if not has_batches(checkpoint):
@@ -114,14 +112,18 @@ def move_aside(checkpoint: Checkpoint, check_held: Callable[[], None], **found: 
     logger.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
 
 
-def _misfit(checkpoint: Checkpoint, bus: Bus) -> dict[str, Any] | None:
-    """Return why a checkpoint cannot be used on a bus; None if it can be, or if it is empty."""
+def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any] | None:
+    """Return why a checkpoint cannot be used on a bus over ``partitions``; None if it can be, or if it is empty."""
     if not has_batches(checkpoint):
         # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
-    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, shuffle_partitions(checkpoint) or 1)
+    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, partitions)
     if not _is_of(of_bus or "", bus):
         return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
+    noted = _shuffle_partitions(checkpoint)
+    if noted not in (None, partitions):
+        # Spark would go on with the number of the first batch.
+        return {"why": "shuffle.partitions was changed", "checkpoint_has": noted, "now": partitions}
     if of_bus != state_id:
         return {
             "why": "the bus's state was laid out in other shards, pages or keys since",
@@ -150,10 +152,10 @@ def _state_id(bus: Bus, partitions: int) -> str:
     return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
 
 
-def shuffle_partitions(checkpoint: Checkpoint) -> int | None:
-    """Return over how many partitions a checkpoint's state is spread; None if no batch was planned.
+def _shuffle_partitions(checkpoint: Checkpoint) -> int | None:
+    """Return over how many partitions a checkpoint's state is spread, which Spark notes with each batch it plans.
 
-    Spark keeps this number from the first batch on, whatever the settings say, and notes it with each batch.
+    Return None if that cannot be read.
     """
     batches = _numbers(checkpoint / "offsets")
     if not batches:

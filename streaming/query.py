@@ -14,7 +14,7 @@ from bus.interface import Bus, Image
 from conf.settings import Settings
 from conf.spark_settings import is_local
 from streaming import fan_out, shard
-from streaming.checkpoint import has_batches, shuffle_partitions
+from streaming.checkpoint import has_batches
 from streaming.checkpoint_place import Checkpoint, checkpoint_of
 from streaming.keys import Keys, spark_keys
 from streaming.query_failure import PY4J_ERROR, without_stacks
@@ -41,7 +41,8 @@ def start_query(
     """Start the one streaming query, which calls ``commit`` with the shard outcomes of each batch.
 
     ``defer`` lets heartbeats and offsets wait for the next tick. Replay turns it off, because a log may have no ticks.
-    If the checkpoint has no batch yet, the query starts from the state on the bus and the event after it.
+    If the checkpoint has no batch yet, the query starts from the state on the bus and the event after it. If it has
+    one, its state must be spread over as many partitions as the settings say.
     """
     checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
@@ -52,8 +53,7 @@ def start_query(
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
-    partitions = shuffle_partitions(checkpoint) or settings.shuffle_partitions
-    keys = spark_keys(session, settings.shards, partitions)
+    keys = spark_keys(session, settings.shards, settings.shuffle_partitions)
     spread = functools.partial(fan_out.fan_out, keys=keys)
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     outcomes = (

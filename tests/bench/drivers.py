@@ -17,9 +17,9 @@ def engine(folder: Path, load: Load) -> Driver:
     return BusDriver(folder, load, _settings(load))
 
 
-def two_tasks(folder: Path, load: Load) -> Driver:
-    """Make the engine with a Spark task for each of two cores."""
-    return BusDriver(folder, load, ["shuffle.partitions=2", *_settings(load)])
+def one_task(folder: Path, load: Load) -> Driver:
+    """Make the engine with one Spark task for all shards."""
+    return BusDriver(folder, load, ["shuffle.partitions=1", *_settings(load)])
 
 
 def peer(folder: Path, load: Load) -> Driver:
@@ -44,7 +44,7 @@ def _settings(load: Load) -> list[str]:
 
 DRIVERS: dict[str, Callable[[Path, Load], Driver]] = {
     "engine": engine,
-    "engine-2-tasks": two_tasks,
+    "engine-1-task": one_task,
     "peer": peer,
     "gateway": gateway,
 }

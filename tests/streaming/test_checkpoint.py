@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bus.embedded import EmbeddedBus
-from streaming.checkpoint import has_batches, settle, shuffle_partitions
+from streaming.checkpoint import has_batches, settle
 from streaming.job_errors import SupersededError
 from streaming.watch import check_claim
 from tests.support.bus_rows import set_mark
@@ -25,7 +25,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 def checkpoint(tmp_path: Path, bus: EmbeddedBus) -> Path:
     """A checkpoint with three decided batches, to seq 4, 7 and 9, and a planned fourth one, to seq 12."""
     checkpoint = tmp_path / "data" / "checkpoint"
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, 1)
     write(checkpoint, "metadata", "query")
     for batch, end in enumerate((4, 7, 9, 12)):
         write(checkpoint, f"offsets/{batch}", f'v1\n{{"batchTimestampMs":1}}\n{{"seq": {end}}}')
@@ -47,15 +47,15 @@ def write(checkpoint: Path, name: str, text: str) -> None:
     (checkpoint / name).write_text(text)
 
 
-def stays(checkpoint: Path, bus: EmbeddedBus) -> bool:
+def stays(checkpoint: Path, bus: EmbeddedBus, partitions: int = 1) -> bool:
     """Settle, and return whether the checkpoint stays; if not, check that it is aside and its folder free."""
     before = sorted(path.name for path in checkpoint.rglob("*"))
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, partitions)
     if has_batches(checkpoint):
         return True
     assert sorted(path.name for path in checkpoint.with_name("checkpoint.aside").rglob("*")) == before
     assert [path.name for path in checkpoint.iterdir()] == ["bus"]
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, partitions)
     return False
 
 
@@ -153,9 +153,9 @@ def test_a_superseded_job_leaves_the_checkpoint_to_its_successor(
     bus.commit(successor.controller_epoch, 13, [], [])
     before = sorted(checkpoint.rglob("*"))
     with pytest.raises(SupersededError):
-        settle(checkpoint, bus, check_held=partial(check_claim, bus, older))
+        settle(checkpoint, bus, 1, check_held=partial(check_claim, bus, older))
     assert sorted(checkpoint.rglob("*")) == before
-    settle(checkpoint, bus, check_held=partial(check_claim, bus, successor))
+    settle(checkpoint, bus, 1, check_held=partial(check_claim, bus, successor))
     assert not has_batches(checkpoint)
 
 
@@ -172,20 +172,14 @@ def test_the_checkpoint_kept_aside_is_replaced(checkpoint: Path, bus: EmbeddedBu
     assert not stays(checkpoint, bus)
 
 
-def test_the_number_of_state_partitions_is_read_from_sparks_notes(checkpoint: Path) -> None:
-    assert shuffle_partitions(checkpoint) is None
-    write(checkpoint, "offsets/4", 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq": 13}')
-    assert shuffle_partitions(checkpoint) == 3
-    assert shuffle_partitions(checkpoint.with_name("none")) is None
-    for text in (
-        "",
-        "v1",
-        "v1\nno json\n{}",
-        'v1\n{"conf":{}}\n{}',
-        'v1\n{"conf":{"spark.sql.shuffle.partitions":"x"}}\n',
-    ):
-        write(checkpoint, "offsets/5", text)
-        assert shuffle_partitions(checkpoint) is None
+@pytest.mark.parametrize(("noted", "fits"), [('"1"', True), ('"3"', False), ('"x"', True), ("1", True)])
+def test_a_checkpoint_over_another_number_of_partitions_is_moved_aside(
+    checkpoint: Path, bus: EmbeddedBus, noted: str, fits: bool
+) -> None:
+    """A number that cannot be read is no reason to move it."""
+    planned = f'{{"conf":{{"spark.sql.shuffle.partitions":{noted}}}}}'
+    write(checkpoint, "offsets/3", f'v1\n{planned}\n{{"seq": 12}}')
+    assert stays(checkpoint, bus) == fits
 
 
 @pytest.mark.parametrize(("partitions", "fits"), [(1, True), (2, False)])
@@ -197,9 +191,8 @@ def test_a_checkpoint_with_the_keys_of_an_older_version_is_moved_aside(
     for batch, end in enumerate((4, 7, 9, 12)):
         write(checkpoint, f"offsets/{batch}", f'v1\n{planned}\n{{"seq": {end}}}')
     assert (checkpoint / "bus").read_text() == str(bus.bus_id())
-    assert stays(checkpoint, bus) == fits
+    assert stays(checkpoint, bus, partitions) == fits
     if not fits:
-        settle(checkpoint, bus, partitions)
         shutil.copytree(checkpoint.with_name("checkpoint.aside"), checkpoint, dirs_exist_ok=True, ignore=only_logs)
         settle(checkpoint, bus, partitions)
         assert has_batches(checkpoint)

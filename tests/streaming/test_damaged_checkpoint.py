@@ -51,7 +51,7 @@ class Log:
 
     def decide(self, batches: int) -> None:
         """Decide some batches as the job does, from the checkpoint if it is good, or else from the bus."""
-        settle(self.checkpoint, self.bus)
+        settle(self.checkpoint, self.bus, self._settings.shuffle_partitions)
 
         def write(outcomes: object) -> None:
             DecisionLog(self.bus, self._epoch).write(outcomes)  # type: ignore[arg-type]

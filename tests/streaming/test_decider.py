@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, FencedError
+from conf.settings import Settings
 from streaming import checkpoint, decider
 from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
@@ -21,6 +22,7 @@ from streaming.late_workers import LATE_WORKERS_MAX
 from tests.support.scripted_queries import Query, Started
 
 Logged = list[Any]
+PARTITIONS = Settings().shuffle_partitions
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.claim("job", {}, 1)
     bus.publish([b"event"] * 20)
-    settle(tmp_path / "checkpoint", bus)
+    settle(tmp_path / "checkpoint", bus, PARTITIONS)
     Query(tmp_path / "checkpoint", lambda outcomes: None).batch(0, 9)
     bus.commit(1, 9, [Decided(8, 0, b"said")], [])
     started = Started(bus, tmp_path / "checkpoint")
@@ -114,7 +116,7 @@ def test_a_query_that_decided_nothing_for_long_after_a_restart_is_not_restarted_
 
 def test_a_query_that_decided_nothing_on_a_new_checkpoint_is_not_restarted(started: Started) -> None:
     (started.checkpoint / "commits" / "0").unlink()
-    settle(started.checkpoint, started.bus)
+    settle(started.checkpoint, started.bus, PARTITIONS)
     with started.decider() as running:
         started.queries[0].fail("java.lang.IllegalStateException: always")
         with pytest.raises(JobError, match="always"):
@@ -240,7 +242,7 @@ def test_a_query_that_spark_refuses_to_start_because_of_a_late_worker_is_started
 
 def test_workers_that_are_always_late_end_the_job(started: Started, logged: Logged) -> None:
     (started.checkpoint / "commits" / "0").unlink()
-    settle(started.checkpoint, started.bus)
+    settle(started.checkpoint, started.bus, PARTITIONS)
     started.refuse = [AnalysisException(LATE_WORKER)] * 100
     with pytest.raises(JobError, match="failed to connect back"), started.decider():
         raise AssertionError("the query has started")

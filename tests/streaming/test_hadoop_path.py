@@ -8,7 +8,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from conf.settings import Settings
-from streaming.checkpoint import BUS_FILE, has_batches, settle, shuffle_partitions
+from streaming.checkpoint import BUS_FILE, has_batches, settle
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place
 from streaming.hadoop_path import HadoopPath
 from streaming.job_errors import JobError
@@ -66,13 +66,13 @@ def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
     assert list(tmp_path.glob("*probe*")) == []
     settle(checkpoint, bus, partitions=3)
     assert (here / BUS_FILE).read_text() == f"{bus.bus_id()}.0.even"
-    assert (has_batches(checkpoint), shuffle_partitions(checkpoint)) == (False, None)
+    assert not has_batches(checkpoint)
     write_batch(here, 5)
-    settle(checkpoint, bus)
-    assert (has_batches(checkpoint), shuffle_partitions(checkpoint)) == (True, 3)
-    for end in (8, 9):
+    settle(checkpoint, bus, partitions=3)
+    assert has_batches(checkpoint)
+    for end, partitions in ((8, 3), (5, 2)):
         write_batch(here, end)
-        settle(checkpoint, bus)
+        settle(checkpoint, bus, partitions)
         assert not has_batches(checkpoint)
         assert (aside / "commits" / "0").read_text() == PLANNED % end
 
@@ -86,12 +86,12 @@ def test_a_checkpoint_of_another_bus_and_one_that_cannot_be_written_are_refused(
     write_batch(here, 5)
     (here / BUS_FILE).write_text("7")
     with pytest.raises(JobError, match=r"checkpoint belongs to another bus: name another one in checkpoint\.dir"):
-        settle(checkpoint, bus)
+        settle(checkpoint, bus, partitions=3)
     assert has_batches(checkpoint)
     # It may have been made a moment ago, and its first batch has not ended.
     shutil.rmtree(here / "commits")
     with pytest.raises(JobError, match="belongs to another bus"):
-        settle(checkpoint, bus)
+        settle(checkpoint, bus, partitions=3)
     assert (here / BUS_FILE).read_text() == "7"
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):

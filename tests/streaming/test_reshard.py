@@ -120,14 +120,14 @@ def test_an_engine_whose_layout_was_checked_too_early_does_not_decide(bus: Embed
 def test_a_checkpoint_from_before_is_moved_aside(bus: EmbeddedBus, tmp_path: Path) -> None:
     bus.claim("engine", {}, 1)
     checkpoint = tmp_path / "checkpoint"
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, 1)
     for log in ("offsets", "commits"):
         (checkpoint / log).mkdir()
         (checkpoint / log / "0").write_text(f'v1\n{{}}\n{{"seq":{bus.decided_seq()}}}')
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, 1)
     assert (checkpoint / "commits" / "0").exists()
     assert reshard(bus, settings_of(bus)) is not None
-    settle(checkpoint, bus)
+    settle(checkpoint, bus, 1)
     assert not (checkpoint / "commits").exists()
     assert (tmp_path / "checkpoint.aside" / "commits" / "0").exists()
     assert (checkpoint / BUS_FILE).read_text() == f"{bus.bus_id()}.1"
