@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.resources import files
 
 import pytest
@@ -17,7 +18,9 @@ from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 from tests.support.waiting import TIMEOUT_S
 
 
+@cache
 def released() -> dict[str, Shape]:
+    # Once, because it checks the hash of every jar.
     return schemas_in(fetch("kafka-broker"), KAFKA_VERSION)
 
 

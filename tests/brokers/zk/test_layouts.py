@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from importlib.resources import files
 
 import pytest
@@ -19,7 +20,9 @@ SPOKEN = {key: {IBP_3_9.of(key), IBP_2_6.of(key)} for key in (4, 5, 6)} | {
 BY_KEY = {(layout.api_key, layout.kind): name for name, layout in CATALOGUE.layouts.items()}
 
 
+@cache
 def released() -> dict[str, Shape]:
+    # Once, because it checks the hash of every jar.
     return schemas_in(fetch("zookeeper-broker"), ZOOKEEPER_KAFKA_VERSION)
 
 
