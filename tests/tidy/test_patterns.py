@@ -14,10 +14,10 @@ def patterns_of(tree: ast.Module) -> list[tuple[int, str]]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
             given = [word.value for word in node.keywords if word.arg == "pattern"]
-            if called.startswith("re.") and called != "re.escape" and "re.MULTILINE" not in ast.unparse(node):
-                given += node.args[:1]
+            match node.func:
+                case ast.Attribute(value=ast.Name(id="re"), attr=called) if called != "escape":
+                    given += node.args[:1] if "re.MULTILINE" not in ast.unparse(node) else []
             for piece in (piece for one in given for piece in ast.walk(one)):
                 if isinstance(piece, ast.Constant) and isinstance(piece.value, str):
                     found.append((node.lineno, piece.value))
