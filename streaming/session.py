@@ -28,6 +28,7 @@ from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is
 from streaming.forking.service import ForkServer
 from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
+from streaming.query_failure import without_stacks
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
 
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
@@ -43,8 +44,7 @@ _server: ForkServer | None = None
 
 def reason_of(error: BaseException) -> str:
     """Return one to three lines of an error of Spark's, without its stacks."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("at ", "..."))]
+    said = [line.strip() for line in without_stacks(str(error)).splitlines() if line.strip()]
     reason = " ".join(said[:_REASON_LINES_MAX]) or type(error).__name__
     # "Connection refused" alone does not say by whom.
     is_of_bridge = isinstance(error, ConnectionError | Py4JNetworkError)

@@ -32,6 +32,8 @@ def test_only_the_jvm_ignores_sigterm() -> None:
     [
         ("An error occurred.\n: java.io.IOException: no space\n\tat org.x.Y\n\t... 3 more\n", None),
         ("", "Py4JError"),
+        # A message may have such a line of its own.
+        ("Job aborted\nat stage 3\n\tat org.x.Y", "Job aborted at stage 3"),
     ],
 )
 def test_a_spark_error_is_reported_without_its_stack(text: str, reason: str | None) -> None:
