@@ -1,67 +1,24 @@
 """The command line: one small file per command, imported only when it is used."""
 
-from typing import Any
-
-import click
-
-from cli.closed_output import reader_may_leave
-from cli.expected_errors import reported
-from cli.lazy_group import LazyGroup
-from cli.output import never_fail_to_encode
-
-COMMANDS = (
-    *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *(
-        "events",
-        "decisions",
-        "history",
-        "describe",
-        "replay",
-        "whatif",
-        "reshard",
-        "schema",
-        "demo",
-        "doctor",
-        "cluster",
-    ),
-)
-
-
-class _Commands(LazyGroup):
-    """All commands. An expected error is reported in one line, with its exit code."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        # --help is printed here.
-        with reader_may_leave():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: click.Context) -> object:
-        with reported(), reader_may_leave():
-            return super().invoke(ctx)
-
-
-@click.group(
-    cls=_Commands,
-    package="cli",
-    names=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
-@click.version_option(package_name="isrflow", prog_name="isrflow")
-def command() -> None:
-    """Decide which brokers lead and which replicas are in sync: Kafka's controller as a Spark Structured Streaming job.
-
-    Exit codes: 0 done, 1 the cluster refused, 2 wrong use, 3 unreachable or stale, 4 superseded by a newer job,
-    130 stopped by Ctrl-C.
-
-    \b
-    Examples:
-      isrflow demo
-      isrflow describe --help
-    """
+import sys
 
 
 def main() -> None:
     """Run the command line."""
+    # Imports are in here, so that Ctrl-C during one ends it without a traceback.
+    try:
+        _run()
+    except KeyboardInterrupt:
+        # As ``cli.errors.Interrupted`` says it, which may not be imported yet.
+        sys.stderr.write("\nAborted!\n")
+        sys.exit(130)
+
+
+def _run() -> None:
+    from cli.closed_output import reader_may_leave
+    from cli.commands import command
+    from cli.output import never_fail_to_encode
+
     never_fail_to_encode()
     # Click prints errors outside of what it calls.
     with reader_may_leave():

@@ -20,6 +20,15 @@ _QUOTED_MAX = 200
 
 
 @contextlib.contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """Raise Ctrl-C in the block as the error that click reports with its exit code. Click's own is 1."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
+
+
+@contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Raise an expected error of the block as the one that click reports."""
     try:
@@ -30,8 +39,6 @@ def reported() -> Iterator[None]:
         if masked(said) == said:
             raise
         raise click.UsageError(masked(said), getattr(error, "ctx", None)) from None
-    except KeyboardInterrupt as error:
-        raise Interrupted from error
     except SettingsError as error:
         raise WrongUse(str(error)) from error
     except FencedError as error:

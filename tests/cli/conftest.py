@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
-from cli import command
+from cli.commands import command
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
 from state.codec import encode_cluster, encode_topics

@@ -9,7 +9,7 @@ import bus.kafka.connection as connection
 import bus.kafka.topics as topics
 import isrflow.kafka.log as log
 from bus.embedded import EmbeddedBus
-from cli import command
+from cli.commands import command
 from isrflow.kafka.client_config import VARIABLE
 
 CANARY = "canary-of-all-outputs"

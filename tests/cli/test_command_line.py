@@ -10,7 +10,9 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
+from cli.commands import command
 from tests.cli.conftest import Isrflow
+from tests.support.doc_blocks import ROOT
 from tests.support.interrupts import sigint_is_heard
 from tests.support.waiting import TIMEOUT_S
 
@@ -44,9 +46,29 @@ def test_ctrl_c_ends_with_130(bus: EmbeddedBus) -> None:
     assert (process.returncode, said) == (130, "\nAborted!\n")
 
 
+def test_ctrl_c_while_python_imports_ends_with_130(tmp_path: Path) -> None:
+    # In place of click, a module that is interrupted.
+    (tmp_path / "click.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    with sigint_is_heard():
+        done = subprocess.run(
+            COMMAND, capture_output=True, text=True, timeout=TIMEOUT_S, env=dict(os.environ, PYTHONPATH=paths)
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nAborted!\n")
+
+
+def test_ctrl_c_while_the_commands_are_listed_ends_with_130(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: object, ctx: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(command), "list_commands", interrupted)
+    done = isrflow("--help")
+    assert (done.exit_code, done.stderr) == (130, "\nAborted!\n")
+
+
 def test_a_group_imports_only_the_command_that_is_used(tmp_path: Path) -> None:
     program = (
-        "import sys; from cli import command; command(['cluster', 'down', '--help'], standalone_mode=False); "
+        "import sys; from cli.commands import command; command(['cluster', 'down', '--help'], standalone_mode=False); "
         "assert 'cli.cluster.down' in sys.modules; assert 'cli.cluster.up' not in sys.modules"
     )
     subprocess.run(

@@ -14,8 +14,8 @@ from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from bus.kafka import connection
-from cli import command
 from cli import doctor as doctor_command
+from cli.commands import command
 from conf.jars import pinned
 from state.cluster import Cluster
 from state.codec import encode_cluster

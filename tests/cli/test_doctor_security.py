@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from brokers.launch.kafka.cluster import broker_specs
 from brokers.launch.kafka.properties import server_properties
 from brokers.voters import Voter
-from cli import command
 from cli.cluster.certificates import FOLDER, Certificates
+from cli.commands import command
 from conf.security.authority import Authority
 
 CANARY = "canary-of-a-broker"

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from bus.embedded import EmbeddedBus
-from cli import COMMANDS, command
+from cli.commands import COMMANDS, command
 from tests.cli.conftest import Isrflow
 from tests.cli.worked_cluster import started
 from tests.support.waiting import TIMEOUT_S
@@ -117,7 +117,7 @@ def test_the_readme_lists_every_command() -> None:
 
 def test_help_is_fast_and_leaves_spark_alone() -> None:
     program = (
-        "import sys; from cli import command; command(['--help'], standalone_mode=False); "
+        "import sys; from cli.commands import command; command(['--help'], standalone_mode=False); "
         "slow = {'pyspark', 'pyarrow', 'pandas', 'prometheus_client', 'rich', 'kafka'} & set(sys.modules); "
         "assert not slow, slow"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli import command
+from cli.commands import command
 
 ROOT = Path(__file__).parents[2]
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()

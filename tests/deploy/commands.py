@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli import command
+from cli.commands import command
 
 
 def understood(words: Sequence[str]) -> dict[str, Any]:

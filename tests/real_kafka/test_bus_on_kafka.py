@@ -14,8 +14,8 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.tools import TOPICS, run_tool
 from bus.image import view_of_image
 from bus.open_bus import open_bus
-from cli import command
 from cli.cluster.led_cluster import LedCluster
+from cli.commands import command
 from conf.jars import fetch
 from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.waiting import TIMEOUT_S, wait_until

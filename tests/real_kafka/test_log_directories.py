@@ -14,7 +14,7 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bus.image import read_image
-from cli import command
+from cli.commands import command
 from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until

@@ -16,7 +16,7 @@ from bus.image import view_of_image
 from bus.interface import DivergedError, Entry, FencedError, Image
 from bus.kafka.controller import newer
 from bus.kafka.mark import Mark
-from cli import command
+from cli.commands import command
 from conf.settings import Settings
 from controller_logic.replay import decide
 from state.policy import Policy
@@ -149,7 +149,7 @@ if point == "written":
 if point == "committed":
     replace = embedded.EmbeddedBus.replace_image
     embedded.EmbeddedBus.replace_image = lambda *a: (replace(*a), die())
-from cli import command
+from cli.commands import command
 command(["reshard", *arguments])
 """
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from cli import command
+from cli.commands import command
 
 
 def on_cluster(folder: Path, *arguments: str) -> tuple[int, str]:
