@@ -67,7 +67,8 @@ def command(
     """Say whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
 
     It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
-    the bus cannot be read, or if no engine has committed anything lately.
+    the bus cannot be read, or if no engine has committed anything lately. Wrong use ends with 2, too, but then nothing
+    is on standard output.
 
     \b
     Examples:

@@ -49,6 +49,11 @@ class Chain(NamedTuple):
     # Older steps were not read, because so many seqs had been read already.
     is_cut: bool = False
 
+    @property
+    def last(self) -> d.LeaderAndIsr | None:
+        """The decision that says how the partition stands after the last step; None if none is known."""
+        return next((step.change for step in reversed(self.steps) if step.change is not None), self.before)
+
 
 def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
     """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with the refusals.

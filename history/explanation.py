@@ -96,11 +96,10 @@ def _sameness(numbered: tuple[int, ToldStep]) -> object:
 
 def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str]:
     name = f"{topic}-{partition}"
-    last: d.LeaderAndIsr | None = chain.before
+    last = chain.last
     # The topic's newest state, as far as it is known.
     state = ""
     for step in chain.steps:
-        last = step.change or last
         states = [one.state for one in step.decisions if isinstance(one, d.TopicDecision)]
         state = states[-1] if states else state
     is_gone = state == "deleted"

@@ -2,6 +2,7 @@
 
 import click
 
+from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import AT_HELP, seq_named
@@ -10,7 +11,8 @@ from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
 from conf.settings import Settings
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
-from history.reach import oldest_seq
+from history.reach import BeyondReachError, oldest_seq
+from history.state_at import state_at
 
 
 @click.command("explain")
@@ -56,4 +58,18 @@ def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Exp
         oldest = oldest_seq(bus)
         reach = "" if oldest is None else f"; decisions go back to seq {oldest}"
         raise Refused(f"nothing was decided about a partition {name} through seq {seq}{reach}.")
+    if explanation.chain.last is None:
+        _check_existence(bus, name, None if at is None else seq)
     return explanation
+
+
+def _check_existence(bus: Bus, name: PartitionName, seq: int | None) -> None:
+    """Raise ``Refused`` if the topic has no such partition as of ``seq``, or now if that is None."""
+    try:
+        topics = read_image(bus.image()).topics if seq is None else state_at(bus, seq).topics()
+    except BeyondReachError:
+        # What is explained says that it may not exist.
+        return
+    for topic in topics:
+        if topic.topic == name.topic:
+            name.check(topic)

@@ -21,9 +21,15 @@ class PartitionName(NamedTuple):
     def find(self, found: Committed) -> tuple[Topic, Partition]:
         """Return the topic and the partition. Raises ``Refused`` if there is none."""
         topic = found.topic(self.topic)
-        if self.partition >= len(topic.partitions):
-            raise Refused(f"topic {self.topic} has {len(topic.partitions)} partitions, so there is no {self}.")
+        self.check(topic)
         return topic, topic.partitions[self.partition]
+
+    def check(self, topic: Topic) -> None:
+        """Raise ``Refused`` if ``topic``, which has the name's topic, has no such partition."""
+        count = len(topic.partitions)
+        if self.partition >= count:
+            held = f"1 partition, {topic.topic}-0" if count == 1 else f"{count} partitions, 0 to {count - 1}"
+            raise Refused(f"topic {topic.topic} has {held}: there is no {self}.")
 
 
 def name_of(text: str) -> PartitionName:

@@ -250,6 +250,9 @@ def test_health_has_three_exit_codes(isrflow: Isrflow, cluster: EmbeddedBus, tmp
     missing = said(isrflow, "health", "--bus", "gone.db", code=2)
     assert missing["reasons"][0].startswith("there is no bus at gone.db")
     assert said(isrflow, "brokers", "fence", "3")[0]["error"] == "NONE"
+    # Wrong use has the same code, and says nothing on standard output.
+    wrong = isrflow("health", "--max-age-ms", "soon")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
     done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "1")
     assert done.exit_code == 1
     assert "Reason:" in done.stdout

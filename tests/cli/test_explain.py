@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bus.interface import Bus
+from cli.partitions import explain
+from history.reach import BeyondReachError
+from history.state_at import StateAt
 from tests.cli.conftest import Isrflow
 from tests.history.test_explanation import decided
 
@@ -34,6 +38,8 @@ def test_it_is_explained_as_of_a_seq(isrflow: Isrflow, told: None) -> None:
         (["u-0"], 1, "nothing was decided about a partition u-0 through seq 29; decisions go back to seq 2."),
         (["t-0", "--at", "999"], 3, "seq 999 is not decided yet"),
         (["t-0", "--at", "noon"], 2, "--at: 'noon' is not a moment: expected a seq"),
+        (["t-7"], 1, "topic t has 1 partition, t-0: there is no t-7."),
+        (["t-7", "--at", "8"], 1, "topic t has 1 partition, t-0: there is no t-7."),
         (["t"], 2, "'t' is not a partition"),
     ],
 )
@@ -45,8 +51,14 @@ def test_what_cannot_be_explained_is_refused(
     assert said in done.stderr
 
 
-def test_a_partition_that_may_not_exist_is_told_as_such(isrflow: Isrflow, told: None) -> None:
-    assert "or its topic has no such partition" in isrflow("partitions", "explain", "t-7").stdout
+def test_a_partition_that_may_not_exist_is_told_as_such(
+    isrflow: Isrflow, told: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beyond_reach(bus: Bus, seq: int) -> StateAt:
+        raise BeyondReachError("that state is gone")
+
+    monkeypatch.setattr(explain, "state_at", beyond_reach)
+    assert "or its topic has no such partition" in isrflow("partitions", "explain", "t-7", "--at", "20").stdout
 
 
 def test_the_state_is_described_as_it_was(isrflow: Isrflow, told: None) -> None:
