@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 import click
 
 from bus.interface import BusError
+from cli.brokers.away import Away, away_of
 from cli.committed import Committed, read_committed
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
 from cli.partition_filters import Filters
 from conf.settings import Settings
+from sinks.web.standing import Standing
 from state.broker import BrokerState
 from state.codec import CodecError
 
@@ -35,12 +37,15 @@ class Health(NamedTuple):
     # How old the last commit is; None if it is not known.
     age_s: float | None = None
     details: dict[str, Any] = {}
+    # Since when the brokers that do not serve are away.
+    away: tuple[Away, ...] = ()
 
     @property
     def document(self) -> dict[str, Any]:
         """Return all of it, as JSON prints it."""
         age_ms = None if self.age_s is None else round(self.age_s * 1000)
-        return {"status": self.status, "reasons": self.reasons, "last_commit_age_ms": age_ms, **self.details}
+        found = {"status": self.status, "reasons": self.reasons, "last_commit_age_ms": age_ms, **self.details}
+        return found | ({"away": [one.document for one in self.away]} if self.details else {})
 
 
 @click.command("health")
@@ -78,9 +83,10 @@ def command(
     """
     ends_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
     before: Health | None = None
+    standing = Standing()
     while True:
-        found = health_of(settings, max_age_ms)
-        if before is None or found._replace(age_s=None) != before._replace(age_s=None):
+        found = health_of(settings, max_age_ms, standing)
+        if before is None or _lasting(found) != _lasting(before):
             _show(found, form)
         before = found
         is_over = found.status == HEALTHY if exit_when_healthy else not watch
@@ -89,12 +95,18 @@ def command(
         time.sleep(WATCH_INTERVAL_S)
 
 
-def health_of(settings: Settings, max_age_ms: int) -> Health:
+def _lasting(found: Health) -> Health:
+    """Return what is worth another print when it changes. How long ago something was always does."""
+    return found._replace(age_s=None, away=())
+
+
+def health_of(settings: Settings, max_age_ms: int, standing: Standing) -> Health:
     """Read the state on the bus, and judge it."""
     try:
         bus = existing_bus(settings)
         try:
-            return judged(read_committed(bus, settings.bus_name), max_age_ms)
+            found = read_committed(bus, settings.bus_name)
+            return judged(found, max_age_ms)._replace(away=away_of(bus, found, standing))
         finally:
             bus.close()
     except Unreachable as error:
@@ -141,7 +153,8 @@ def _show(found: Health, form: str) -> None:
     details = found.details
     age = "unknown" if found.age_s is None else f"{found.age_s:.1f} s ago"
     fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", age)]
-    fields += [("Reason", reason) for reason in found.reasons]
+    told = {f"broker {one.broker} is {one.state}": one.text for one in found.away}
+    fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:
         # The engine that claimed last, so of a standby pair the one that decides.
         fields += [("Controller", details["controller_id"] or "unknown")]

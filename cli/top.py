@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bus.interface import Bus
+from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
 from cli.committed import read_committed
 from cli.decision_line import line_of, reasoned
@@ -15,6 +16,7 @@ from cli.health import SHOWN_MAX, Health, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, standard_output
 from conf.settings import Settings
+from sinks.web.standing import Standing
 from state.decisions import Answer, AnyDecision, HighWatermark, Imbalance, NoOp, ProducerIds, decode
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Screen:
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus = bus
         self._name = name
+        self._standing = Standing()
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
         for back in EVENTS_BACK:
             self._after = (max(0, bus.decided_seq() - back * bus.seq_step), 0)
@@ -47,7 +50,8 @@ class Screen:
     def look(self) -> None:
         """Read what was committed since the last look."""
         found = read_committed(self._bus, self._name)
-        self.health: Health = judged(found, MAX_AGE_MS)
+        away = away_of(self._bus, found, self._standing)
+        self.health: Health = judged(found, MAX_AGE_MS)._replace(away=away)
         self.brokers = rows_of(found)
         # The time of the newest tick. Decisions have it too, and the health says how old it is.
         self._clock_ms = found.cluster.clock_ms
@@ -76,12 +80,14 @@ class Screen:
             f"  epoch {health.details['controller_epoch']}  last commit {age}  {self._name}",
         )
         brokers = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("Broker", "State", "Leads", "Replicas", "InSync", "Backlog"):
+        for heading in ("Broker", "State", "Leads", "Replicas", "InSync", "Backlog", "Away"):
             brokers.add_column(heading)
+        # The reason is among the decisions below, and a narrow terminal has no room for it.
+        told = {one.broker: one.short for one in health.away}
         for row in self.brokers:
             style = "" if row["state"] == "active" else "red"
             keys = ("broker", "state", "leads", "replicas", "in_sync", "backlog")
-            brokers.add_row(*(str(row[key]) for key in keys), style=style)
+            brokers.add_row(*(str(row[key]) for key in keys), told.get(row["broker"], ""), style=style)
         risks = [
             Text(f"{name.replace('_', ' ')}: {' '.join(health.details[name][:SHOWN_MAX])}", "yellow")
             for name in ("offline", "under_min_isr", "under_replicated")

@@ -5,11 +5,13 @@ from typing import Any
 import click
 import msgspec
 
+from cli.brokers.away import away_of
 from cli.brokers.rows import broker_of, rows_of
-from cli.committed import Committed, committed, properties
-from cli.options import with_settings
+from cli.committed import Committed, properties, read_committed, warn_if_old
+from cli.options import existing_bus, with_settings
 from cli.output import format_option, ids, show_fields, show_json
 from conf.settings import Settings
+from sinks.web.standing import Standing
 from state.secrets import shown_settings
 
 
@@ -25,8 +27,14 @@ def command(settings: Settings, broker: int, form: str) -> None:
       isrflow brokers describe 1
       isrflow brokers describe 1 --format json
     """
-    found = committed(settings)
-    described = _described(found, broker)
+    bus = existing_bus(settings)
+    try:
+        found = read_committed(bus, settings.bus_name)
+        away = away_of(bus, found, Standing(), [broker_of(found, broker)])
+    finally:
+        bus.close()
+    warn_if_old(found.cluster)
+    described = _described(found, broker) | {"away": away[0].document if away else None}
     if form == "json":
         show_json(described)
         return
@@ -36,7 +44,7 @@ def command(settings: Settings, broker: int, form: str) -> None:
             ("Broker", broker),
             ("BrokerEpoch", described["broker_epoch"]),
             ("Incarnation", described["incarnation"]),
-            ("State", described["state"]),
+            ("State", described["state"] + "".join(one.text for one in away)),
             ("Rack", described["rack"] or "-"),
             ("Kind", "behind a gateway" if described["behind_gateway"] else "direct"),
             ("Listeners", " ".join(listeners) or "-"),

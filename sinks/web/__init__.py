@@ -1,6 +1,6 @@
 """The engine over HTTP: metrics, health, and a live page of the cluster.
 
-    batches ─► handover ─► live (a thread) ─► picture, recent, timeline ─► push ─► browsers
+    batches ─► handover ─► live (a thread) ─► picture, recent, timeline, standing ─► push ─► browsers
                              partitions: one page of the state, summarised
 
 ``site`` puts it together, ``server`` and ``routes`` serve it, ``health`` answers supervisors, and ``past`` says what

@@ -16,6 +16,7 @@ from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, fact
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
 from sinks.web.seen import Seen, seen
+from sinks.web.standing import Standing
 from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
@@ -53,7 +54,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Live(threading.Thread):
-    """The thread that reads what batches hand over, and updates ``picture``, ``recent`` and ``timeline``.
+    """The thread that reads what batches hand over, and updates ``picture``, ``recent``, ``timeline`` and ``standing``.
 
     A standby has no batches, so there the thread reads the bus. After each change that a batch made it calls ``told``
     with the partitions at risk.
@@ -71,6 +72,7 @@ class Live(threading.Thread):
         self.picture = Picture()
         self.recent = Recent()
         self.timeline = Timeline()
+        self.standing = Standing()
         # Rises with each change of the picture, and with each piece of decisions.
         self.version = 0
         self.dropped = 0
@@ -138,11 +140,14 @@ class Live(threading.Thread):
         if taken.clusters:
             self._take_state(taken)
         self._take_decisions(taken)
+        # What the decisions up to here said of brokers is known already.
+        self.standing.seek(self._bus, self._brokers.values())
 
     def _look_at_the_bus(self) -> None:
         is_due = time.monotonic() >= self._read_again_s and time.monotonic() - self._watched_s < WATCHED_S
         if is_due and self._bus.decided_seq() != self._image_seq:
             self._read_image()
+            self.standing.seek(self._bus, self._brokers.values(), Recall(self._bus, self._rest))
             self._read_again_s = time.monotonic() + STANDBY_INTERVAL_S
 
     def _take_state(self, taken: Taken) -> None:
@@ -234,6 +239,7 @@ class Live(threading.Thread):
         for one, body in ones:
             self.recent.add(one, body)
             self.timeline.add(one)
+            self.standing.add(one)
         self.version += 1
 
     def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:

@@ -75,6 +75,9 @@ class Push:
         if self._rendered[0] != live.version:
             version = live.version
             decisions = decisions_of(live.recent.groups(GROUPS_MAX), live.dropped)
-            self._rendered = version, {"cluster": encode(cluster_of(live.picture)), "decisions": encode(decisions)}
+            self._rendered = (
+                version,
+                {"cluster": encode(cluster_of(live.picture, live.standing)), "decisions": encode(decisions)},
+            )
         status = encode(status_of(self._metrics.snapshot, steady_ms()) | {"has_past": self._has_past})
         return {"status": status, **self._rendered[1]}

@@ -35,7 +35,8 @@ def topic(name: str, *partitions: Partition) -> Topic:
 
 def decision(seq: int, index: int) -> Decided:
     kind = ("leader_and_isr", "high_watermark", "answer")[index]
-    body = {"kind": kind, "seq": seq, "index": index, "topic": "orders" if seq < 4 else None}
+    body: dict[str, object] = {"kind": kind, "seq": seq, "index": index, "time_ms": 1_000, "reason": "REQUEST_DONE"}
+    body |= {"topic": "orders"} if seq < 4 else {}
     return Decided(seq, index, json.dumps(body).encode())
 
 

@@ -1,7 +1,6 @@
 """The commands that show and change a cluster, on a bus that the rules decide in a thread."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.cli.conftest import Isrflow
-from tests.cli.worked_cluster import beat, publish, started, wait_for
+from tests.cli.worked_cluster import publish, started, wait_for
 
 
 @pytest.fixture
@@ -238,34 +237,6 @@ def test_a_request_without_an_engine_ends_with_3(isrflow: Isrflow, tmp_path: Pat
     assert done.stderr.endswith("The engine will not begin it after this time.\n")
 
 
-def test_health_has_three_exit_codes(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
-    assert said(isrflow, "health", code=1)["reasons"] == ["broker 4 is fenced"]
-    assert isrflow("brokers", "unregister", "4").exit_code == 0
-    found = said(isrflow, "health")
-    assert (found["status"], found["reasons"], found["brokers"]) == ("healthy", [], 3)
-    assert 0 <= found["last_commit_age_ms"] < 10_000
-    assert found["controller_id"] == "rules-engine"
-    assert re.search("^Controller: +rules-engine$", isrflow("health").stdout, re.MULTILINE)
-    assert said(isrflow, "health", "--max-age-ms", "1", code=2)["status"] == "unknown"
-    missing = said(isrflow, "health", "--bus", "gone.db", code=2)
-    assert missing["reasons"][0].startswith("there is no bus at gone.db")
-    assert said(isrflow, "brokers", "fence", "3")[0]["error"] == "NONE"
-    # Wrong use has the same code, and says nothing on standard output.
-    wrong = isrflow("health", "--max-age-ms", "soon")
-    assert (wrong.exit_code, wrong.stdout) == (2, "")
-    done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "1")
-    assert done.exit_code == 1
-    assert "Reason:" in done.stdout
-
-
-def test_a_watch_ends_when_the_cluster_is_healthy(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
-    assert isrflow("brokers", "unregister", "4").exit_code == 0
-    said(isrflow, "brokers", "fence", "3")
-    beat(cluster, 3, epochs_of(cluster)[3])
-    done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "20000")
-    assert done.exit_code == 0, done.output
-
-
 def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
     assert isrflow("state", "cat", "/topics/orders/partitions/0/leader").stdout == "1\n"
     tree = isrflow("state", "tree", "/topics", "--depth", "1").stdout
@@ -277,13 +248,6 @@ def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tm
     assert isrflow("state", "cat", "/brokers/1/state", "--state", "state.json").stdout == '"active"\n'
     (tmp_path / "state.json").write_text("[]")
     assert isrflow("state", "tree", "--state", "state.json").exit_code == 2
-
-
-def test_one_partition_is_told_in_the_singular(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
-    said(isrflow, "brokers", "fence", "1")
-    reasons = said(isrflow, "health", code=1)["reasons"]
-    assert "1 partition is offline" in reasons
-    assert "2 partitions are under replicated" in reasons
 
 
 def epochs_of(bus: EmbeddedBus) -> dict[int, int]:

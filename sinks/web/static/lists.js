@@ -1,7 +1,7 @@
 // Tiles, brokers, partitions at risk, decisions and the detail of one partition, drawn from what the engine sent.
 // All text is inserted as text, never as markup, because others choose the names of topics and racks.
 
-import { PROBLEMS, clock, leaderOf, moment, number, plural, reason, told } from "./words.js";
+import { PROBLEMS, age, clock, leaderOf, moment, number, plural, reason, time, told } from "./words.js";
 
 export function make(tag, options = {}, ...children) {
   const { className = "", ...attributes } = options;
@@ -39,12 +39,22 @@ export function drawBrokers(at, text, cluster) {
     item.querySelector(".count").textContent = number(one.leaders);
     const out = one.out_of_sync ? `, ${number(one.out_of_sync)} out of sync` : "";
     const state = make("b", {}, one.state.replace("_", " "));
-    item.querySelector(".more").replaceChildren(state, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
+    const away = make("span", { className: "away", "data-since": one.since_ms, "data-heard": one.heard_ms, "data-reason": one.reason });
+    item.querySelector(".more").replaceChildren(state, away, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
     return item;
   });
   at.replaceChildren(...children);
   const left = cluster.brokers_left_out ? `, ${number(cluster.brokers_left_out)} more not shown` : "";
   text.textContent = brokers.length ? `partitions led; the tick shows how many it should lead${left}` : "no broker has registered yet";
+}
+
+// Since when brokers do not serve. The engine sends the time, and how long ago that is grows by itself.
+export function drawAway(at, nowMs) {
+  for (const away of at.querySelectorAll(".away")) {
+    const { since, heard, reason: why } = away.dataset;
+    if (since) away.textContent = ` for ${age(nowMs - since)}, since ${time(Number(since), nowMs)}, because ${reason(why)}`;
+    else if (heard) away.textContent = `, last heard ${age(nowMs - heard)} ago, at ${time(Number(heard), nowMs)}`;
+  }
 }
 
 function newBroker(broker) {

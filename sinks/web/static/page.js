@@ -1,7 +1,7 @@
 // The page: receives what the engine sends, draws it, and reacts to the mouse and the keyboard.
 
 import { Timeline } from "./charts.js";
-import { drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
+import { drawAway, drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
 import { LANES, WAITS, age, clock, moment, number, plural } from "./words.js";
 
 const el = (id) => document.getElementById(id);
@@ -82,9 +82,13 @@ function drawStatus() {
   document.title = state.cluster?.problems.offline ? `(${number(state.cluster.problems.offline)} offline) isrflow` : "isrflow";
 }
 
+// The engine's time, or the moment of the past that is shown.
+const shownMs = () => state.past?.clock_ms ?? Date.now() + state.offsetMs;
+
 function drawCluster(cluster) {
   drawTiles(el("tiles"), cluster);
   drawBrokers(el("brokers"), el("brokers-text"), cluster);
+  drawAway(el("brokers"), shownMs());
   drawRows(el("rows"), el("calm"), el("risk-text"), cluster);
 }
 
@@ -209,4 +213,5 @@ setInterval(() => {
   if (!state.status) return;
   drawStatus();
   timeline.tick(Date.now() + state.offsetMs);
+  drawAway(el("brokers"), shownMs());
 }, 500);

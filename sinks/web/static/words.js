@@ -39,6 +39,8 @@ const REASONS = {
 export const number = (value) => NUMBER.format(value);
 export const clock = (ms) => CLOCK.format(ms);
 export const moment = (ms) => DAY.format(ms);
+// With its day, unless it was within the last hours.
+export const time = (ms, nowMs) => (nowMs - ms < 43_200_000 ? clock(ms) : moment(ms));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 export const reason = (name) => REASONS[name] ?? name.toLowerCase().replaceAll("_", " ");
 export const leaderOf = (one) => (one.leader < 0 ? "none" : String(one.leader));
@@ -47,7 +49,8 @@ export function age(ms) {
   const s = Math.max(0, ms) / 1000;
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 120) return `${Math.round(s)} s`;
-  return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  return s < 172_800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86_400)} days`;
 }
 
 function entity(one) {

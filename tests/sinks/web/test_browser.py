@@ -95,6 +95,21 @@ def test_what_one_decision_says_is_not_told_of_others_like_it(window: Browser, s
     shows(window, "#decisions", "broker 3 is active, because")
 
 
+def test_a_broker_that_does_not_serve_says_since_when(window: Browser, served: Served) -> None:
+    opened(window, served)
+    fenced = {
+        number: Broker(number, number, "i", BrokerState.fenced, None, (), (), NOW_MS - heard_s * 1_000)
+        for number, heard_s in ((1, 249), (2, 300_000))
+    }
+    expired = decision("broker", "BROKER_SESSION_EXPIRED", broker=1, state="fenced", seq=2, time_ms=NOW_MS - 240_000)
+    served.batch(partition(0), decisions=(expired,), brokers=BROKERS | fenced)
+    shows(window, "#brokers", "fenced for 4 min, since ")
+    shows(window, "#brokers", ", because it fell silent · ")
+    # Nothing says when broker 2 was fenced.
+    shows(window, "#brokers", "fenced, last heard 3 days ago, at ")
+    assert window.complaints() == []
+
+
 def test_an_engine_that_is_not_ready_says_why(window: Browser, served: Served) -> None:
     opened(window, served)
     served.metrics.committed(decisions=[], clusters=[], through=9, last_seq=9, now_ms=NOW_MS, engine_ms=NOW_MS + 60_000)

@@ -19,6 +19,7 @@ from sinks.web import push
 from sinks.web.past import Explanation, PastError, ToldStep, shown
 from sinks.web.site import Site
 from sinks.web.view import encode
+from state.broker import Broker
 from state.cluster import Cluster
 from state.codec import encode_cluster, encode_slices
 from state.slices import slices_of
@@ -65,9 +66,15 @@ class Served:
         self.metrics.took_over(3, 0)
         self.seq = 0
 
-    def batch(self, *partitions: Any, decisions: tuple[bytes, ...] = (), name: str = "orders") -> None:
+    def batch(
+        self,
+        *partitions: Any,
+        decisions: tuple[bytes, ...] = (),
+        name: str = "orders",
+        brokers: dict[int, Broker] = BROKERS,
+    ) -> None:
         self.seq += 1
-        cluster = Cluster(seq=self.seq, clock_ms=NOW_MS, brokers=BROKERS)
+        cluster = Cluster(seq=self.seq, clock_ms=NOW_MS, brokers=brokers)
         pages = [Page(0, -1, encode_cluster(cluster))]
         if partitions:
             slices = slices_of(topic(*partitions, name=name))

@@ -1,0 +1,77 @@
+"""Since when brokers do not serve."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from bus.interface import Bus
+from cli.committed import Committed
+from cli.duration import duration
+from sinks.web.recall import Recall
+from sinks.web.standing import Standing
+from state.broker import Broker
+from state.ids import NO_TIME
+
+
+class Away(NamedTuple):
+    """A broker that does not serve. Times are by the engine's clock, and None if they are not known."""
+
+    broker: int
+    state: str
+    since_ms: int | None
+    # Of the decision that took it away.
+    reason: str | None
+    # When it was last heard.
+    heard_ms: int | None
+    now_ms: int
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON prints it."""
+        found = self._asdict()
+        del found["now_ms"]
+        return found
+
+    @property
+    def short(self) -> str:
+        """Say for how long it is away, in few characters."""
+        if self.since_ms is not None:
+            return duration(self.now_ms - self.since_ms)
+        return "-" if self.heard_ms is None else f"heard {duration(self.now_ms - self.heard_ms)} ago"
+
+    @property
+    def text(self) -> str:
+        """Say since when it is away, to follow its state."""
+        if self.since_ms is not None:
+            return f" for {duration(self.now_ms - self.since_ms)}, since {_time(self.since_ms)} ({self.reason})"
+        unknown = ", since when is not known"
+        if self.heard_ms is None:
+            return unknown
+        return f"{unknown}; last heard {duration(self.now_ms - self.heard_ms)} ago, at {_time(self.heard_ms)}"
+
+
+def away_of(
+    bus: Bus, found: Committed, standing: Standing, brokers: Iterable[Broker] | None = None
+) -> tuple[Away, ...]:
+    """Find since when brokers do not serve, in ``standing`` or on the bus. Raises ``BusError``."""
+    looked_at = list(found.cluster.brokers.values() if brokers is None else brokers)
+    standing.seek(bus, looked_at, Recall(bus, lambda began_s: False))
+    now_ms = found.cluster.clock_ms + max(0, round(found.age_s * 1000))
+    gone = sorted((one for one in looked_at if not one.is_active), key=lambda one: one.broker)
+    return tuple(_away(broker, standing, now_ms) for broker in gone)
+
+
+def _away(broker: Broker, standing: Standing, now_ms: int) -> Away:
+    since = standing.of(broker)
+    heard_ms = None if broker.last_contact_ms == NO_TIME else broker.last_contact_ms
+    name = broker.state.name
+    if since is None:
+        return Away(broker.broker, name, None, None, heard_ms, now_ms)
+    return Away(broker.broker, name, since.time_ms, since.reason, heard_ms, now_ms)
+
+
+def _time(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"

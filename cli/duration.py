@@ -1,0 +1,13 @@
+"""How long something has lasted, in one number."""
+
+# Each unit up to where the next one says enough.
+_UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48))
+
+
+def duration(lasted_ms: int) -> str:
+    """Return a duration as people say it: ``4 min``."""
+    lasted_s = max(0, lasted_ms) // 1000
+    for unit, unit_s, most in _UNITS:
+        if lasted_s < unit_s * most:
+            return f"{lasted_s // unit_s} {unit}"
+    return f"{lasted_s // 86_400} days"
