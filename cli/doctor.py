@@ -11,6 +11,7 @@ from cli.findings import Finding, bus, java, versions
 from cli.options import with_settings
 from cli.output import format_option, show_json
 from conf.cache import cache_dir, cache_is_temporary
+from conf.counted import counted
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.settings import Settings
@@ -170,5 +171,5 @@ def _jars(name: str) -> Finding:
         return Finding(name, False, True, f"wrong hash: {names}; run 'isrflow doctor --fetch {name}'")
     if gone:
         hint = f"run 'isrflow doctor --fetch {name}'"
-        return Finding(name, False, False, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
-    return Finding(name, True, False, f"{total} jars, {_FOR[name]}")
+        return Finding(name, False, False, f"{total - gone} of {counted(total, 'jar')}, {_FOR[name]}: {hint}")
+    return Finding(name, True, False, f"{counted(total, 'jar')}, {_FOR[name]}")

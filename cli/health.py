@@ -12,6 +12,7 @@ from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
 from cli.partition_filters import Filters
+from conf.counted import counted
 from conf.settings import Settings
 from sinks.web.standing import Standing
 from state.broker import BrokerState
@@ -126,7 +127,7 @@ def judged(found: Committed, max_age_ms: int) -> Health:
     }
     reasons = [f"broker {broker} is {found.cluster.brokers[broker].state.name}" for broker in sorted(away)]
     reasons += [
-        f"{len(names)} {'partition is' if len(names) == 1 else 'partitions are'} {name.replace('_', ' ')}"
+        counted(len(names), f"partition is {name.replace('_', ' ')}", f"partitions are {name.replace('_', ' ')}")
         for name, names in at_risk.items()
         if names
     ]

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from cli.errors import WrongUse
+from conf.counted import counted
 
 _Number = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BYTES_MAX = 256 * 1024 * 1024
@@ -65,7 +66,8 @@ def _check_log_dirs(path: Path, move: Move) -> None:
         return
     name = f"{move.topic}-{move.partition}"
     if len(move.log_dirs) != len(move.replicas):
-        raise WrongUse(f"{path}: {name} has {len(move.replicas)} replicas and {len(move.log_dirs)} log_dirs")
+        replicas = counted(len(move.replicas), "replica")
+        raise WrongUse(f"{path}: {name} has {replicas} and {len(move.log_dirs)} log_dirs")
     named = [where for where in move.log_dirs if where != ANY_LOG_DIR]
     if named:
         raise WrongUse(

@@ -14,6 +14,7 @@ from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_pu
 from cli.input_file import InputFile
 from cli.options import with_settings
 from cli.progress_bar import progress_bar
+from conf.counted import counted
 from conf.settings import Settings
 from history import log
 
@@ -57,8 +58,7 @@ def command(
     """
     if checking:
         checked = _check(events, "")
-        one, several = "1 event checked, and it is valid.", f"{checked} events checked, all of them valid."
-        click.echo(one if checked == 1 else several)
+        click.echo(counted(checked, "event checked, and it is valid.", "events checked, all of them valid."))
         return
     count = None
     if not as_is and events.seekable():
@@ -161,4 +161,4 @@ def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
                 click.echo(decided.body)
                 refused += answer.kind == "rejected" or answer.error != "NONE"
     if refused:
-        raise Refused(f"{refused} of the events {'was' if refused == 1 else 'were'} refused.")
+        raise Refused(counted(refused, "of the events was refused.", "of the events were refused."))

@@ -15,6 +15,7 @@ from cli.moment import seq_named, start_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json, show_lines
 from cli.progress_bar import progress_bar
+from conf.counted import counted
 from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
@@ -158,5 +159,5 @@ def _title(what: Mapping[str, Any]) -> str:
     parts = [f"{key}={value}" for key, value in what["set"].items()]
     parts += [f"without event {seq}" for seq in what["without_events"]]
     if added := what["added_events"]:
-        parts.append(f"with {added} more {'event' if added == 1 else 'events'}")
+        parts.append(f"with {counted(added, 'more event')}")
     return f"What if {', '.join(parts)}, from seq {what['from']} through seq {what['to']}:"

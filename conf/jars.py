@@ -32,6 +32,7 @@ from typing import NamedTuple
 import msgspec
 
 from conf.cache import cache_dir
+from conf.counted import counted
 from conf.download import download
 from conf.kafka_versions import KAFKA_VERSIONS
 
@@ -110,7 +111,8 @@ def jars(set_name: str) -> list[Path]:
     """Return the paths of a set's jars. Raises ``JarsError`` if any is missing."""
     gone = missing(set_name)
     if gone:
-        raise JarsError(f"{len(gone)} jars of {set_name} are missing: run 'isrflow doctor --fetch {set_name}'")
+        lack = counted(len(gone), f"jar of {set_name} is missing", f"jars of {set_name} are missing")
+        raise JarsError(f"{lack}: run 'isrflow doctor --fetch {set_name}'")
     return [jar.path for jar in pinned(set_name)]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from conf.counted import counted
 from history.comparison import Comparison, leadership_in_words, minutes
 from history.explanation import shown_time
 from history.tally import Election
@@ -35,8 +36,8 @@ def text_of(comparison: Comparison, title: str, differences_max: int = DIFFERENC
     if more > 0:
         lines += [
             "",
-            f"{more} more ISR {'change was' if more == 1 else 'changes were'} refused, because the brokers on record "
-            "answer decisions that were not made here.",
+            counted(more, "more ISR change was refused", "more ISR changes were refused")
+            + ", because the brokers on record answer decisions that were not made here.",
         ]
     return lines
 

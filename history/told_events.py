@@ -1,5 +1,6 @@
 """Tell an event in one sentence."""
 
+from conf.counted import counted
 from state import events as e
 from state.entity import named
 from state.event_text import decode
@@ -36,7 +37,7 @@ def _of_broker(event: Told) -> str | None:
             return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
         case e.AlterIsrs():
             many = sum(len(named.partitions) for named in event.topics)
-            return f"Broker {event.broker} asked for the ISRs of {many} partitions at once, as leader."
+            return f"Broker {event.broker} asked for the ISRs of {counted(many, 'partition')} at once, as leader."
         case e.LogEndOffsets():
             many = sum(len(named.partitions) for named in event.topics)
             return f"Broker {event.broker} reported where {many} of its logs end."

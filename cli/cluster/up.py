@@ -19,6 +19,7 @@ from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_setting, conf_option, name_client_config
+from conf.counted import counted
 from conf.jars import fetch, missing
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.loader import load
@@ -114,8 +115,7 @@ def command(
     except ValueError as error:
         raise WrongUse(str(error)) from error
     found = " and ".join(sorted({node.spec.kafka.number for node in kafka.nodes.values()}))
-    count = "1 node" if len(kafka.nodes) == 1 else f"{len(kafka.nodes)} nodes"
-    click.echo(f"{count} of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+    click.echo(f"{counted(len(kafka.nodes), 'node')} of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
     led = LedCluster.open(kafka)
     if page := led and led.engine.page():
         click.echo(f"the live page: {page}")
@@ -159,7 +159,7 @@ def _check_version(version: str | None, plain: bool, described: dict[str, Any]) 
 def _fetch(set_name: str) -> None:
     gone = missing(set_name)
     if gone:
-        click.echo(f"fetching {len(gone)} jars of {set_name}, once")
+        click.echo(f"fetching {counted(len(gone), 'jar')} of {set_name}, once")
         fetch(set_name)
 
 

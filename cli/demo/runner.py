@@ -25,6 +25,7 @@ from cli.demo.mock_story import MockStory
 from cli.demo.story import TOPIC, Result, Story
 from cli.demo.watch import Watch
 from cli.errors import Refused, Unreachable
+from conf.counted import counted
 from conf.jars import fetch, missing
 
 CHECK_INTERVAL_S = 0.5
@@ -76,7 +77,7 @@ def _kafka(directory: Path, zookeeper: bool) -> tuple[DemoCluster, Story]:
 def _fetch(names: Sequence[str]) -> None:
     for name in names:
         if gone := missing(name):
-            click.echo(f"Fetching {len(gone)} jars of {name}, once.")
+            click.echo(f"Fetching {counted(len(gone), 'jar')} of {name}, once.")
             fetch(name)
 
 

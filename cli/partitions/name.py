@@ -6,6 +6,7 @@ import click
 
 from cli.committed import Committed
 from cli.errors import Refused
+from conf.counted import counted
 from state.partition import Partition, Topic
 
 
@@ -28,7 +29,7 @@ class PartitionName(NamedTuple):
         """Raise ``Refused`` if ``topic``, which has the name's topic, has no such partition."""
         count = len(topic.partitions)
         if self.partition >= count:
-            held = f"1 partition, {topic.topic}-0" if count == 1 else f"{count} partitions, 0 to {count - 1}"
+            held = counted(count, f"partition, {topic.topic}-0", f"partitions, 0 to {count - 1}")
             raise Refused(f"topic {topic.topic} has {held}: there is no {self}.")
 
 

@@ -11,6 +11,7 @@ from cli.errors import Refused
 from cli.kafka_files import plan_of, read_topics
 from cli.options import with_settings
 from cli.output import format_option, show_json
+from conf.counted import counted
 from conf.settings import Settings
 from controller_logic.placement import place, start_of
 
@@ -70,7 +71,7 @@ def _placed(found: Committed, name: str, racks: dict[int, str | None]) -> dict[t
     topic = found.topic(name)
     factor = len(topic.partitions[0].replicas)
     if factor > len(racks):
-        raise Refused(f"topic {name} has {factor} replicas, but only {len(racks)} brokers are listed.")
+        raise Refused(f"topic {name} has {factor} replicas, and the list has only {counted(len(racks), 'broker')}.")
     if len({rack is None for rack in racks.values()}) > 1:
         raise Refused("not all of the brokers have a rack; use --disable-rack-aware to ignore racks.")
     placed = place(racks, len(topic.partitions), factor, start_of(topic.topic_id))

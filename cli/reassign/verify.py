@@ -10,6 +10,7 @@ from cli.kafka_files import read_plan
 from cli.options import with_settings
 from cli.output import format_option, show_json
 from cli.reassign.plan_option import partition_of, plan_option, status_of
+from conf.counted import counted
 from conf.settings import Settings
 
 
@@ -36,4 +37,4 @@ def command(settings: Settings, plan: Path, form: str) -> None:
             click.echo(text)
     left = sum(word != "complete" for _, word, _ in statuses)
     if left:
-        raise Refused(f"{left} of {len(statuses)} partitions are not where the plan wants them.")
+        raise Refused(f"not yet where the plan wants them: {left} of {counted(len(statuses), 'partition')}.")

@@ -50,7 +50,7 @@ def test_doctor_shows_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> N
     assert code == 0
     assert "ok      java" in said
     assert "-       bus" in said
-    assert "0 of 1 jars, for shorter batches: run 'isrflow doctor --fetch spark-files'" in said
+    assert "0 of 1 jar, for shorter batches: run 'isrflow doctor --fetch spark-files'" in said
 
 
 def test_doctor_finds_the_bus(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_jar_that_two_sets_have_is_fetched_once(repository: Path, monkeypatch:
 
 
 def test_the_error_for_missing_jars_says_how_to_get_them() -> None:
-    with pytest.raises(JarsError, match="1 jars of spark-files are missing: run 'isrflow doctor --fetch spark-files'"):
+    with pytest.raises(JarsError, match="1 jar of spark-files is missing: run 'isrflow doctor --fetch spark-files'"):
         jars("spark-files")
     with pytest.raises(JarsError, match="no set of jars called 'kafka'; the sets are kafka-broker, "):
         jars("kafka")

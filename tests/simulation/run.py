@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
+from conf.counted import counted
 from tests.simulation.simulation import Row, Simulation, Violated
 
 MEANING = {
@@ -149,7 +150,8 @@ def main() -> int:
                 break
     took = time.monotonic() - began
     acknowledged, consumed = sum(one.acknowledged for one in ran), sum(one.consumed for one in ran)
-    print(f"{len(ran)} histories in {took:.1f} s ({60 * len(ran) / took:.0f} a minute), {acknowledged} acknowledged")
+    speed = f"{took:.1f} s ({60 * len(ran) / took:.0f} a minute)"
+    print(f"{counted(len(ran), 'history', 'histories')} in {speed}, {acknowledged} acknowledged")
     print(f"records, {consumed} consumed; {f'violations at seeds {failing}' if failing else 'no invariant violated'}")
     return 1 if failing else 0
 
