@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from cli.moment import start_named
 from cli.options import existing_bus, with_settings
 from cli.output import write_lines
 from cli.selected import selected
+from cli.tail import TAIL_MAX, last_of
 from conf.settings import Settings
 from history import log
 from history.reach import oldest_seq
@@ -24,9 +24,7 @@ from state.secrets import without_secrets
 
 DECISIONS_PER_READ = 5_000
 POLL_INTERVAL_S = 0.1
-TAIL_MAX = 1_000_000
 SEQ_MAX = 2**63 - 1
-_LONGER = 8
 
 
 class Wanted(NamedTuple):
@@ -134,14 +132,10 @@ def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wante
 
 
 def _last(bus: Bus, first: int, through: int, count: int, wanted: Wanted) -> list[Decided]:
-    """Find the last decisions. Begin near the end, where most of them are, and go further back each time."""
-    span = bus.seq_step * max(count, DECISIONS_PER_READ)
-    while True:
-        start = max(first, through - span + 1)
-        found = deque((one for one in log.decisions(bus, start - 1, through) if wanted.takes(one.body)), maxlen=count)
-        if len(found) == count or start == first:
-            return list(found)
-        span *= _LONGER
+    def between(after: int, through: int) -> Iterator[Decided]:
+        return (one for one in log.decisions(bus, after, through) if wanted.takes(one.body))
+
+    return last_of(bus, between, first - 1, through, count)
 
 
 def _say_what_is_gone(bus: Bus, first: int) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -16,6 +16,7 @@ from cli.moment import end_named, start_named
 from cli.options import existing_bus, with_settings
 from cli.output import printable, write_lines
 from cli.selected import selected
+from cli.tail import TAIL_MAX, last_of
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
@@ -29,6 +30,7 @@ NEWEST = 2**62
 @click.option("--from", "start", metavar="SEQ|TIME", help="Start with this event, or with those since a time.")
 @click.option("--to", "end", metavar="SEQ|TIME", help="Stop after this event, or after those until a time.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new events as they come.")
+@click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N events.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind. May be repeated.")
 @click.option("--topic", metavar="TOPIC", help="Only events about this topic.")
@@ -52,6 +54,7 @@ def command(
     start: str | None,
     end: str | None,
     follow: bool,
+    tail: int | None,
     limit: int | None,
     kinds: tuple[str, ...],
     topic: str | None,
@@ -67,11 +70,14 @@ def command(
     \b
     Examples:
       isrflow events --from 1 --limit 20 --format text
+      isrflow events --tail 10 --format text
       isrflow events --topic orders --kind create_topic
       isrflow events | isrflow replay - --out decisions.jsonl
       isrflow events --from 3 --snapshot before.json --limit 100
       isrflow events --follow --from 2s
     """
+    if tail is not None and snapshot is not None:
+        raise WrongUse("--snapshot needs an event to start with: give --from in place of --tail.")
     bus = existing_bus(settings)
     left = limit if limit is not None else sys.maxsize
     try:
@@ -79,7 +85,10 @@ def command(
         through = NEWEST if end is None else end_named(bus, "--to", end)
         if snapshot is not None:
             _write_snapshot(bus, snapshot, max(0, after))
-        for page in _pages(bus, max(0, after), through, follow):
+        pages = _pages(bus, max(0, after), through, follow)
+        if tail is not None:
+            pages = _tail(bus, max(0, after), through, follow, tail, lambda raw: _is_wanted(raw, kinds, topic))
+        for page in pages:
             wanted = [entry for entry in page if _is_wanted(entry.raw, kinds, topic)][:left]
             _show(wanted, form)
             left -= len(wanted)
@@ -87,6 +96,24 @@ def command(
                 return
     finally:
         bus.close()
+
+
+def _tail(
+    bus: Bus, after: int, through: int, follow: bool, count: int, takes: Callable[[bytes], bool]
+) -> Iterator[list[Entry]]:
+    """Give the last events that are wanted, and with ``follow`` those that come."""
+
+    def between(start: int, end: int) -> Iterator[Entry]:
+        return (entry for page in event_pages(bus, start, end) for entry in page if takes(entry.raw))
+
+    newest = min(through, bus.last_seq())
+    found = last_of(bus, between, after, newest, count)
+    kept_after = bus.kept_after()
+    if after < kept_after and (len(found) < count or found[0].seq <= kept_after):
+        _say_what_is_gone(kept_after)
+    yield found
+    if follow and newest < through:
+        yield from _pages(bus, newest, through, follow)
 
 
 def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[Entry]]:

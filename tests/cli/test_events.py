@@ -11,6 +11,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Entry
+from cli import tail
 from history import log
 from history.envelope import opened
 from history.state_at import state_at
@@ -48,6 +49,19 @@ def test_the_events_lead_to_the_same_decisions_byte_for_byte(
     assert (tmp_path / "again.jsonl").read_bytes() == said_by(recorded.bus)
     view = json.loads((tmp_path / "state.json").read_text())
     assert view == json.loads(json.dumps(state_at(recorded.bus, EVENTS).view()))
+
+
+def test_the_last_events_are_printed(isrflow: Isrflow, recorded: RecordedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "SEQS_BACK", 2)
+    last = isrflow("events", "--tail", "3")
+    assert [opened(line.encode()).seq for line in last.stdout.splitlines()] == [EVENTS - 2, EVENTS - 1, EVENTS]
+    of_kind = isrflow("events", "--kind", "broker_register", "--to", "250", "--tail", "2").stdout.splitlines()
+    assert of_kind == isrflow("events", "--kind", "broker_register", "--to", "250").stdout.splitlines()[-2:]
+    assert len(of_kind) == 2
+    recorded.bus.forget(EVENTS)
+    assert "Retention has removed events" in isrflow("events", "--tail", "300").stderr
+    done = isrflow("events", "--tail", "3", "--snapshot", "before.json")
+    assert (done.exit_code, "--from in place of --tail" in done.stderr) == (2, True)
 
 
 def test_a_part_of_the_log_is_decided_again_from_a_snapshot(

@@ -1,0 +1,28 @@
+"""The end of a log."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from bus.interface import Bus
+
+TAIL_MAX = 1_000_000
+# How many seqs the first search goes back at least, and how many times as far each further one goes.
+SEQS_BACK = 5_000
+_LONGER = 8
+
+_T = TypeVar("_T")
+
+
+def last_of(bus: Bus, between: Callable[[int, int], Iterable[_T]], after: int, through: int, count: int) -> list[_T]:
+    """Return the last ``count`` of what ``between`` gives for two seqs: after the first one, through the second one.
+
+    Begin near the end, where most of them are, and go further back each time.
+    """
+    span = bus.seq_step * max(count, SEQS_BACK)
+    while True:
+        start = max(after, through - span)
+        found = deque(between(start, through), maxlen=count)
+        if len(found) == count or start == after:
+            return list(found)
+        span *= _LONGER
