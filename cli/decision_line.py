@@ -10,6 +10,7 @@ from state.decisions import (
     ConfigDecision,
     EntityDecision,
     HighWatermark,
+    Imbalance,
     LeaderAndIsr,
     ProducerIds,
     QuorumDecision,
@@ -54,10 +55,8 @@ def text_of(decision: AnyDecision) -> str:
             what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
         case QuorumDecision():
             what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
-        case ProducerIds():
-            what = f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
-        case HighWatermark():
-            what = f"{decision.topic}-{decision.partition} high watermark {decision.high_watermark}"
+        case HighWatermark() | ProducerIds() | Imbalance():
+            what = _numbers(decision)
         case AclsDecision():
             what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
         case ConfigDecision() | EntityDecision():
@@ -70,6 +69,18 @@ def text_of(decision: AnyDecision) -> str:
         case _:
             what = str(decision.__struct_config__.tag)
     return printable(what)
+
+
+def _numbers(decision: HighWatermark | ProducerIds | Imbalance) -> str:
+    match decision:
+        case HighWatermark():
+            return f"{decision.topic}-{decision.partition} high watermark {decision.high_watermark}"
+        case ProducerIds():
+            return f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
+        case Imbalance():
+            counts = decision.counts.items()
+            few = ", ".join(f"{not_led} of {all_} of broker {broker}" for broker, (not_led, all_) in counts if not_led)
+            return f"not led by the preferred leader: {few or 'none'}"
 
 
 def _settings(decision: ConfigDecision | EntityDecision) -> str:

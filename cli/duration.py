@@ -1,4 +1,6 @@
-"""How long something has lasted, in one number."""
+"""Times in few characters: how long something has lasted, and when it was."""
+
+from datetime import UTC, datetime
 
 # Each unit up to where the next one says enough.
 _UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48))
@@ -11,3 +13,11 @@ def duration(lasted_ms: int) -> str:
         if lasted_s < unit_s * most:
             return f"{lasted_s // unit_s} {unit}"
     return f"{lasted_s // 86_400} days"
+
+
+def second(time_ms: int) -> str:
+    """Return a time to the second, in UTC. Beyond the year 9999 it is a number."""
+    try:
+        return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import click
 
+from bus.clock import now_ms
 from bus.interface import BusError
 from cli.brokers.away import Away, away_of
 from cli.committed import Committed, read_committed
+from cli.duration import second
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
@@ -85,9 +87,13 @@ def command(
     ends_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
     before: Health | None = None
     standing = Standing()
+    is_watched = watch or exit_when_healthy
     while True:
         found = health_of(settings, max_age_ms, standing)
         if before is None or _lasting(found) != _lasting(before):
+            if is_watched and form != "json":
+                # An empty line parts it from what was printed before.
+                click.echo(("" if before is None else "\n") + second(now_ms()))
             _show(found, form)
         before = found
         is_over = found.status == HEALTHY if exit_when_healthy else not watch

@@ -12,7 +12,7 @@ from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
 from cli.committed import read_committed
 from cli.decision_line import line_of, reasoned
-from cli.health import SHOWN_MAX, Health, judged
+from cli.health import SHOWN_MAX, UNKNOWN, Health, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, standard_output
 from conf.settings import Settings
@@ -79,6 +79,9 @@ class Screen:
             (health.status, _STYLES[health.status]),
             f"  epoch {health.details['controller_epoch']}  last commit {age}  {self._name}",
         )
+        if health.status == UNKNOWN:
+            # What is shown below may have changed since.
+            head.append(f"\n{health.reasons[0]}", "yellow")
         brokers = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("Broker", "State", "Leads", "Replicas", "InSync", "Backlog", "Away"):
             brokers.add_column(heading)

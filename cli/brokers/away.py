@@ -1,12 +1,11 @@
 """Since when brokers do not serve."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bus.interface import Bus
 from cli.committed import Committed
-from cli.duration import duration
+from cli.duration import duration, second
 from sinks.web.recall import Recall
 from sinks.web.standing import Standing
 from state.broker import Broker
@@ -43,11 +42,11 @@ class Away(NamedTuple):
     def text(self) -> str:
         """Say since when it is away, to follow its state."""
         if self.since_ms is not None:
-            return f" for {duration(self.now_ms - self.since_ms)}, since {_time(self.since_ms)} ({self.reason})"
+            return f" for {duration(self.now_ms - self.since_ms)}, since {second(self.since_ms)} ({self.reason})"
         unknown = ", since when is not known"
         if self.heard_ms is None:
             return unknown
-        return f"{unknown}; last heard {duration(self.now_ms - self.heard_ms)} ago, at {_time(self.heard_ms)}"
+        return f"{unknown}; last heard {duration(self.now_ms - self.heard_ms)} ago, at {second(self.heard_ms)}"
 
 
 def away_of(
@@ -68,10 +67,3 @@ def _away(broker: Broker, standing: Standing, now_ms: int) -> Away:
     if since is None:
         return Away(broker.broker, name, None, None, heard_ms, now_ms)
     return Away(broker.broker, name, since.time_ms, since.reason, heard_ms, now_ms)
-
-
-def _time(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return f"{time_ms} ms"

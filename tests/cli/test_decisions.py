@@ -13,6 +13,8 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from cli import decisions
+from cli.decision_line import text_of
+from state.decisions import decode
 from tests.cli.conftest import Isrflow
 from tests.support.decided_bus import DecidedBus
 from tests.support.recorded_bus import RecordedBus
@@ -128,3 +130,10 @@ def test_asking_for_removed_decisions_says_that_they_are_gone(isrflow: Isrflow, 
     assert [d["seq"] for d in lines(asked.stdout)] == [4, 4, 4, 5, 5, 5]
     assert "The oldest decision that is left is on event 4." in asked.stderr
     assert isrflow("decisions").stderr == isrflow("decisions", "--from", "4").stderr == ""
+
+
+def test_a_count_of_the_balance_is_told() -> None:
+    common = {"contract_version": 1, "seq": 9, "index": 0, "controller_epoch": 1, "caused_by": "9", "time_ms": 1_000}
+    counted = {"kind": "imbalance", "reason": "LEADER_BALANCE", "counts": {"1": [2, 3], "2": [0, 4]}}
+    said = text_of(decode(json.dumps(common | counted).encode()))
+    assert said == "not led by the preferred leader: 2 of 3 of broker 1"

@@ -69,6 +69,7 @@ def test_a_watch_ends_when_the_cluster_is_healthy(isrflow: Isrflow, cluster: Emb
     beat(cluster, 3, epochs_of(cluster)[3])
     done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "20000")
     assert done.exit_code == 0, done.output
+    assert re.match(r"2[0-9-]+T[0-9:]+Z\nHealth: ", done.stdout), "each print of a watch has its time"
 
 
 def test_one_partition_is_told_in_the_singular(isrflow: Isrflow, cluster: EmbeddedBus) -> None:

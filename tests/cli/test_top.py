@@ -33,6 +33,11 @@ def test_top_shows_the_newest_decisions(isrflow: Isrflow) -> None:
     assert "gone-soon-0 leader 1 epoch 0" in " ".join(one["text"] for one in document["latest"])
 
 
+def test_top_says_that_what_it_shows_may_be_old(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top, "MAX_AGE_MS", 1)
+    assert "the last commit is older than 1 ms: is the engine running?" in isrflow("top", "--once").stdout
+
+
 def test_top_looks_further_back_if_nothing_was_decided_lately(
     isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
