@@ -15,9 +15,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.events import AlterConfig
 from state.ids import broker_named
 from state.limits import Scalar
-from state.policy import NAMES, TOPIC_NAMES, complaint_about, misspelt
+from state.policy import NAMES, TOPIC_NAMES, complaint_about, complaint_about_text, misspelt
 from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
-from state.rules import BOUNDED_RULES, CHECKED_RULES, PLAIN_RULES
+from state.rules import BOUNDED_RULES, CHECKED_RULES, KAFKA_TEXT_RULES, PLAIN_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -29,6 +29,16 @@ def _text(value: Scalar) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
+
+
+def complaint_about_value(batch: Batch, key: str, value: str, *, plainly: bool) -> str | None:
+    """Say what is wrong with a value of a setting that rules read; None if nothing is.
+
+    Older versions of the rules take ``1.0`` for 1 unless it must be written ``plainly``, and no white space or sign.
+    """
+    if batch.state.rules_version >= KAFKA_TEXT_RULES:
+        return complaint_about_text(key, value)
+    return complaint_about(key, value, plainly=plainly)
 
 
 def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None]) -> str | None:
@@ -54,13 +64,12 @@ def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict
 
 
 def _first_complaint(batch: Batch, config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
-    plainly = batch.state.rules_version >= PLAIN_RULES
     misspelling = _complaint_about_names(batch, config, keys or NAMES)
     if misspelling is not None:
         return misspelling
     for key, value in config.items():
         if value is not None and (keys is None or key in keys):
-            complaint = complaint_about(key, value, plainly=plainly)
+            complaint = complaint_about_value(batch, key, value, plainly=batch.state.rules_version >= PLAIN_RULES)
             if complaint is not None:
                 return complaint
     return None

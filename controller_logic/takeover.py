@@ -4,10 +4,10 @@ from controller_logic import balance, clock, deletion, gateways, removal, sessio
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
 from controller_logic.commit_cluster import commit_claim, commit_clock
-from controller_logic.config import change_settings, text_of
+from controller_logic.config import change_settings, complaint_about_value, text_of
 from state.decisions import StopReplica
 from state.events import ControllerStarted
-from state.policy import NAMES, complaint_about
+from state.policy import NAMES
 from state.policy_fit import TICK_INTERVAL
 from state.reason import Reason
 from state.rules import CHECKED_RULES, ENGINE_CLOCK_RULES, NEWEST_RULES
@@ -80,7 +80,9 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     gateways.forgive_silence(batch)
     given = _given(event)
     complaints = {
-        key: complaint for key, value in given.items() if (complaint := complaint_about(key, value, plainly=False))
+        key: complaint
+        for key, value in given.items()
+        if (complaint := complaint_about_value(batch, key, value, plainly=False))
     }
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from state.setting_text import plainly_written, switch, whole_number
+
 Millis = Annotated[int, Meta(ge=1, le=2**53)]
 Grace = Annotated[int, Meta(ge=-1, le=2**53)]
 # 0 means never.
@@ -50,6 +52,12 @@ class Policy(
 TOPIC_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
 NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
 _SWITCHES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy) if field.type is bool)
+# By name: the least and the greatest value of a number.
+_LIMITS = {
+    field.encode_name: (field.type.__metadata__[0].ge, field.type.__metadata__[0].le)
+    for field in msgspec.structs.fields(Policy)
+    if field.encode_name not in _SWITCHES
+}
 # controller.quorum.election.timeout.ms, another setting of Kafka's, is 0.87 of controller.quorum.fetch.timeout.ms.
 _ALMOST = 0.92
 # Longer names are near none, and need not be compared.
@@ -71,15 +79,16 @@ def base_of(policy: Policy) -> Policy:
 
 
 def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
-    """Return ``policy`` with ``config`` laid over it. Impossible values are left aside."""
+    """Return ``policy`` with ``config`` laid over it. Values are read as Kafka does, and impossible ones left aside."""
     if not config:
         return policy
     try:
         return policy.overlaid(dict(config))
     except msgspec.ValidationError:
         for key, value in config.items():
-            if complaint_about(key, value, plainly=False) is None:
-                policy = policy.overlaid({key: value})
+            plain = plainly_written(value)
+            if complaint_about(key, plain, plainly=False) is None:
+                policy = policy.overlaid({key: plain})
         return policy
 
 
@@ -102,6 +111,22 @@ def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None
     kind = "bool" if key in _SWITCHES else "int"
     is_plain = value.lower() in ("true", "false") if kind == "bool" else _WHOLE.fullmatch(value)
     return None if is_plain or not plainly else f"Expected `{kind}`, got `str` - at `$.{key}`"
+
+
+def complaint_about_text(key: str, value: str) -> str | None:
+    """Say what is wrong with ``value`` as the setting ``key``, read as Kafka reads it (``ConfigDef.parseType``).
+
+    Return None if it is right, or if no rule reads it.
+    """
+    if key in _SWITCHES:
+        return None if switch(value) is not None else f"{key} is {value!r:.40}: expected true or false"
+    if key not in _LIMITS:
+        return None
+    low, high = _LIMITS[key]
+    number = whole_number(value)
+    if number is not None and low <= number <= high:
+        return None
+    return f"{key} is {value!r:.40}: expected a whole number from {low} to {high}"
 
 
 def misspelt(key: str, names: Collection[str]) -> str | None:

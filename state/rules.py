@@ -46,10 +46,11 @@ differently on events that are already on some bus, because a replay must repeat
 17: where all brokers are behind gateways, neither a deletion nor new partitions wait for reassignments.
    Where nobody could lead after a reassignment is cancelled, and its topic waits to be deleted, the deletion begins.
    A topic that is taken over has an id that brokers can read.
+18: settings are read as Kafka reads them: a number may have white space around it, and a plus sign or zeros before it.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 17
+NEWEST_RULES = 18
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -131,3 +132,5 @@ AT_ONCE_RULES = 17
 CANCELLED_RULES = 17
 # the id of a topic that is taken over is one that brokers can read
 READABLE_ID_RULES = 17
+# settings are read as Kafka reads their text
+KAFKA_TEXT_RULES = 18

@@ -16,6 +16,7 @@ from state.cluster import Totals, counted
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, TopicState
 from state.policy import Policy, policy_of
+from state.setting_text import plainly_written
 from state.slices import Slice
 
 MIN_ISR = "min.insync.replicas"
@@ -92,7 +93,7 @@ def _own_min_isr(config: Mapping[str, str]) -> int | None:
     if MIN_ISR not in config:
         return None
     try:
-        return policy_of({MIN_ISR: config[MIN_ISR]}).min_insync_replicas
+        return policy_of({MIN_ISR: plainly_written(config[MIN_ISR])}).min_insync_replicas
     except msgspec.ValidationError:
         return None
 

@@ -14,7 +14,7 @@ DEFAULT = 4
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("2", 2), ("2147483647", 2**31 - 1), ("2147483648", DEFAULT), ("9" * 5_000, DEFAULT)]
+    [("2", 2), (" 2", 2), ("+02\n", 2), ("2147483647", 2**31 - 1), ("2147483648", DEFAULT), ("9" * 5_000, DEFAULT)]
     + [(text, DEFAULT) for text in ("", "-1", "1.5", "²", "one")],
 )
 def test_a_setting_that_is_no_number_of_kafka_s_counts_as_not_set(text: str, number: int) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from state.policy import NAMES, Policy, complaint_about, laid_over, policy_of
+from state.policy import NAMES, Policy, complaint_about, complaint_about_text, for_topic, laid_over, policy_of
 
 
 def test_names_are_kafkas() -> None:
@@ -30,6 +30,35 @@ def test_names_are_kafkas() -> None:
 )
 def test_a_value_is_judged_by_its_setting(key: str, value: str, is_good: bool) -> None:
     assert (complaint_about(key, value) is None) == is_good
+
+
+@pytest.mark.parametrize("value", ["1", " 1", "1 ", "\t1\r\n", "+1", "01", "+0001"])
+def test_a_number_is_read_as_kafka_reads_it(value: str) -> None:
+    assert complaint_about_text("min.insync.replicas", value) is None
+    assert for_topic(Policy(min_insync_replicas=2), {"min.insync.replicas": value}).min_insync_replicas == 1
+
+
+@pytest.mark.parametrize("value", ["true", " TRUE", "True\n", "tRUE"])
+def test_a_switch_is_read_as_kafka_reads_it(value: str) -> None:
+    name = "unclean.leader.election.enable"
+    assert complaint_about_text(name, value) is None
+    assert for_topic(Policy(), {name: value}).unclean_leader_election_enable
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("min.insync.replicas", value) for value in ("0", "-0", "-1", "1000001", "9" * 5_000, "1" + "0" * 20)]
+    + [("min.insync.replicas", value) for value in ("", " ", "+", "+-1", "+ 1", "1.0", "1e0", "0x1", "1_0", "true")]
+    + [("min.insync.replicas", value) for value in ("\u0661", "\uff11", "\u00a01", "1\u2003")]
+    + [("unclean.leader.election.enable", value) for value in ("", "1", "yes", "t", "\u00a0true")],
+)
+def test_what_kafka_does_not_read_is_refused_by_name(key: str, value: str) -> None:
+    expected = "true or false" if key.startswith("unclean") else "a whole number from 1 to 1000000"
+    assert complaint_about_text(key, value) == f"{key} is {value!r:.40}: expected {expected}"
+
+
+def test_a_setting_that_no_rule_reads_is_not_judged() -> None:
+    assert complaint_about_text("retention.ms", "whatever") is None
 
 
 def test_a_complaint_names_the_key() -> None:

@@ -10,16 +10,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from state.features import METADATA_VERSIONS
+from state.setting_text import switch, trimmed, whole_number
 
 Complaint = Callable[[str], str | None]
 
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
-_WHOLE = re.compile(r"([+-]?)([0-9]+)")
-# No allowed number has this many digits.
-_DIGITS_MAX = 20
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
-_TRIMMED = "".join(map(chr, range(0x21)))
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 # The versions that Kafka 3.9 knows: a release, or a release with -IV0, -IV1 and so on.
 _FORMAT = re.compile(
@@ -29,40 +26,32 @@ _FORMAT = re.compile(
 )
 
 
-def _trimmed(value: str) -> str:
-    """Remove what Java's ``trim`` removes. A broker reads no number next to other white space."""
-    return value.strip(_TRIMMED)
-
-
 def _number(value: str, *, low: int, high: int, also: int | None = None) -> str | None:
-    whole = _WHOLE.fullmatch(_trimmed(value))
-    if whole is None:
+    number = whole_number(value)
+    if number is None:
         return "is not an integer"
-    sign, digits = whole.groups()
-    # Python refuses to parse a number with thousands of digits.
-    number = int(sign + (digits.lstrip("0")[:_DIGITS_MAX] or "0"))
     return None if low <= number <= high or number == also else f"is not between {low} and {high}"
 
 
 def _share(value: str) -> str | None:
-    trimmed = _trimmed(value)
-    if not _DECIMAL.fullmatch(trimmed):
+    number = trimmed(value)
+    if not _DECIMAL.fullmatch(number):
         return "is not a number"
-    return None if 0 <= float(trimmed.rstrip("fFdD")) <= 1 else "is not between 0 and 1"
+    return None if 0 <= float(number.rstrip("fFdD")) <= 1 else "is not between 0 and 1"
 
 
 def _boolean(value: str) -> str | None:
-    return None if _trimmed(value).lower() in ("true", "false") else "is neither true nor false"
+    return "is neither true nor false" if switch(value) is None else None
 
 
 def _one_of(*names: str) -> Complaint:
-    return lambda value: None if _trimmed(value) in names else f"is not one of {', '.join(names)}"
+    return lambda value: None if trimmed(value) in names else f"is not one of {', '.join(names)}"
 
 
 def listed(value: str) -> list[str]:
     """Split a list as Kafka does."""
-    trimmed = _trimmed(value)
-    return [_trimmed(item) for item in trimmed.split(",")] if trimmed else []
+    items = trimmed(value)
+    return [trimmed(item) for item in items.split(",")] if items else []
 
 
 def _some_of(*names: str) -> Complaint:
@@ -71,7 +60,7 @@ def _some_of(*names: str) -> Complaint:
 
 def _replicas(value: str) -> str | None:
     items = listed(value)
-    if _trimmed("".join(items)) == "*" or all(_REPLICA.fullmatch(item) for item in items):
+    if trimmed("".join(items)) == "*" or all(_REPLICA.fullmatch(item) for item in items):
         return None
     return "is neither * nor a list of partition:broker"
 
@@ -86,10 +75,10 @@ def _long(low: int = -(2**63)) -> Complaint:
 
 def _format(value: str) -> str | None:
     """Check a version of the format of records as Kafka does, which reads no further than the release."""
-    trimmed = _trimmed(value)
-    parts = trimmed.rstrip(".").split(".")
-    length = 3 if trimmed.startswith("0.") else 2
-    read = trimmed if len(parts) <= length else ".".join(parts[:length])
+    version = trimmed(value)
+    parts = version.rstrip(".").split(".")
+    length = 3 if version.startswith("0.") else 2
+    read = version if len(parts) <= length else ".".join(parts[:length])
     return None if _FORMAT.fullmatch(read) else "is not a version of Kafka"
 
 

@@ -3,6 +3,7 @@
 from brokers.mock.log.log import LogConfig
 from brokers.mock.metadata import Metadata
 from brokers.mock.settings import Settings
+from state.setting_text import whole_number
 
 # Kafka's type of all settings that are read here is a 32-bit integer.
 _NUMBER_MAX = 2**31 - 1
@@ -30,8 +31,6 @@ class TopicSettings:
 
     def _number(self, topic: str, name: str, of_brokers: str, default: int) -> int:
         text = self._metadata.topic_setting(topic, name, of_brokers)
-        # The engine takes values that no broker can use, and Python refuses to read a number of thousands of digits.
-        if text is None or not (text.isascii() and text.isdecimal()) or len(text) > len(str(_NUMBER_MAX)):
-            return default
-        number = int(text)
-        return number if number <= _NUMBER_MAX else default
+        # The engine takes values that no broker can use.
+        number = None if text is None else whole_number(text)
+        return default if number is None or not 0 <= number <= _NUMBER_MAX else number
