@@ -16,7 +16,8 @@ deletion is asked for again. A retry leaves out the replicas that are not online
 
 * While a partition of the topic is reassigned, the deletion waits. The topic lives on, and is shown as ``ineligible``.
   With brokers of Kafka 4 only, it does not wait.
-* A replica that a reassignment had removed takes part, and is forgotten when its broker is unregistered.
+* A replica that a reassignment had removed is told once more, and forgotten. Up to version 17 of the rules it takes
+  part until its broker is unregistered.
 * A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
   topics whose ids are not in the metadata log, so its replicas are successful at once.
 """
@@ -38,7 +39,7 @@ from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.rules import ANY_START_RULES, AT_ONCE_RULES, DIRECTORY_RULES, STRAYS_RULES
+from state.rules import ANY_START_RULES, ASSIGNED_ONLY_RULES, AT_ONCE_RULES, DIRECTORY_RULES, STRAYS_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -107,15 +108,17 @@ def begin(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
-    # Brokers that have yet to remove a replica that a reassignment removed take part too.
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
-    held |= {entry.broker: entry.state for entry in partition.removed}
+    removed = tuple([entry.broker for entry in partition.removed])
+    if batch.state.rules_version < ASSIGNED_ONLY_RULES:
+        # Brokers that have yet to remove a replica that a reassignment removed take part too.
+        held |= {entry.broker: entry.state for entry in partition.removed}
     assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     if batch.state.rules_version >= DIRECTORY_RULES:
         # A broker of Kafka 4 removes what is left in a lost directory when it can read it again, without being told.
         others = batch.state.active - batch.state.reporting
         assigned = tuple([replica for replica in partition.replicas if replica in assigned or replica in others])
-    online = {*assigned, *(entry.broker for entry in partition.removed if entry.broker in batch.state.active)}
+    online = {*assigned, *batch.state.active.intersection(removed)}
     states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
     change = PartitionChange(
         state=PartitionState.NonExistentPartition,
@@ -127,10 +130,10 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
         removed=(),
         # On an active broker only a lost log directory takes a replica offline.
         offline_dir_replicas=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
-        unassigned_replicas=tuple([entry.broker for entry in partition.removed]),
+        unassigned_replicas=tuple([replica for replica in removed if replica in held]),
     )
     after = commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _tell(batch, topic, after, tuple([replica for replica in after.replicas if replica in online]))
+    _tell(batch, topic, after, tuple([replica for replica in dict.fromkeys((*held, *removed)) if replica in online]))
 
 
 def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
@@ -170,8 +173,15 @@ def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 
 def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
     """Stop waiting for unregistered brokers that had yet to remove a replica after a reassignment."""
+    _forget_removed(batch, topic, batch.state.brokers.keys())
+    _pass_over_away(batch, topic)
+    _settle(batch, topic)
+
+
+def _forget_removed(batch: Batch, topic: WorkingTopic, awaited: Set[int]) -> None:
+    """Forget the replicas that a reassignment had removed, other than those on brokers in ``awaited``."""
     for partition in topic.partitions:
-        gone = [replica for replica in partition.unassigned_replicas if replica not in batch.state.brokers]
+        gone = [replica for replica in partition.unassigned_replicas if replica not in awaited]
         if gone:
             pairs = zip(partition.replicas, partition.replica_states, strict=True)
             left = {replica: state for replica, state in pairs if replica not in gone}
@@ -182,8 +192,6 @@ def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
                 unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
             )
             commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _pass_over_away(batch, topic)
-    _settle(batch, topic)
 
 
 def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
@@ -222,6 +230,8 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
     """Tell all active brokers once more what they have yet to remove."""
+    if batch.state.rules_version >= ASSIGNED_ONLY_RULES:
+        _forget_removed(batch, topic, frozenset())
     _fail(batch, topic, batch.state.active)
     retry(batch, topic)
 

@@ -65,6 +65,10 @@ def _broken_replica_transitions(before: Partition, after: Partition, awaited: Co
     # A removed replica that is assigned again starts over, even if its broker has yet to report the old log's end.
     again = {entry.broker for entry in before.removed if become.get(entry.broker) in _ASSIGNED_AGAIN}
     held |= dict.fromkeys(again, absent)
+    if after.state == PartitionState.NonExistentPartition:
+        # A deletion may forget the replicas that a reassignment had removed, whatever has become of their logs.
+        removed = {*before.unassigned_replicas, *(entry.broker for entry in before.removed)}
+        held = {replica: state for replica, state in held.items() if replica in become or replica not in removed}
     if awaited is not None:
         held = {replica: state for replica, state in held.items() if replica in become or replica in awaited}
     transitions = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]

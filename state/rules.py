@@ -47,6 +47,7 @@ differently on events that are already on some bus, because a replay must repeat
    Where nobody could lead after a reassignment is cancelled, and its topic waits to be deleted, the deletion begins.
    A topic that is taken over has an id that brokers can read.
 18: settings are read as Kafka reads them: a number may have white space around it, and a plus sign or zeros before it.
+   A deletion waits for assigned replicas only, and not for those that a reassignment had removed.
 """
 
 FIRST_RULES = 1
@@ -134,3 +135,5 @@ CANCELLED_RULES = 17
 READABLE_ID_RULES = 17
 # settings are read as Kafka reads their text
 KAFKA_TEXT_RULES = 18
+# deletions wait for assigned replicas only
+ASSIGNED_ONLY_RULES = 18
