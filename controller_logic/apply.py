@@ -6,6 +6,7 @@ raised epochs itself, a rule that forgot would let two leaders share one.
     partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
     leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)
     partition_epoch  + 1   replicas are in other log directories; the leader epoch stays (KIP-858)
+    both             + 1   the leader acts on something else, and must hear of what is decided
     neither                only replica states differ, or the partition has had no leader yet
 """
 
@@ -35,7 +36,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     replicas = before.replicas if change.replicas is None else change.replicas
     adding = before.adding_replicas if change.adding_replicas is None else change.adding_replicas
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
-    differs = (
+    differs = change.raises_epochs or (
         leader != before.leader
         or isr != before.isr
         or recovery != before.leader_recovery_state

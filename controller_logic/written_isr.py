@@ -9,7 +9,15 @@ hears of it. So records may be committed that only the written ISR has, and a le
 
 After the first case no broker has heard of epoch 8, because the gateway could not write it over what the leader wrote.
 So the log of a replica that was removed in it is still there.
+
+A member may have restarted since the ISR was written, and may have lost the end of its log in a crash. To the classic
+controller a bounced broker has failed first and then started (``KafkaController.processBrokerChange``), so it leaves
+the ISR unless it is the last member. The zxids say who it is: an incarnation of a broker in ZooKeeper mode is the zxid
+that made its znode.
 """
+
+import re
+from collections.abc import Set
 
 from msgspec.structs import replace
 
@@ -26,10 +34,12 @@ from state.change import PartitionChange
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState
 from state.reason import Reason
-from state.rules import RECOVERED_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
+from state.rules import BOUNCED_RULES, RECOVERED_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from state.written_events import IsrWritten
 
 Ids = tuple[int, ...]
+
+_ZXID = re.compile(r"[0-9]{1,19}")
 
 
 def isr_written(batch: Batch, event: IsrWritten) -> None:
@@ -72,9 +82,13 @@ def _change(
     """Return the change; None if the ISR is the same."""
     members = tuple([member for member in event.isr if member in partition.replicas])
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    if partition.leader in members:
+    restarted = _restarted(batch, event, {*online, partition.leader}.intersection(members))
+    online = tuple([replica for replica in online if replica not in restarted])
+    if partition.leader in members and partition.leader not in restarted:
         isr = tuple([member for member in members if member in online or member == partition.leader])
         change = isr_change(partition, isr, RECOVERY[event.leader_recovery_state])
+        if change is None and _must_hear(batch, partition, event, isr):
+            return PartitionChange(raises_epochs=True), Reason.ISR_SHRUNK
         if change is None:
             return None, Reason.ISR_ALTERED
         # The leader must hear of what it did not write.
@@ -88,8 +102,29 @@ def _change(
         return _led(batch, topic, event, back, event.isr, online), Reason.REASSIGNMENT
     if not members or (partition.leader == NO_LEADER and partition.isr == members):
         return None, Reason.ISR_ALTERED
-    change = _led(batch, topic, event, PartitionChange(), members, online)
+    lasting = tuple([member for member in members if member not in restarted])
+    change = _led(batch, topic, event, PartitionChange(), lasting, online)
     return change, Reason.UNCLEAN_ELECTION if change.unclean else Reason.LEADER_FENCED
+
+
+def _restarted(batch: Batch, event: IsrWritten, members: Set[int]) -> Set[int]:
+    """Return those of the ``members`` who restarted after the ISR was written; nobody if all of them did."""
+    if batch.state.rules_version < BOUNCED_RULES or event.zxid is None:
+        return frozenset()
+    since = {member for member in members if _began(batch, member) > event.zxid}
+    return since if since != members else frozenset()
+
+
+def _began(batch: Batch, member: int) -> int:
+    """Return the zxid at which a broker in ZooKeeper mode began its present life."""
+    incarnation = batch.state.brokers[member].incarnation
+    return int(incarnation) if _ZXID.fullmatch(incarnation) else 0
+
+
+def _must_hear(batch: Batch, partition: Partition, event: IsrWritten, isr: Ids) -> bool:
+    """Say whether the leader acts on members that are not in ``isr``. It obeys no request of its own leader epoch."""
+    is_now = event.leader_epoch == partition.leader_epoch
+    return batch.state.rules_version >= BOUNCED_RULES and is_now and set(event.isr) != set(isr)
 
 
 def _is_needed(batch: Batch, moved: Ids, members: Ids, online: Ids) -> bool:

@@ -31,3 +31,5 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     elected_from: tuple[int, ...] | None = None
     # The leader asked for it, so its leader epoch stays (KIP-497).
     by_leader: bool = False
+    # The leader acts on another ISR than this one, so the epochs rise even if nothing differs.
+    raises_epochs: bool = False

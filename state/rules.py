@@ -48,6 +48,7 @@ differently on events that are already on some bus, because a replay must repeat
    A topic that is taken over has an id that brokers can read.
 18: settings are read as Kafka reads them: a number may have white space around it, and a plus sign or zeros before it.
    A deletion waits for assigned replicas only, and not for those that a reassignment had removed.
+   Who has restarted since an ISR was written into ZooKeeper leaves it, and a leader hears that one it added is away.
 """
 
 FIRST_RULES = 1
@@ -137,3 +138,5 @@ READABLE_ID_RULES = 17
 KAFKA_TEXT_RULES = 18
 # deletions wait for assigned replicas only
 ASSIGNED_ONLY_RULES = 18
+# who restarted after an ISR was written is not in sync
+BOUNCED_RULES = 18

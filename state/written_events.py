@@ -3,7 +3,7 @@
 from typing import Literal
 
 from state.event import Event
-from state.limits import Epoch, Id, Ids, Name, Text
+from state.limits import Epoch, Id, Ids, Name, Offset, Text
 
 
 class IsrWritten(Event, frozen=True, kw_only=True, tag="isr_written"):
@@ -23,3 +23,5 @@ class IsrWritten(Event, frozen=True, kw_only=True, tag="isr_written"):
     leader_recovery_state: Literal["RECOVERED", "RECOVERING"] = "RECOVERED"
     # If given, the event is about that topic and no other of the same name.
     topic_id: Text | None = None
+    # The transaction of ZooKeeper that wrote it. An incarnation of a broker is the one that made its znode.
+    zxid: Offset | None = None

@@ -40,6 +40,7 @@ FOO = Partition(
         (PartitionChange(isr=(1,), by_leader=True), 4, 10),
         (PartitionChange(leader_recovery_state=LeaderRecoveryState.RECOVERING, by_leader=True), 4, 10),
         (PartitionChange(isr=(1, 2), by_leader=True), 4, 9),
+        (PartitionChange(raises_epochs=True), 5, 10),
     ],
 )
 def test_one_change_raises_each_epoch_at_most_once(

@@ -1,4 +1,4 @@
-"""The word of a story for a leader that asks for several ISRs at once."""
+"""The words of a story for a leader that asks for several ISRs at once, and for one that wrote its own."""
 
 from typing import Any
 
@@ -25,5 +25,23 @@ def isr_changes(script: Script, command: Command) -> None:
         broker=broker,
         broker_epoch=script.broker_epoch(broker, given.get("broker-epoch")),
         topics=[{"topic": name, "partitions": some} for name, some in rows.items()],
+        **request_id_in(command),
+    )
+
+
+def isr_written(script: Script, command: Command) -> None:
+    """Tell of an ISR that a leader wrote into ZooKeeper: ``isr-written t-0 1,3 by=1 leader-epoch=0 zxid=205``."""
+    place, isr = command.arguments
+    name, number = partition_of(place)
+    held, given = script.partition(name, number), command.options
+    script.write(
+        "isr_written",
+        topic=name,
+        partition=number,
+        broker=int(given.get("by", held.leader)),
+        leader_epoch=epoch_in(given.get("leader-epoch"), held.leader_epoch),
+        partition_epoch=held.partition_epoch,
+        isr=ids(isr),
+        **({"zxid": int(given["zxid"])} if "zxid" in given else {}),
         **request_id_in(command),
     )

@@ -6,14 +6,16 @@ from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.story import Command
 
 
-def register_broker(script: Script, broker: int, rack: str | None = None, same: bool = False, **fields: Any) -> None:
+def register_broker(
+    script: Script, broker: int, rack: str | None = None, same: bool = False, zxid: str = "", **fields: Any
+) -> None:
     """Register a broker, as another incarnation than before unless it is the ``same``."""
     lives = len(script.epochs.get(broker, ())) + (not same)
     if rack is not None:
         fields["rack"] = rack
     if broker in script.behind_gateway:
         fields["behind_gateway"] = True
-    script.register(broker, incarnation=f"{broker}-{lives}", **fields)
+    script.register(broker, incarnation=zxid or f"{broker}-{lives}", **fields)
 
 
 def registration(command: Command) -> dict[str, Any]:
@@ -25,6 +27,8 @@ def registration(command: Command) -> dict[str, Any]:
         fields["listeners"] = [{"name": "PLAINTEXT", "host": host, "port": int(port)}]
     if "log-dir" in given:
         fields["log_dirs"] = given["log-dir"].split(",")
+    if "zxid" in given:
+        fields["zxid"] = given["zxid"]
     if "behind-gateway" in command.arguments:
         fields["behind_gateway"] = True
     return fields

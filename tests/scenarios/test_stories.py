@@ -28,6 +28,7 @@ TOLD_OTHERWISE = {
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
     "isr/several_at_once",
+    "isr/written_with_one_that_bounced",
     "log_dirs/a_second_one_is_added",
     "log_dirs/assigned_to_a_failed_one",
     "log_dirs/ends_a_reassignment",

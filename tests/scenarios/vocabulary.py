@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import assign, gateway
-from tests.scenarios.isr_words import isr_changes
+from tests.scenarios.isr_words import isr_changes, isr_written
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -97,7 +97,7 @@ def register(script: Script, command: Command) -> None:
 
 
 def restart(script: Script, command: Command) -> None:
-    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``, or ``behind-gateway`` as above."""
+    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``, ``zxid=210``, ``behind-gateway``."""
     broker = int(command.arguments[0])
     register_broker(script, broker, **registration(command))
     beats(script, broker)
@@ -284,6 +284,7 @@ _ALL: tuple[Word, ...] = (
     assign,
     isr_change,
     isr_changes,
+    isr_written,
     offsets,
     report,
     create_topic,

@@ -15,10 +15,14 @@ logger = structlog.get_logger()
 
 
 class StoredState(NamedTuple):
-    """A partition's leader and ISR. The version of its znode is the partition epoch that brokers use."""
+    """A partition's leader and ISR. The version of its znode is the partition epoch that brokers use.
+
+    ``zxid`` is the transaction that wrote it.
+    """
 
     state: StateZnode
     version: int
+    zxid: int | None = None
 
 
 class StoredTopic(NamedTuple):
@@ -83,7 +87,7 @@ def stored_state(session: Session, place: Place) -> StoredState | None:
     """Read who leads a partition; None if nobody ever did. Raises ``ZookeeperError`` or ``ZnodeError``."""
     path = znodes.state_path(place)
     found = session.read(path)
-    return None if found is None else StoredState(znodes.state_of(path, found[0]), found[1].version)
+    return None if found is None else StoredState(znodes.state_of(path, found[0]), found[1].version, found[1].mzxid)
 
 
 def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:

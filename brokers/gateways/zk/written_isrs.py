@@ -130,4 +130,5 @@ def _event(decision: LeaderAndIsr, stored: StoredState) -> IsrWritten:
         partition_epoch=decision.partition_epoch,
         isr=state.isr,
         leader_recovery_state="RECOVERING" if state.leader_recovery_state == RECOVERING else "RECOVERED",
+        zxid=stored.zxid,
     )

@@ -3,8 +3,10 @@
 import pytest
 
 from brokers.gateways.zk import session, znodes
+from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.session import ControllerMovedError, Session
+from brokers.gateways.zk.stored import stored_state
 from tests.brokers.zk.zookeeper import Zookeeper
 
 NOTE = f"{znodes.LOG_DIR_EVENTS}/log_dir_event_0000000000"
@@ -44,3 +46,16 @@ def test_a_root_that_does_not_exist_yet_is_made_by_a_client_without_one(
     Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda: None).open(1_000)
     assert hosts == ["one:1,two:2/kafka/a", "one:1,two:2"]
     assert zookeeper.znodes.keys() == {"/kafka", "/kafka/a"}
+
+
+def test_the_state_of_a_partition_says_which_transaction_wrote_it_last(zookeeper: Zookeeper) -> None:
+    reader, place = controlling(100), Place("t", 0)
+    path, text = znodes.state_path(place), b'{"leader":1,"leader_epoch":0,"controller_epoch":1,"isr":[1]}'
+    zookeeper.create(path, text, makepath=True)
+    made = stored_state(reader, place)
+    zookeeper.set(path, text)
+    zookeeper.create("/brokers/ids/1", makepath=True)
+    written = stored_state(reader, place)
+    assert made is not None and written is not None
+    began = zookeeper.znodes["/brokers/ids/1"].czxid
+    assert made.zxid == zookeeper.znodes[path].czxid < (written.zxid or 0) < began

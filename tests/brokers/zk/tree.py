@@ -9,9 +9,10 @@ from brokers.gateways.zk.session import Session
 
 
 class Stat(NamedTuple):
-    """What kazoo says of a znode."""
+    """What kazoo says of a znode. Transactions are not counted here."""
 
     version: int
+    mzxid: int = 0
 
 
 class Tree:

@@ -18,11 +18,12 @@ from kazoo.exceptions import (
 
 
 class Znode(NamedTuple):
-    """A znode. ``czxid`` is the transaction that made it."""
+    """A znode. ``czxid`` is the transaction that made it, ``mzxid`` the one that wrote it last."""
 
     data: bytes
     version: int
     czxid: int
+    mzxid: int
 
 
 class Operation(NamedTuple):
@@ -74,13 +75,14 @@ class Zookeeper:
             raise NoNodeError
         if name in self.znodes:
             raise NodeExistsError
-        self.znodes[name] = Znode(data, 0, self._count)
+        self.znodes[name] = Znode(data, 0, self._count, self._count)
         return name
 
     def set(self, path: str, data: bytes, version: int = -1) -> Znode:
         self.check(path, version)
+        self._count += 1
         held = self.znodes[path]
-        self.znodes[path] = held._replace(data=data, version=held.version + 1)
+        self.znodes[path] = held._replace(data=data, version=held.version + 1, mzxid=self._count)
         return self.znodes[path]
 
     def check(self, path: str, version: int) -> None:
