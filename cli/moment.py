@@ -7,7 +7,7 @@ from bus.interface import Bus
 from cli.errors import WrongUse
 from history.moment import first_seq_since, last_seq_until, seq_of_moment
 
-AT_HELP = "As of this event or time: a seq, 2026-11-22T13:40:00, or how long ago, such as 10m."
+AT_HELP = "As of this event or time: a seq, 2026-11-22T13:40:00, 13:40, or how long ago, such as 10m."
 
 
 def seq_named(bus: Bus, option: str, text: str) -> int:

@@ -1,24 +1,32 @@
 """The seq that a user names, as a number or as a time."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 
 from bus.interface import Bus
 from history.reach import BeyondReachError
 
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO = re.compile(r"-?([0-9]{1,12})(ms|s|m|h|d)")
-EXPECTED = "expected a seq, a time such as 2026-11-22T13:40:00 or 2026-11-22T13:40:00Z, or how long ago, such as 10m"
+_OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(Z?)")
+EXPECTED = (
+    "expected a seq, a time such as 2026-11-22T13:40:00, 2026-11-22T13:40:00Z or 13:40, or how long ago, such as 10m"
+)
 
 
 def time_ms_of(text: str, now_ms: int) -> int:
     """Read a time in ISO 8601 (local unless it says otherwise), or how long before ``now_ms`` it was.
 
+    A time of day is the last such time before ``now_ms``.
     Raises ``ValueError`` that says what was expected.
     """
     if ago := _AGO.fullmatch(text):
         return now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
     try:
+        if of_day := _OF_DAY.fullmatch(text):
+            now = datetime.fromtimestamp(now_ms / 1_000, UTC if of_day[1] else None)
+            found = datetime.combine(now.date(), time.fromisoformat(text.removesuffix("Z")), now.tzinfo)
+            return int((found if found <= now else found - timedelta(days=1)).timestamp() * 1_000)
         return int(datetime.fromisoformat(text).timestamp() * 1_000)
     except (ValueError, OverflowError, OSError) as error:
         raise ValueError(f"{text!r} is not a moment: {EXPECTED}") from error

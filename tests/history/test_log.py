@@ -100,5 +100,12 @@ def test_a_time_is_read_in_every_form() -> None:
     assert time_ms_of("1970-01-01T00:00:01Z", 0) == 1_000
     assert time_ms_of("1970-01-01T01:00:00.250+01:00", 0) == 250
     assert time_ms_of("10m", 700_000) == time_ms_of("-600s", 700_000) == 100_000
+    now_ms = time_ms_of("2026-11-22T13:40:00Z", 0)
+    assert time_ms_of("13:40Z", now_ms) == now_ms
+    assert time_ms_of("13:39:58Z", now_ms) == now_ms - 2_000
+    assert time_ms_of("13:41Z", now_ms) == now_ms - 86_400_000 + 60_000, "that was yesterday"
+    assert time_ms_of("13:40", time_ms_of("2026-11-22T13:41:00", 0)) == time_ms_of("2026-11-22T13:40:00", 0)
+    with pytest.raises(ValueError, match="'25:00' is not a moment"):
+        time_ms_of("25:00", now_ms)
     with pytest.raises(ValueError, match="'noon' is not a moment: expected a seq, a time such as"):
         time_ms_of("noon", 0)
