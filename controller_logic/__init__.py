@@ -17,9 +17,9 @@ asks a rule about one of many partitions that are alike, and commits the same fo
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
              ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``, ``written_isr``
-  admins     ``topics``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``,
-             ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``, ``scram_checks``,
-             ``feature_checks``, ``token_checks``, ``voter_checks``)
+  admins     ``topics``, ``deletion`` (with ``deletion_waits``), ``requested_reassignment``, ``requested_election``,
+             ``config``, ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``,
+             ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:

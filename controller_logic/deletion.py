@@ -20,6 +20,8 @@ deletion is asked for again. A retry leaves out the replicas that are not online
   part until its broker is unregistered.
 * A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
   topics whose ids are not in the metadata log, so its replicas are successful at once.
+* With brokers of Kafka 4 only, none is waited for: the topic is gone in the event that deletes it, and its name is free
+  (``ReplicationControlManager.deleteTopic``). Brokers read of the deletion before they read of another topic.
 """
 
 from collections.abc import Callable, Collection, Set
@@ -32,6 +34,7 @@ from controller_logic.commit_topic import (
     commit_deletion_state,
     commit_deletion_waits,
 )
+from controller_logic.deletion_waits import ignores_moves, is_passed_over, waits_for_nobody
 from controller_logic.replica_machine import online_replicas, to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
@@ -39,7 +42,7 @@ from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.rules import ANY_START_RULES, ASSIGNED_ONLY_RULES, AT_ONCE_RULES, DIRECTORY_RULES, STRAYS_RULES
+from state.rules import ANY_START_RULES, ASSIGNED_ONLY_RULES, DIRECTORY_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -70,19 +73,6 @@ def delete_topic(batch: Batch, event: DeleteTopic) -> None:
     batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id)
 
 
-def ignores_moves(batch: Batch) -> bool:
-    """Say whether deletions begin and partitions are added while a topic's partitions move.
-
-    In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
-    """
-    return batch.state.rules_version >= AT_ONCE_RULES and _are_all_behind_gateways(batch)
-
-
-def _are_all_behind_gateways(batch: Batch) -> bool:
-    brokers = batch.state.brokers.values()
-    return bool(brokers) and all(other.behind_gateway for other in brokers)
-
-
 def _wait(batch: Batch, topic: WorkingTopic) -> None:
     if not topic.deletion_waits:
         commit_deletion_waits(batch, topic)
@@ -103,7 +93,10 @@ def begin(batch: Batch, topic: WorkingTopic) -> None:
     commit_deletion_begins(batch, topic)
     for partition in topic.partitions:
         _begin_partition(batch, topic, partition)
-    _pass_over_away(batch, topic)
+    if waits_for_nobody(batch):
+        _pass_over_all(batch, topic)
+    else:
+        _pass_over_away(batch, topic)
     commit_deletion_state(batch, topic, _state_of(topic))
 
 
@@ -137,21 +130,23 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
 
 
 def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
-    if brokers:
+    # What everybody learns from the metadata log is no order to a broker.
+    if brokers and not waits_for_nobody(batch):
         epoch = EPOCH_DURING_DELETE
         batch.recorder.say_stop_replica(
             topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers
         )
 
 
-def _is_passed_over(batch: Batch, broker: int) -> bool:
-    """Say whether a broker is away and will remove deleted topics without being told.
+def _pass_over_all(batch: Batch, topic: WorkingTopic) -> None:
+    """Wait for no broker: each removes what the metadata log has no more of."""
+    for partition in topic.partitions:
+        _pass_over(batch, topic, partition, partition.replicas)
 
-    An unregistered broker is assumed to do so if all registered brokers are behind gateways.
-    """
-    if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
-        return broker in batch.state.brokers and broker not in batch.state.awaited
-    return _are_all_behind_gateways(batch)
+
+def _pass_over(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: Collection[int]) -> None:
+    begun = _transition(batch, topic, partition, brokers, lambda state: to_be_deleted(state, is_served=True))
+    _transition(batch, topic, begun, brokers, lambda state: transition(state, _SUCCESSFUL))
 
 
 def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
@@ -160,9 +155,8 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
         return
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(batch, replica)]
-        begun = _transition(batch, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
-        _transition(batch, topic, begun, away, lambda state: transition(state, _SUCCESSFUL))
+        away = [replica for replica, state in pairs if state == _INELIGIBLE and is_passed_over(batch, replica)]
+        _pass_over(batch, topic, partition, away)
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
@@ -232,6 +226,10 @@ def resume(batch: Batch, topic: WorkingTopic) -> None:
     """Tell all active brokers once more what they have yet to remove."""
     if batch.state.rules_version >= ASSIGNED_ONLY_RULES:
         _forget_removed(batch, topic, frozenset())
+    if waits_for_nobody(batch):
+        _pass_over_all(batch, topic)
+        _settle(batch, topic)
+        return
     _fail(batch, topic, batch.state.active)
     retry(batch, topic)
 

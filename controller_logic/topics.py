@@ -6,6 +6,7 @@ from controller_logic.commit import commit_partition
 from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
+from controller_logic.deletion_waits import ignores_moves
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
@@ -56,7 +57,7 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
             message = _how_it_stands(topic)
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
-    if topic.is_reassigning and not deletion.ignores_moves(batch):
+    if topic.is_reassigning and not ignores_moves(batch):
         message = f"a partition of topic {event.topic} is being reassigned"
         batch.recorder.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
         return

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from brokers.gateways.kraft import deletions
 from bus.clock import now_ms
 from state.decisions import Rejected, decode
+from state.events import BrokerRegister
 from tests.brokers.kraft.apis.topic_requests import created
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
@@ -21,6 +23,8 @@ def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
     client = quorum.client()
     try:
         quorum.join(client, 1)
+        # Without a broker of another kind no report is awaited.
+        quorum.bus.publish([msgspec.json.encode(BrokerRegister(time_ms=now_ms(), broker=2, incarnation="mock"))])
         created(client, "t", replicas=1)
         monkeypatch.setattr(deletions, "now_ms", lambda: now_ms() + HOUR_MS)
         client.forward("DeleteTopics", Topics=[{"Name": "t"}])

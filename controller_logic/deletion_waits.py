@@ -1,0 +1,37 @@
+"""Say for what a deletion waits, and for whom."""
+
+from controller_logic.batch import Batch
+from state.rules import AT_ONCE_RULES, NAME_FREE_RULES, STRAYS_RULES
+
+
+def are_all_behind_gateways(batch: Batch) -> bool:
+    """Say whether all registered brokers, and at least one, are of Kafka 4."""
+    brokers = batch.state.brokers.values()
+    return bool(brokers) and all(other.behind_gateway for other in brokers)
+
+
+def ignores_moves(batch: Batch) -> bool:
+    """Say whether deletions begin and partitions are added while a topic's partitions move.
+
+    In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
+    """
+    return batch.state.rules_version >= AT_ONCE_RULES and are_all_behind_gateways(batch)
+
+
+def waits_for_nobody(batch: Batch) -> bool:
+    """Say whether a topic is gone in the event that deletes it.
+
+    Brokers of Kafka 4 know topics by their ids, and read in the metadata log that one is gone before they read of
+    another one of its name.
+    """
+    return batch.state.rules_version >= NAME_FREE_RULES and are_all_behind_gateways(batch)
+
+
+def is_passed_over(batch: Batch, broker: int) -> bool:
+    """Say whether a broker is away and will remove deleted topics without being told.
+
+    An unregistered broker is assumed to do so if all registered brokers are behind gateways.
+    """
+    if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
+        return broker in batch.state.brokers and broker not in batch.state.awaited
+    return are_all_behind_gateways(batch)
