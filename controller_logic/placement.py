@@ -7,6 +7,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+# The rack of each broker; None if it has none.
+Racks = Mapping[int, str | None]
+
 
 class Start(NamedTuple):
     """Where placement begins."""
@@ -24,7 +27,7 @@ def start_of(topic_id: str) -> Start:
 
 
 def place(
-    racks: Mapping[int, str | None], partitions: int, replication_factor: int, start: Start, first_partition: int = 0
+    racks: Racks, partitions: int, replication_factor: int, start: Start, first_partition: int = 0
 ) -> list[tuple[int, ...]]:
     """Return the replicas of ``partitions`` new partitions, the preferred leader first.
 
@@ -56,8 +59,8 @@ def place(
 
 
 def place_registered(
-    active: Mapping[int, str | None],
-    fenced: Mapping[int, str | None],
+    active: Racks,
+    fenced: Racks,
     partitions: int,
     replication_factor: int,
     start: Start,
@@ -84,7 +87,22 @@ def place_registered(
     ]
 
 
-def _dark(active: Mapping[int, str | None], fenced: Mapping[int, str | None]) -> dict[int, str]:
+def with_rack_of_the_others(active: Racks, fenced: Racks) -> tuple[Racks, Racks]:
+    """Make a rack of the brokers that have none, the first one, unless no broker has a rack (``StripedReplicaPlacer``).
+
+    In ZooKeeper mode racks do not count as long as one broker has none.
+    """
+    if not any(rack is not None for racks in (active, fenced) for rack in racks.values()):
+        return active, fenced
+    return _all_racked(active), _all_racked(fenced)
+
+
+def _all_racked(racks: Racks) -> Racks:
+    # No name is empty here, so the rack of the others is none that a broker has.
+    return {broker: "" if rack is None else f"={rack}" for broker, rack in racks.items()}
+
+
+def _dark(active: Racks, fenced: Racks) -> dict[int, str]:
     """Return the fenced brokers in racks without an active broker, by rack. There are none if a broker has no rack."""
     if None in active.values() or None in fenced.values():
         return {}

@@ -6,18 +6,18 @@ from controller_logic.commit import commit_partition
 from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
-from controller_logic.deletion_waits import ignores_moves
+from controller_logic.deletion_waits import are_all_behind_gateways, ignores_moves
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
-from controller_logic.placement import Start, place_registered, start_of
+from controller_logic.placement import Racks, Start, place_registered, start_of, with_rack_of_the_others
 from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import CreatePartitions, CreateTopic
 from state.ids import NO_LEADER, topic_id_of
 from state.partition import Topic, TopicState
 from state.reason import Reason
-from state.rules import BOUNDED_RULES, LED_RULES, REGISTERED_RULES, STRAYS_RULES
+from state.rules import BOUNDED_RULES, LED_RULES, RACKLESS_RULES, REGISTERED_RULES, STRAYS_RULES
 from state.topic_name import complaint_about_topic_name
 
 PARTITIONS_MAX = 100_000
@@ -150,7 +150,7 @@ def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
     return Refusal("INVALID_REPLICATION_FACTOR", f"replication factor {factor} does not fit {brokers}")
 
 
-def _fenced(batch: Batch) -> dict[int, str | None]:
+def _fenced(batch: Batch) -> Racks:
     """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
     if batch.state.rules_version < REGISTERED_RULES:
         return {}
@@ -159,8 +159,11 @@ def _fenced(batch: Batch) -> dict[int, str | None]:
 
 
 def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
-    active = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
-    return place_registered(active, _fenced(batch), partitions, factor, start, first_partition)
+    active: Racks = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
+    fenced = _fenced(batch)
+    if batch.state.rules_version >= RACKLESS_RULES and are_all_behind_gateways(batch):
+        active, fenced = with_rack_of_the_others(active, fenced)
+    return place_registered(active, fenced, partitions, factor, start, first_partition)
 
 
 def _explicit_assignment(batch: Batch, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:

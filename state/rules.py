@@ -49,7 +49,8 @@ differently on events that are already on some bus, because a replay must repeat
 18: settings are read as Kafka reads them: a number may have white space around it, and a plus sign or zeros before it.
    A deletion waits for assigned replicas only, and not for those that a reassignment had removed.
    Who has restarted since an ISR was written into ZooKeeper leaves it, and a leader hears that one it added is away.
-   Where all brokers are behind gateways, a topic is gone in the event that deletes it.
+   Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack are
+   in a rack of their own.
 """
 
 FIRST_RULES = 1
@@ -143,3 +144,5 @@ ASSIGNED_ONLY_RULES = 18
 BOUNCED_RULES = 18
 # with brokers of Kafka 4 only, the name of a deleted topic is free at once
 NAME_FREE_RULES = 18
+# with brokers of Kafka 4 only, no rack is a rack
+RACKLESS_RULES = 18

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from controller_logic.placement import Start, place, place_registered, start_of
+from controller_logic.placement import Start, place, place_registered, start_of, with_rack_of_the_others
 
 SIX = dict.fromkeys(range(6))
 RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}
@@ -114,3 +114,20 @@ def test_the_order_in_which_brokers_are_given_does_not_matter(racks: dict[int, s
     registered = place_registered(active, away, 12, 5, Start(2, 1))
     backwards = dict(reversed(away.items()))
     assert place_registered(active, backwards, 12, 5, Start(2, 1)) == registered
+
+
+def test_brokers_without_a_rack_are_a_rack_of_their_own() -> None:
+    active, fenced = with_rack_of_the_others({0: "a", 1: None, 2: "a", 3: None}, {4: "b", 5: None})
+    assert active[1] == active[3] == fenced[5]
+    assert len({*active.values(), *fenced.values()}) == 3
+    for replicas in place(active, 8, 2, Start(0, 0)):
+        assert len({active[replica] for replica in replicas}) == 2
+
+
+def test_an_empty_name_is_another_rack_than_none() -> None:
+    active, _ = with_rack_of_the_others({0: "", 1: None}, {})
+    assert active[0] != active[1]
+
+
+def test_without_any_rack_racks_do_not_count() -> None:
+    assert with_rack_of_the_others({0: None, 1: None}, {2: None}) == ({0: None, 1: None}, {2: None})
