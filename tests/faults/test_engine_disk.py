@@ -21,8 +21,8 @@ def assert_ended_with_a_message(engine: Engine, said: str) -> None:
     assert said in last and "Traceback" not in last, engine.log.read_text()[-3_000:]
 
 
-def went_on(bus: EmbeddedBus, disk: Disk, log: list[bytes]) -> Engine:
-    """Start an engine, and check that it decides more events."""
+def decides(bus: EmbeddedBus, disk: Disk, log: list[bytes]) -> Engine:
+    """Start an engine, and check that it decides some events."""
     engine = Engine(disk.folder)
     decided(bus, bus.publish_own(log), engine=engine)
     return engine
@@ -32,22 +32,21 @@ def test_a_full_disk_and_a_read_only_one_lose_nothing(tmp_path: Path) -> None:
     log = [raw for _, raw in seeded(seed=21, count=600)]
     with small_disk(tmp_path / "disk", mib=96) as disk:
         bus = EmbeddedBus(disk.folder / "bus.db")
-        engine = went_on(bus, disk, log[:200])
+        engine = decides(bus, disk, log[:300])
         try:
             disk.fill()
             assert_ended_with_a_message(engine, "full")
             with pytest.raises(BusError, match="full"):
-                bus.publish_own([log[200] + b" " * 100_000])
+                bus.publish_own([log[300] + b" " * 100_000])
             disk.free()
-            engine = went_on(bus, disk, log[200:400])
-            assert engine.stop() == 0
             bus.close()
             disk.read_only(True)
             engine = Engine(disk.folder, log=tmp_path / "read-only.log")
             assert_ended_with_a_message(engine, "read")
             disk.read_only(False)
+            # It goes on from what the first one left, and costs nothing of that.
             bus = EmbeddedBus(disk.folder / "bus.db")
-            engine = went_on(bus, disk, log[400:])
+            engine = decides(bus, disk, log[300:])
             assert engine.stop() == 0
         finally:
             engine.kill()
