@@ -1,7 +1,12 @@
-"""One job decides at a time: when a second one takes over, the first stops by itself and logs why."""
+"""One job decides at a time, whatever starts, stops, dies, freezes or is lost. Who gives way stops, and logs why.
+
+The tests share a bus, and each takes over the engine that decides from the test before it: to start one takes seconds
+of CPU time. A test that runs alone starts its own. After each of them the whole decision log is what the rules decide.
+"""
 
 import json
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,10 +15,12 @@ import pytest
 from brokers.launch.ports import free_ports
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
+from bus.interface import Entry, Image
 from controller_logic.replay import decide
 from state.policy import Policy
+from tests.streaming.feeding import crashing
 from tests.support.bus_rows import mark_of
-from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
+from tests.support.engine import AWAITED, ISRFLOW, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
 
@@ -21,129 +28,208 @@ pytestmark = pytest.mark.spark
 
 UNREACHABLE = 3
 SUPERSEDED = 4
+RUN = (str(ISRFLOW), "run")
+# Killed in the batch that SIGUSR1 names: Spark has committed its state, and the bus has no decisions of it.
+CRASHING = crashing("output", 1_000_000)
+DIED = "because the active engine has died"
+MOVED_ASIDE = "moved the checkpoint aside"
+EVENTS_AT_ONCE = 150
+EVENTS = 8 * EVENTS_AT_ONCE
 
 
-def assert_no_stacks(engine: Engine) -> None:
-    """Check that a planned end is explained in one line and does not look like a crash."""
-    said = engine.log.read_text()
-    assert "Traceback" not in said
-    assert "\n\tat " not in said
+class Relay:
+    """A bus, and the engines that decide on it one after another; ``active`` is the one that decides."""
 
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.bus = EmbeddedBus(directory / "bus.db")
+        self.checkpoint = directory / "checkpoint"
+        self.metrics = f"metrics.port={free_ports(1)[0]}"
+        self.active: Engine | None = None
+        self._log = [raw for _, raw in seeded(seed=5, count=EVENTS)]
+        self._engines: list[Engine] = []
+        # What was on the bus before older events were removed.
+        self._events: list[Entry] = []
+        self._decisions: list[tuple[int, int, bytes]] = []
 
-def controller_epochs(bus: EmbeddedBus) -> list[int]:
-    """List the controller epochs in the decision log, each once; decisions before the first claim have none."""
-    epochs = [msgspec.json.decode(body)["controller_epoch"] for _, _, body in decisions_of(bus)]
-    return [epoch for epoch in dict.fromkeys(epochs) if epoch]
+    def start(self, *settings: str, command: tuple[str, ...] = RUN) -> Engine:
+        """Start an engine that logs JSON lines to a file of its own."""
+        log = self.directory / f"engine-{len(self._engines)}.log"
+        engine = Engine(self.directory, "log.format=json", *settings, command=command, log=log)
+        self._engines.append(engine)
+        return engine
 
+    def decide(self, engine: Engine) -> None:
+        """Publish more events of a random log, and wait until they are decided. From then on ``engine`` is active."""
+        some, self._log = self._log[:EVENTS_AT_ONCE], self._log[EVENTS_AT_ONCE:]
+        assert some, "there are enough events for all"
+        decided(self.bus, self.bus.publish_own(some), engine=engine)
+        self.active = engine
 
-def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in seeded(seed=5, count=300)]
-    first = Engine(tmp_path, "log.format=json")
-    second = None
-    try:
-        first.wait_ready(bus)
-        decided(bus, bus.publish_own(log[:150]), engine=first)
-        second = Engine(tmp_path, "log.format=json")
-        assert first.wait() == SUPERSEDED
-        assert "another job claimed controller epoch 2" in first.log.read_text()
-        decided(bus, bus.publish_own(log[150:]), engine=second)
-        bus.close()
+    def deciding(self, *settings: str, command: tuple[str, ...] = RUN) -> Engine:
+        """Return the engine that decides. Start one if there is none, because a test runs alone."""
+        if self.active is None or self.active.process.poll() is not None:
+            self.decide(self.start(*settings, command=command))
+        assert self.active is not None
+        return self.active
+
+    def trim(self) -> int:
+        """Remove the events that the checkpoint has passed, and return the last of them."""
+        self._events, self._decisions = list(self.bus.read(0, self.bus.decided_seq())), decisions_of(self.bus)
+        return self.bus.trim(0)
+
+    def check_whole_log(self) -> None:
+        """Check that the bus has what the rules decide: nothing twice, and nothing missing."""
+        # Not while the engine decides, which it still does at times.
+        read, written, image = wait_until(self._at_one_time, "the bus to be read between two batches")
+        expected = decide([*self._events, *read], Policy())
+        assert written == expected.decisions[-len(written) :]
+        assert self._decisions == expected.decisions[: len(self._decisions)]
+        assert len(self._decisions) + len(written) >= len(expected.decisions)
+        assert view_of_image(image) == expected.view()
+        epochs = [msgspec.json.decode(body)["controller_epoch"] for _, _, body in written]
+        assert epochs == sorted(epochs)
+        assert max(epochs) == self.bus.claimed_epoch()
+
+    def _at_one_time(self) -> tuple[list[Entry], list[tuple[int, int, bytes]], Image] | None:
+        """Return the events, the decisions and the state; None if a batch was decided meanwhile."""
+        through = self.bus.decided_seq()
+        read = list(self.bus.read(self._events[-1].seq if self._events else 0, through))
+        found = read, decisions_of(self.bus), self.bus.image()
+        return found if self.bus.decided_seq() == through else None
+
+    def lose_bus(self) -> None:
+        """Move the bus's files, and read them in their new place from now on."""
+        self.bus.close()
         for ending in ("", "-wal", "-shm"):
-            (tmp_path / f"bus.db{ending}").rename(tmp_path / f"moved.db{ending}")
-        assert second.wait() == UNREACHABLE
-        assert_no_stacks(second)
-        # The log of both, with what their JVMs and Pythons wrote.
-        said = [json.loads(line) for line in second.log.read_text().splitlines()]
-        assert [line["controller_epoch"] for line in said if line["event"] in ("started", "deciding")] == [1, 1, 2, 2]
-        assert [line["exit_code"] for line in said if "exit_code" in line] == [SUPERSEDED, UNREACHABLE]
-    finally:
-        for engine in filter(None, (first, second)):
+            (self.directory / f"bus.db{ending}").rename(self.directory / f"moved.db{ending}")
+
+    def find_bus(self) -> None:
+        self.bus = EmbeddedBus(self.directory / "moved.db")
+
+    def end(self) -> None:
+        for engine in self._engines:
             engine.kill()
-    bus = EmbeddedBus(tmp_path / "moved.db")
-    expected = by_rules(bus)
-    assert decisions_of(bus) == expected.decisions
-    assert view_of_image(bus.image()) == expected.view()
-    assert [epoch for epoch in controller_epochs(bus) if epoch] == [1, 2]
-    bus.close()
+        self.bus.close()
 
 
-def test_one_of_two_jobs_started_at_once_decides(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in seeded(seed=7, count=200)]
-    jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
+    relay = Relay(tmp_path_factory.mktemp("relay"))
+    yield relay
+    relay.end()
+
+
+@pytest.fixture
+def relay(shared: Relay) -> Iterator[Relay]:
+    yield shared
+    shared.check_whole_log()
+
+
+def said(engine: Engine) -> str:
+    return engine.log.read_text()
+
+
+def assert_ended(engine: Engine, code: int) -> list[dict[str, object]]:
+    """Check that an engine ends with ``code`` as planned, which must not look like a crash. Return its log.
+
+    That is JSON, also what its JVM and Pythons wrote.
+    """
+    assert engine.wait() == code
+    assert "Traceback" not in said(engine)
+    lines = [json.loads(line) for line in said(engine).splitlines()]
+    assert not any(str(line["event"]).startswith("\tat ") for line in lines)
+    assert [line["exit_code"] for line in lines if "exit_code" in line] == [code] * bool(code)
+    return lines
+
+
+def epochs_in(lines: list[dict[str, object]]) -> list[object]:
+    return [line["controller_epoch"] for line in lines if line["event"] in ("started", "deciding")]
+
+
+def stands_by(engine: Engine) -> bool:
+    assert engine.process.poll() is None, said(engine)
+    return "standing by" in said(engine)
+
+
+def test_one_of_two_jobs_started_at_once_decides(relay: Relay) -> None:
+    jobs = [relay.start(command=CRASHING) for _ in range(2)]
+    wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way")
+    gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
+    assert_ended(gave_way, SUPERSEDED)
+    relay.decide(decides)
+
+
+def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_that_stops(relay: Relay) -> None:
+    bus, active = relay.bus, relay.deciding(command=CRASHING)
+    epoch = bus.claimed_epoch()
+    # The timeout never passes, so a standby takes over only if it knows that the active engine died or stops.
+    one, other = standbys = [relay.start("controller.standby.timeout.ms=3600000", command=STANDBY) for _ in range(2)]
+    wait_until(lambda: stands_by(one) and stands_by(other), "both standbys", START_TIMEOUT_S)
+    assert bus.claimed_epoch() == epoch
+    active.process.send_signal(signal.SIGUSR1)
+    assert active.wait() == -signal.SIGKILL
+    relay.decide(one)
+    assert bus.claimed_epoch() == epoch + 1
+    first, second = standbys if "claimed the controller" in said(one) else (other, one)
+    assert DIED in said(first)
+    assert stands_by(second)
+    assert first.stop() == 0
+    assert bus.resigned_epoch() == epoch + 1
+    relay.decide(second)
+    assert "because nobody decides" in said(second)
+    assert bus.claimed_epoch() == epoch + 2
+    # The batch that was cut off was repeated on the checkpoint of the killed engine.
+    for engine in standbys:
+        assert MOVED_ASIDE not in said(engine)
+
+
+def test_a_second_job_takes_over_and_the_first_stops(relay: Relay) -> None:
+    first = relay.deciding()
+    epoch = relay.bus.claimed_epoch()
+    second = relay.start(relay.metrics)
+    assert epochs_in(assert_ended(first, SUPERSEDED)) == [epoch, epoch]
+    assert f"another job claimed controller epoch {epoch + 1}" in said(first)
+    relay.decide(second)
+
+
+def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(relay: Relay) -> None:
+    frozen, epoch = relay.deciding(relay.metrics), relay.bus.claimed_epoch()
+    frozen.freeze(relay.bus.path)
+    second = relay.start("takeover.timeout.ms=1000", relay.metrics)
+    relay.decide(second)
+    assert "the metrics port is not free" in said(second)
+    frozen.signal_all(signal.SIGCONT)
+    assert epochs_in(assert_ended(frozen, SUPERSEDED)) == [epoch, epoch]
+    decided(relay.bus, relay.bus.publish([AWAITED]), engine=second)
+    wait_until(lambda: "serving metrics" in said(second), "the second one's metrics")
+
+
+def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus(relay: Relay) -> None:
+    bus, engine = relay.bus, relay.deciding()
+    assert engine.stop() == 0
+    assert_ended(engine, 0)
+    end, epoch = bus.decided_seq(), bus.claimed_epoch()
+    relay.checkpoint.rename(relay.directory / "lost")
+    engine = relay.start()
+    wait_until(lambda: bus.claimed_epoch() == epoch + 1, "the claim")
+    relay.decide(engine)
+    wait_until(lambda: mark_of(bus.path, "passed") > end, "the batch after")
+    assert engine.stop() == 0
+    assert MOVED_ASIDE not in said(engine)
+    # The first job's checkpoint is now behind, and the events that it would read next were removed.
+    relay.checkpoint.rename(relay.directory / "used")
+    (relay.directory / "lost").rename(relay.checkpoint)
+    assert relay.trim() > end
+    engine = relay.start()
+    relay.decide(engine)
+    assert MOVED_ASIDE in said(engine)
+
+
+def test_a_lost_bus_stops_the_job(relay: Relay) -> None:
+    engine, epoch = relay.deciding(), relay.bus.claimed_epoch()
+    relay.lose_bus()
     try:
-        wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way")
-        gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
-        assert gave_way.wait() == SUPERSEDED
-        assert_no_stacks(gave_way)
-        decided(bus, bus.publish_own(log), engine=decides)
-        assert decides.stop() == 0
+        assert epochs_in(assert_ended(engine, UNREACHABLE)) == [epoch, epoch]
     finally:
-        for job in jobs:
-            job.kill()
-    expected = by_rules(bus)
-    assert decisions_of(bus) == expected.decisions
-    assert view_of_image(bus.image()) == expected.view()
-    bus.close()
-
-
-def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in seeded(seed=6, count=200)]
-    (port,) = free_ports(1)
-    frozen = Engine(tmp_path, f"metrics.port={port}")
-    second = None
-    try:
-        frozen.wait_ready(bus)
-        decided(bus, bus.publish_own(log[:100]), engine=frozen)
-        frozen.freeze(tmp_path / "bus.db")
-        second = Engine(tmp_path, "takeover.timeout.ms=1000", f"metrics.port={port}")
-        decided(bus, bus.publish_own(log[100:]), engine=second)
-        assert "the metrics port is not free" in second.log.read_text()
-        frozen.signal_all(signal.SIGCONT)
-        assert frozen.wait() == SUPERSEDED
-        decided(bus, bus.publish([AWAITED]), engine=second)
-        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, "the second one's metrics")
-        assert second.stop() == 0
-        assert_no_stacks(second)
-    finally:
-        for engine in filter(None, (frozen, second)):
-            engine.kill()
-    expected = by_rules(bus)
-    assert decisions_of(bus) == expected.decisions
-    bus.close()
-
-
-def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in seeded(seed=9, count=400)]
-    engine = Engine(tmp_path)
-    try:
-        decided(bus, bus.publish_own(log[:200]), engine=engine)
-        assert engine.stop() == 0
-        (tmp_path / "checkpoint").rename(tmp_path / "lost")
-        engine = Engine(tmp_path)
-        wait_until(lambda: bus.claimed_epoch() == 2, "the second job's claim")
-        decided(bus, bus.publish_own(log[200:300]), engine=engine)
-        wait_until(lambda: mark_of(bus.path, "passed") > 200, "the batch after")
-        assert engine.stop() == 0
-        assert "moved the checkpoint aside" not in engine.log.read_text()
-        # The first job's checkpoint is now behind, and the events that it would read next were removed.
-        (tmp_path / "checkpoint").rename(tmp_path / "used")
-        (tmp_path / "lost").rename(tmp_path / "checkpoint")
-        events, decisions = bus.read(0, bus.decided_seq()), decisions_of(bus)
-        assert bus.trim(0) > 200
-        engine = Engine(tmp_path)
-        decided(bus, bus.publish_own(log[300:]), engine=engine)
-        assert engine.stop() == 0
-        assert "moved the checkpoint aside" in engine.log.read_text()
-    finally:
-        engine.kill()
-    expected = decide([*events, *bus.read(events[-1].seq, bus.decided_seq())], Policy())
-    written = decisions_of(bus)
-    assert written == expected.decisions[-len(written) :]
-    assert decisions == expected.decisions[: len(decisions)]
-    assert len(decisions) + len(written) >= len(expected.decisions)
-    assert view_of_image(bus.image()) == expected.view()
-    bus.close()
+        relay.find_bus()
