@@ -30,6 +30,7 @@ from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query_failure import without_stacks
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
+from streaming.unsigned_jars import unsigned_jars
 
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
@@ -175,7 +176,7 @@ def _launch_conf(settings: Settings, stacks: Path | None, temp_dir: Path) -> dic
 
     These are on the JVM's command line, which everybody on the machine can read. Secrets reach Spark with the session.
     """
-    ours = [] if missing(LOCAL_FILES) else [str(jar) for jar in jars(LOCAL_FILES)]
+    ours = [str(jar) for jar in [*([] if missing(LOCAL_FILES) else jars(LOCAL_FILES)), *unsigned_jars()]]
     given = settings.spark.get(DRIVER_CLASS_PATH)
     return {
         **{key: value for key, value in settings.spark.items() if not is_secret(key)},
