@@ -48,7 +48,8 @@ differently on events that are already on some bus, because a replay must repeat
    A topic that is taken over has an id that brokers can read.
 18: settings are read as Kafka reads them: a number may have white space around it, and a plus sign or zeros before it.
    A deletion waits for assigned replicas only, and not for those that a reassignment had removed.
-   Who has restarted since an ISR was written into ZooKeeper leaves it, and a leader hears that one it added is away.
+   A broker that has restarted since an ISR was written into ZooKeeper leaves it, and a leader hears that a member it
+   added is away.
    Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack are
    in a rack of their own.
 """
@@ -140,7 +141,7 @@ READABLE_ID_RULES = 17
 KAFKA_TEXT_RULES = 18
 # deletions wait for assigned replicas only
 ASSIGNED_ONLY_RULES = 18
-# who restarted after an ISR was written is not in sync
+# a broker that restarted after an ISR was written is not in sync
 BOUNCED_RULES = 18
 # with brokers of Kafka 4 only, the name of a deleted topic is free at once
 NAME_FREE_RULES = 18

@@ -76,7 +76,7 @@ FIELDS = {
     "partition_epoch": "Rises with each change of the partition. A stale one is refused.",
     "elect_leaders.partitions": "The partitions to elect in; null is all.",
     "assign_replicas_to_dirs.partitions": "The partitions whose replicas on the broker are there, by number.",
-    "isr_written.zxid": "The ZooKeeper transaction that wrote it. Who registered with a later one has restarted since.",
+    "isr_written.zxid": "The ZooKeeper transaction that wrote it. A broker with a greater zxid has restarted since.",
     "isr_written.leader_epoch": "The leader epoch in which it wrote. The engine's may be newer, but not older.",
     "log_end_offset.broker_epoch": "If given, a report of another registration of the broker is ignored.",
     "log_end_offset.leader_epoch": "The leader epoch that the replica follows. A report of another one is ignored.",
