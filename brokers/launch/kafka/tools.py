@@ -53,7 +53,8 @@ def run_tool(
     is_of_brokers = name == CONFIGS
     found = _BROKERS if is_of_brokers and set_name == TOOLS else set_name
     if archive_flags is None:
-        archives = {TOOLS: tools_archive(home), _BROKERS: class_archive(KAFKA_VERSION, home)}
+        archives = {kafka.jars: class_archive(kafka.number, home) for kafka in KAFKA_VERSIONS.values()}
+        archives[TOOLS] = tools_archive(home)
         archive_flags = archives[found].options if found in archives else ()
     java = [str(home / "bin" / "java"), "-Xmx128m", *JVM_FLAGS, *archive_flags]
     class_path = ":".join(map(str, jars(found)))
