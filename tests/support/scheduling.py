@@ -59,9 +59,14 @@ def scope_of(file: str) -> str:
     return "on one node" if file in ON_ONE_NODE else file
 
 
+def is_on_one_node(item: pytest.Item) -> bool:
+    """Say whether a test is in one of the files that share a Kafka node."""
+    return _file_of(item) in ON_ONE_NODE
+
+
 def put_in_order(items: list[pytest.Item]) -> None:
     """Sort tests: the longest files, other slow ones from the fewest tests to the most, and then the quick ones."""
-    file_of = {item: item.nodeid.split("::", 1)[0] for item in items}
+    file_of = {item: _file_of(item) for item in items}
     slow = {file for item, file in file_of.items() if _is_slow(item)}
     counts = Counter(file_of.values())
 
@@ -72,6 +77,10 @@ def put_in_order(items: list[pytest.Item]) -> None:
         return (1, counts[file]) if file in slow else (2, 0)
 
     items.sort(key=place)
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.nodeid.split("::", 1)[0]
 
 
 def _is_slow(item: pytest.Item) -> bool:
