@@ -26,9 +26,9 @@ JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 def class_archive(version: str, home: Path) -> ClassArchive:
     """Return the archive of the classes of a version of Kafka for the Java at ``home``, written or not.
 
-    It is beside the jars. With it a node starts with 40 % less CPU time.
+    It is beside the jars. With it a node starts with 40 % less CPU time, and so it serves its first clients.
     """
-    return ClassArchive(cache_dir() / "classes", f"kafka-{version}", home)
+    return ClassArchive(cache_dir() / "classes", f"kafka-{version}-serving", home)
 
 
 class KafkaError(ServiceError):

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from msgspec.structs import replace
+
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, plain_specs
 from brokers.launch.kafka.node import JVM_FLAGS, class_archive
 from brokers.launch.kafka.tools import TOOLS, TOPICS, run_tool, tools_archive
@@ -20,13 +24,14 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, KafkaVersion
 LOCK = "kafka-classes.lock"
 # The node writes the archive when it stops, which takes long on a busy machine.
 STOP_TIMEOUT_S = 180.0
+CLIENT_TIMEOUT_S = 120.0
 
 
 def prepare(version: str = KAFKA_VERSION, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
     """Fetch the jars of a node, write the archive of its classes if there is none, and return the archive.
 
-    Writing runs a node, which takes 15 s. Calls ``fetched`` for each fetched jar. Raises ``JarsError``, ``JavaError``,
-    ``ServiceError`` or ``RuntimeError``.
+    Writing runs two nodes, which takes 20 s. Calls ``fetched`` for each fetched jar.
+    Raises ``JarsError``, ``JavaError``, ``ServiceError`` or ``RuntimeError``.
     """
     kafka = KAFKA_VERSIONS[version]
     fetch(kafka.jars, fetched)
@@ -68,17 +73,46 @@ def _write_tools(archive: ClassArchive) -> None:
 def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
     with archive.written() as options, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isrflow-kafka-")))
-        flags = (*JVM_FLAGS, *options)
         if "zookeeper" in kafka.modes:
             zookeeper = ZookeeperProcess(free_ports(1)[0], folder / "zookeeper")
             zookeeper.start()
             stack.callback(zookeeper.kill)
             zookeeper.wait_until_started()
-            specs = broker_specs(1, (), zookeeper=zookeeper.address, jvm_flags=flags)
+            first, other = broker_specs(2, (), zookeeper=zookeeper.address)
         else:
-            specs = plain_specs(1, jvm_flags=flags, version=kafka.number)
-        cluster = KafkaCluster.create(folder / "kafka", specs)
+            first, other = plain_specs(2, version=kafka.number)
+        writing = replace(first, jvm_flags=(*JVM_FLAGS, *options))
+        cluster = KafkaCluster.create(folder / "kafka", (writing, other))
         stack.callback(cluster.kill)
         cluster.up()
+        try:
+            _serve_clients(cluster.bootstrap)
+        except KafkaException as error:
+            raise RuntimeError(f"the nodes do not serve clients: {error}") from error
         if cluster.down(STOP_TIMEOUT_S):
             raise RuntimeError(f"the node did not write its classes in {STOP_TIMEOUT_S:.0f} s")
+
+
+def _serve_clients(bootstrap: str) -> None:
+    """Let brokers do what they do most often: replicate, and serve producers, transactions and a group."""
+    named: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
+    # Each broker leads a partition of which the other one has a replica.
+    topic = NewTopic("served", 2, replica_assignment=[[1, 2], [2, 1]])
+    admin = AdminClient(named)
+    for created in admin.create_topics([topic]).values():
+        created.result(CLIENT_TIMEOUT_S)
+    producer = Producer({**named, "transactional.id": "served"})
+    producer.init_transactions(CLIENT_TIMEOUT_S)
+    for end in (producer.abort_transaction, producer.commit_transaction):
+        producer.begin_transaction()
+        for partition in (0, 1):
+            producer.produce("served", b"", partition=partition)
+        end(CLIENT_TIMEOUT_S)
+    consumer = Consumer({**named, "group.id": "served", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["served"])
+    try:
+        if len(consumer.consume(2, CLIENT_TIMEOUT_S)) < 2:
+            raise RuntimeError(f"the nodes did not serve a group in {CLIENT_TIMEOUT_S:.0f} s")
+    finally:
+        # This commits.
+        consumer.close()
