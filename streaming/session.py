@@ -63,6 +63,11 @@ def class_archive() -> ClassArchive:
     return ClassArchive(directory, f"spark-{pyspark.__version__}", Path(os.environ["JAVA_HOME"]))
 
 
+def own_jars() -> list[Path]:
+    """Return the jars that stand before Spark's own on the class path, which the archive of classes depends on."""
+    return [*([] if missing(LOCAL_FILES) else jars(LOCAL_FILES)), *unsigned_jars()]
+
+
 def end_session(session: SparkSession, timeout_s: float) -> None:
     """Stop ``session`` and wait for its JVM to end. Raises ``subprocess.TimeoutExpired``."""
     gateway = SparkContext._gateway
@@ -176,7 +181,7 @@ def _launch_conf(settings: Settings, stacks: Path | None, temp_dir: Path) -> dic
 
     These are on the JVM's command line, which everybody on the machine can read. Secrets reach Spark with the session.
     """
-    ours = [str(jar) for jar in [*([] if missing(LOCAL_FILES) else jars(LOCAL_FILES)), *unsigned_jars()]]
+    ours = [str(jar) for jar in own_jars()]
     given = settings.spark.get(DRIVER_CLASS_PATH)
     return {
         **{key: value for key, value in settings.spark.items() if not is_secret(key)},

@@ -16,7 +16,7 @@ from conf.java import java_home
 from isrflow.kafka.seqs import offset_after
 from tests.streaming.feeding import assert_as_by_rules, control_events
 from tests.support.engine import START_TIMEOUT_S, Engine, decided
-from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster
+from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster, class_path, jvm_options
 from tests.support.waiting import wait_until
 from tests.support.wheel import libraries_alone
 
@@ -60,7 +60,8 @@ def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[En
         f"spark.driver.bindAddress={LOOPBACK}",
         f"spark.pyspark.python={libraries_alone(directory / 'python')}",
         "spark.executor.memory=512m",
-        "spark.executor.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        f"spark.executor.extraClassPath={class_path()}",
+        f"spark.executor.extraJavaOptions={jvm_options()}",
         f"shuffle.partitions={TASKS}",
         "shards=4",
         "pages=3",

@@ -1,4 +1,7 @@
-"""A standalone Spark cluster on loopback: a master, workers, and the executors that these start."""
+"""A standalone Spark cluster on loopback: a master, workers, and the executors that these start.
+
+Their JVMs use the engine's archive of classes, if there is one. For that their class paths begin as the engine's does.
+"""
 
 import contextlib
 import os
@@ -9,7 +12,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from conf.java import java_home
+from streaming.session import choose_java, class_archive, own_jars
 from tests.support.engine import START_TIMEOUT_S, STOP_TIMEOUT_S
 from tests.support.waiting import wait_until
 
@@ -17,6 +20,17 @@ SPARK_HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
 _ADDRESS = re.compile(r"Starting Spark master at (spark://[^\s]+)")
 _EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+def jvm_options() -> str:
+    """Return the options for each JVM of a cluster. ``choose_java`` comes first."""
+    shared = (f'"{option}"' for option in class_archive().options)
+    return " ".join(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *shared))
+
+
+def class_path() -> str:
+    """Return how the class path of each JVM of a cluster begins."""
+    return os.pathsep.join(map(str, own_jars()))
 
 
 class SparkCluster:
@@ -27,6 +41,7 @@ class SparkCluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         self.workers: list[psutil.Process] = []
         self.master = ""
+        choose_java()
 
     def start(self, workers: int) -> None:
         """Start a master, and workers with one core each."""
@@ -53,12 +68,12 @@ class SparkCluster:
 
     def _run(self, name: str, which: str, *arguments: str) -> "subprocess.Popen[bytes]":
         environment = os.environ | {
-            "JAVA_HOME": str(java_home()),
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_LOCAL_DIRS": str(self._directory / "local"),
             "SPARK_DAEMON_MEMORY": "192m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_CLASSPATH": class_path(),
+            "SPARK_DAEMON_JAVA_OPTS": jvm_options(),
         }
         listens = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         command = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{which}", *listens, *arguments]
