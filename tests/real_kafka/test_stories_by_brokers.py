@@ -13,8 +13,7 @@ pytestmark = pytest.mark.cluster
 NAMES = (
     "brokers/bounce_of_all",
     "brokers/last_one",
-    "deletion/dead_broker_behind_a_gateway",
-    "deletion/several_partitions",
+    "deletion/several_partitions_behind_gateways",
     "elections/follower_dies",
     "elections/many_partitions",
     "elections/preferred_not_by_itself",

@@ -26,6 +26,7 @@ TOLD_OTHERWISE = {
     "deletion/begins_while_no_broker_is_registered",
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
+    "deletion/several_partitions_behind_gateways",
     "isr/several_at_once",
     "isr/written_with_one_that_bounced",
     "log_dirs/a_second_one_is_added",
