@@ -1,4 +1,4 @@
-"""One job decides at a time, whatever starts, stops, dies, freezes or is lost. Who gives way stops, and logs why.
+"""One job decides at a time, whatever starts, stops, dies, freezes or is lost. The other one stops, and logs why.
 
 The tests share a bus, and each takes over the engine that decides from the test before it: to start one takes seconds
 of CPU time. A test that runs alone starts its own. After each of them the whole decision log is what the rules decide.
