@@ -1,11 +1,13 @@
 """A batch that a stop cuts off: Spark takes what we raise for an interruption and ends the query without an error."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.doc_blocks import ROOT
 from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.spark
@@ -48,6 +50,8 @@ print(query.exception())
 @pytest.mark.parametrize("waits", ["IN_A_TASK", "BLOCKED"])
 def test_a_stop_in_the_middle_of_a_batch_is_no_failure(tmp_path: Path, waits: str) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path), waits]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * TIMEOUT_S)
+    # Another test may have set PYTHONSAFEPATH for the children of this process.
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * TIMEOUT_S, env=environment)
     assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr[-3_000:]
     assert "StackOverflowError" not in done.stderr, done.stderr[:3_000]

@@ -126,4 +126,5 @@ def test_a_process_that_could_not_be_found_again_is_ended(tmp_path: Path) -> Non
     process = DetachedProcess(tmp_path / "nowhere" / "process.json")
     with pytest.raises(FileNotFoundError):
         process.start([*SLEEPER, str(tmp_path)], tmp_path, tmp_path / "out.log")
-    assert not [one for one in psutil.Process().children() if str(tmp_path) in one.cmdline()]
+    commands = [one.info["cmdline"] for one in psutil.process_iter(["cmdline"])]
+    assert not [command for command in commands if command and str(tmp_path) in command]
