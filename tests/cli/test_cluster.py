@@ -137,7 +137,7 @@ def test_an_engine_that_has_just_claimed_the_bus_is_waited_for(tmp_path: Path) -
         assert not decides(bus, 0.0)
         bus.claim("starting again", {}, now_ms())
         engine.start(bus.path)
-        assert decides(bus, 0.0)
+        assert decides(bus, 0.0) or bus.decided_seq() > 0, "it may have decided before anybody looks"
     finally:
         engine.stop()
         bus.close()
