@@ -1,6 +1,6 @@
 """Times in few characters: how long something has lasted, and when it was."""
 
-from datetime import UTC, datetime
+from history.explanation import shown_time
 
 # Each unit up to where the next one says enough.
 _UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48))
@@ -16,8 +16,5 @@ def duration(lasted_ms: int) -> str:
 
 
 def second(time_ms: int) -> str:
-    """Return a time to the second, in UTC. Beyond the year 9999 it is a number."""
-    try:
-        return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return f"{time_ms} ms"
+    """Return a time to the second, in UTC."""
+    return shown_time(time_ms, "seconds")

@@ -131,10 +131,10 @@ def _waiting(chain: Chain, last: d.LeaderAndIsr) -> Iterator[str]:
     yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
 
 
-def shown_time(time_ms: int) -> str:
+def shown_time(time_ms: int, timespec: str = "milliseconds") -> str:
     """Return a time as people and programs read it, in UTC. Beyond the year 9999 it is a number."""
     try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return f"{time_ms} ms"
 

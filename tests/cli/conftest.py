@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from state.broker import Broker, BrokerState
 from state.cluster import Cluster
 from state.codec import encode_cluster, encode_topics
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from tests.cli.worked_cluster import started
 
 Isrflow = Callable[..., Result]
 
@@ -73,3 +74,13 @@ def isrflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Isrflow:
         return CliRunner().invoke(command, arguments, input=text, prog_name="isrflow")
 
     return call
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    """The bus of a small cluster that the rules decide in a thread."""
+    engine = started(tmp_path)
+    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
+    yield bus
+    bus.close()
+    engine.stop()

@@ -1,31 +1,14 @@
 """The commands that show and change a cluster, on a bus that the rules decide in a thread."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bus.embedded import EmbeddedBus
-from bus.image import read_image
 from tests.cli.conftest import Isrflow
-from tests.cli.worked_cluster import publish, started, wait_for
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[EmbeddedBus]:
-    engine = started(tmp_path)
-    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
-    yield bus
-    bus.close()
-    engine.stop()
-
-
-def said(isrflow: Isrflow, *arguments: str, code: int = 0) -> Any:
-    done = isrflow(*arguments, "--format", "json")
-    assert done.exit_code == code, done.output
-    return json.loads(done.stdout)
+from tests.cli.worked_cluster import epochs_of, publish, said, started, wait_for
 
 
 def test_describe_has_kafkas_columns_and_tabs(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
@@ -248,8 +231,3 @@ def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tm
     assert isrflow("state", "cat", "/brokers/1/state", "--state", "state.json").stdout == '"active"\n'
     (tmp_path / "state.json").write_text("[]")
     assert isrflow("state", "tree", "--state", "state.json").exit_code == 2
-
-
-def epochs_of(bus: EmbeddedBus) -> dict[int, int]:
-    """Return each broker's epoch."""
-    return {number: broker.broker_epoch for number, broker in read_image(bus.image()).cluster.brokers.items()}

@@ -1,24 +1,11 @@
 """The health of a cluster, on a bus that the rules decide in a thread."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from bus.embedded import EmbeddedBus
 from tests.cli.conftest import Isrflow
-from tests.cli.test_admin_commands import epochs_of, said
-from tests.cli.worked_cluster import beat, started
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[EmbeddedBus]:
-    engine = started(tmp_path)
-    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
-    yield bus
-    bus.close()
-    engine.stop()
+from tests.cli.worked_cluster import beat, epochs_of, said
 
 
 def test_health_and_a_broker_say_since_when_it_does_not_serve(isrflow: Isrflow, cluster: EmbeddedBus) -> None:

@@ -1,9 +1,14 @@
 """A small cluster for the examples in the commands' help, led by the rules in a thread."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from click.testing import Result
 
 from bus.embedded import EmbeddedBus
+from bus.image import read_image
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 
@@ -58,3 +63,14 @@ def beat(bus: EmbeddedBus, broker: int, broker_epoch: int) -> int:
 def wait_for(bus: EmbeddedBus, seq: int) -> None:
     """Wait until the engine has decided up to ``seq``."""
     wait_until(lambda: bus.decided_seq() >= seq, f"the decision of seq {seq}")
+
+
+def said(isrflow: Callable[..., Result], *arguments: str, code: int = 0) -> Any:
+    done = isrflow(*arguments, "--format", "json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def epochs_of(bus: EmbeddedBus) -> dict[int, int]:
+    """Return each broker's epoch."""
+    return {number: broker.broker_epoch for number, broker in read_image(bus.image()).cluster.brokers.items()}

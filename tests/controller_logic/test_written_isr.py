@@ -8,20 +8,8 @@ from state.decisions import LeaderAndIsr, Rejected, StopReplica
 from state.partition import LeaderRecoveryState
 from state.reason import Reason
 from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
+from tests.controller_logic.written_isrs import led, write
 from tests.support.world import World, claimed
-
-
-def led(rules_version: int = NEWEST_RULES, **config: str) -> World:
-    """A world with one partition on brokers 1, 2 and 3, which 1 leads in epoch 0."""
-    world = claimed(1, 2, 3, rules_version=rules_version)
-    world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]}, config=config)
-    return world
-
-
-def write(world: World, *isr: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> str:
-    given = {"topic": "t", "partition": 0, "broker": isr[0], "isr": isr, "request_id": "q"}
-    world.publish("isr_written", **given | {"leader_epoch": leader_epoch, "partition_epoch": partition_epoch} | fields)
-    return world.error
 
 
 def test_a_written_isr_counts_in_the_same_leader_epoch() -> None:

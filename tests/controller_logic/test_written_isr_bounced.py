@@ -1,26 +1,12 @@
 """A member of a written ISR that restarted since is out of sync, as after a bounce in ZooKeeper mode."""
 
-from typing import Any
-
 import pytest
 
 from state.decisions import LeaderAndIsr
 from state.reason import Reason
 from state.rules import BOUNCED_RULES, NEWEST_RULES
-from tests.support.world import World, claimed
-
-
-def led(rules_version: int = NEWEST_RULES, **config: str) -> World:
-    """A world with one partition on brokers 1, 2 and 3, which 1 leads in epoch 0."""
-    world = claimed(1, 2, 3, rules_version=rules_version)
-    world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]}, config=config)
-    return world
-
-
-def write(world: World, *isr: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> str:
-    given = {"topic": "t", "partition": 0, "broker": isr[0], "isr": isr, "request_id": "q"}
-    world.publish("isr_written", **given | {"leader_epoch": leader_epoch, "partition_epoch": partition_epoch} | fields)
-    return world.error
+from tests.controller_logic.written_isrs import led, write
+from tests.support.world import World
 
 
 def bounce(world: World, broker: int, zxid: int) -> None:
