@@ -6,7 +6,8 @@ from bus.interface import BusError
 from isrflow.kafka.seqs import offset_after
 
 CLAIMS_KEPT = 100
-# Jobs that fail again and again may claim this often before one of them decides. A mark of so many has about 70 KB.
+# Jobs that fail again and again may claim this often before one of them decides. A mark of so many claims has about
+# 70 KB.
 UNDECIDED_CLAIMS_MAX = 1_000
 
 
@@ -41,7 +42,8 @@ class Mark(msgspec.Struct, frozen=True):
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
         """Return the mark with one more claim.
 
-        Beyond ``CLAIMS_KEPT``, drop the oldest that no batch can have any more. The last batch may be repeated.
+        Keep the newest ``CLAIMS_KEPT``. Keep more, up to ``UNDECIDED_CLAIMS_MAX``, if their events are in or after the
+        last batch, which may be repeated.
         """
         claims, found = (*self.claims, (controller_epoch, offset)), (*self.found, (self.through, offset, time_ms))
         first = offset_after(self.before)

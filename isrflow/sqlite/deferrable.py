@@ -23,7 +23,7 @@ _header = msgspec.json.Decoder(_Header)
 def row_of(raw: bytes, *, deferrable: bool = False) -> Row:
     """Return an event's row: its kind, whether it is deferrable (``EmbeddedBus.batch_end``), and its text.
 
-    With ``deferrable`` it is, whatever its kind.
+    ``deferrable`` makes an event of any kind deferrable.
     """
     try:
         header = _header.decode(raw)

@@ -174,7 +174,7 @@ class Leadership:
         return await self._loop.run_in_executor(self._thread, partial(call, *given, **named))
 
     def _load(self) -> dict[Place, StoredState]:
-        """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there, unheard."""
+        """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there and did not report."""
         self._view.former = {}
         written: dict[Place, StoredState] = {}
         for topic in load(self._session, self._mirror):

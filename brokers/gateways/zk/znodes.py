@@ -41,7 +41,7 @@ PERSISTENT = (
 )
 # Kafka's LeaderRecoveryState, as in a partition's state.
 RECOVERING = 1
-# As Kafka writes it: 01 is the name of something else.
+# Kafka writes no zeros in front of a number, so 01 is the name of something else.
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _ENDPOINT = re.compile(r"([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:/]*):([0-9]+)")
 
@@ -66,7 +66,7 @@ class _Broker(msgspec.Struct):
 
 
 class ControllerZnode(msgspec.Struct):
-    """The current controller. One of KRaft has an epoch there, while a cluster migrates to it."""
+    """The current controller. While a cluster migrates to KRaft, that is a KRaft controller, and its epoch is there."""
 
     brokerid: int
     kraft_controller_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
@@ -232,7 +232,7 @@ def state_of(path: str, data: bytes) -> StateZnode:
 
 
 def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool = False) -> bytes:
-    """Write the state of a partition. For brokers that write it too, and know no recovery, it ``is_marked``."""
+    """Write the state of a partition. Where brokers write it too, it ``is_marked``, and says nothing of recovery."""
     values: dict[str, Any] = {
         "version": 1,
         "leader": decision.leader,

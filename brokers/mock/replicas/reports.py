@@ -1,4 +1,4 @@
-"""A broker's reports on its replicas: a decision was carried out, or could not be, or a log is lost, and log ends."""
+"""A broker's reports on its replicas: a decision is carried out or refused, a log is lost, a log ends at an offset."""
 
 from collections.abc import Mapping
 

@@ -131,7 +131,7 @@ class Segment:
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, then as many as fit.
 
-        Whole units are read, so a large unit is in memory as a whole meanwhile.
+        Meanwhile a unit is in memory as a whole, however large it is.
         """
         first = bisect_right(self._offsets, offset)
         if first == len(self._offsets):
@@ -150,7 +150,7 @@ class Segment:
         return b"" if begin is None else data[begin:end]
 
     def units(self, after: int) -> Iterator[Unit]:
-        """Yield the units that came from decisions after ``after``, in order."""
+        """Yield the units of the events that come after the seq ``after``, in order."""
         for at in range(max(1, bisect_right(self._seqs, after)), len(self._seqs)):
             start, position = self._positions[at - 1], self._positions[at]
             if position > start:

@@ -19,7 +19,7 @@ _NO_BROKER = -1
 
 
 def records_of(image: MetadataImage) -> Iterator[bytes]:
-    """Yield the written records of an image: the metadata version first, because it says how to read the others.
+    """Yield an image's records, encoded: the metadata version first, because it says how to read the others.
 
     A topic whose partitions wait for their first leader is written without them.
     """

@@ -46,7 +46,7 @@ class Sender(NamedTuple):
 
 
 class Told(NamedTuple):
-    """One partition of a request, as the answer's codes must be read."""
+    """What a request said of one partition. The code in the answer is read by it."""
 
     topic_id: str
     leader_epoch: int
@@ -71,9 +71,9 @@ def requests_of(
 ) -> Iterator[Outgoing]:
     """Return the requests that tell ``batch`` to a broker, as ``view`` is now.
 
-    Each is made when it is taken, because all of them together may have hundreds of thousands of partitions. What they
-    say is what is known now, so that none names a leader of which the broker has not heard that it lives.
-    A leader epoch that the broker has answered is left out: it would refuse it as stale.
+    Each is made when it is taken, because all of them together may have hundreds of thousands of partitions. They say
+    who leads at the time of this call, so none names a leader that the broker does not yet know to be alive. A
+    partition whose leader epoch the broker has answered is left out, because the broker would refuse it as stale.
     """
     held = {place: found for place in batch.leader_and_isr if (found := view.partition(place)) is not None}
     news = [
