@@ -29,11 +29,12 @@ What goes through all partitions of a broker:
   far it is with what it was asked to do
 What answers for many partitions at once:
   ``partition_results``
-What stands before a rule:
-  ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings
-  that are too large; ``raw_text`` shows a refused event's text; ``broker_settings`` announces the settings that
-  brokers act on
-
+What comes before a rule:
+  ``clock`` and ``deadline``
+What rules call before they decide:
+  ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings that are too large
+What is called to record a decision:
+  ``raw_text`` shows a refused event's text; ``broker_settings`` announces the settings that brokers act on
 What comes after a rule:
   ``principal`` names in each decision the admin whose request caused it
 

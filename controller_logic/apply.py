@@ -6,7 +6,7 @@ raised epochs itself, a rule that forgot would let two leaders share one.
     partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
     leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)
     partition_epoch  + 1   replicas are in other log directories; the leader epoch stays (KIP-858)
-    both             + 1   the leader acts on something else, and must hear of what is decided
+    both             + 1   the leader acts on another ISR, and must hear of the one that is decided
     neither                only replica states differ, or the partition has had no leader yet
 """
 

@@ -143,10 +143,10 @@ def _commit_settled(
 def _directories_told(
     state: WorkingState, before: Partition, after: Partition, change: PartitionChange, *, is_new: bool
 ) -> dict[int, str] | None:
-    """Return the directories that brokers hear of: of replicas in others than before, and of new ones.
+    """Return the directories that brokers hear of: those of replicas that moved to another one, and of new replicas.
 
-    Of a broker with several directories, Kafka's brokers hear that a new replica is in none yet. Without that the
-    broker makes no log for it after one of its directories has failed.
+    Kafka's brokers hear that a new replica on a broker with several directories is in none yet. Without that, the
+    broker makes no log for the replica after one of its directories has failed.
     """
     is_told = state.rules_version >= UNASSIGNED_RULES
     unassigned = UNASSIGNED if is_told else MIGRATING

@@ -5,7 +5,8 @@
     completed    the broker reports that the replica leads or follows in that leader epoch
 
 Only the newest leader epoch of each is kept, so the backlog of a broker that does not answer never exceeds one request
-for each replica. Rejected: a bounded queue of requests for each broker, because this is what it would shrink to.
+for each replica. Rejected: a bounded queue of requests for each broker. If the broker did not answer, only the newest
+request for each replica would be left in it.
 Brokers behind a gateway do not report, so nothing is noted about them. No decision depends on any of this.
 """
 

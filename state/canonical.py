@@ -13,7 +13,7 @@ index counts the places of one seq.
                                                                         7,2 answer, 3 remaining
 
 Only a few kinds can be merged: answers, brokers, counts of imbalance, and rejections. If two other decisions of one
-shard are in one place, ``has_clash`` finds it before they leave the shard.
+shard are in one place, ``parts_clash`` finds it before they leave the shard.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,12 +34,12 @@ RESULTS_MAX = 10_000
 
 
 def has_clash(decisions: Iterable[AnyDecision]) -> bool:
-    """Say whether two of one shard's decisions have one place that only one of them can have."""
+    """Say whether two of one shard's decisions are in one place, and of a kind that cannot be merged."""
     return parts_clash(map(part_of, decisions))
 
 
 def parts_clash(parts: Iterable[Part]) -> bool:
-    """Say whether two of one shard's parts have one place that only one of them can have."""
+    """Say whether two of one shard's parts are in one place, and of a kind that cannot be merged."""
     places = [_place(part) for part in parts if part[1] not in _MERGED_RANKS]
     return len(set(places)) < len(places)
 
@@ -52,7 +52,7 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
 def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
     """Order, merge and number parts. Runs stay runs, and each other decision is a run by itself.
 
-    Never raises, because the same batch would come again after each restart. Callers check ``has_clash`` first.
+    Never raises, because the same batch would come again after each restart. Callers check ``parts_clash`` first.
     """
     numbered: list[NumberedRun] = []
     seq, index = -1, 0

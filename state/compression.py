@@ -4,7 +4,7 @@ import zlib
 
 # A smaller page gains little.
 COMPRESSED_BYTES_MIN = 4 * 1024
-# Of a page before compression. Damaged bytes are refused before they take more memory.
+# The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 # A higher level takes longer and saves little.
 _LEVEL = 1
