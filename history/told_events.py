@@ -40,7 +40,7 @@ def _of_broker(event: Told) -> str | None:
             return f"Broker {event.broker} asked for the ISRs of {counted(many, 'partition')} at once, as leader."
         case e.LogEndOffsets():
             many = sum(len(named.partitions) for named in event.topics)
-            return f"Broker {event.broker} reported where {many} of its logs end."
+            return f"Broker {event.broker} reported where {counted(many, 'of its logs ends', 'of its logs end')}."
         case e.IsrWritten():
             place = f"{event.topic}-{event.partition}"
             written = f"ISR {listed(event.isr)} of {place} into ZooKeeper"
@@ -74,7 +74,7 @@ def _of_admin(event: Told) -> str | None:
         case e.AdoptTopic():
             return f"{who} found the topic {event.topic}, which another controller led."
         case e.CreatePartitions():
-            return f"{who} asked for {event.total} partitions of {event.topic}."
+            return f"{who} asked for {counted(event.total, 'partition')} of {event.topic}."
         case e.DeleteTopic():
             return f"{who} asked to delete the topic {event.topic}."
         case e.AlterReassignment():
@@ -88,7 +88,7 @@ def _of_admin(event: Told) -> str | None:
             entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
             return f"{who} changed settings of {entity}: {_settings(event)}."
         case e.CreateAcls():
-            return f"{who} asked for {len(event.acls)} ACLs."
+            return f"{who} asked for {counted(len(event.acls), 'ACL')}."
         case e.DeleteAcls():
             return f"{who} asked to delete ACLs."
         case e.AlterEntity():
@@ -106,7 +106,7 @@ def _of_engine(event: Told) -> str:
             return f"Job {event.controller_id} claimed controller epoch {event.controller_epoch}."
         case e.LeaderImbalance():
             return "The engine counted which brokers lead fewer partitions than they should."
-    return f"The event was a {event.__struct_config__.tag}."
+    return f"The event was of the kind {event.__struct_config__.tag}."
 
 
 def _named(partitions: tuple[e.TopicPartition, ...] | None) -> str:
