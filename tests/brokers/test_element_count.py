@@ -1,4 +1,4 @@
-"""Requests that announce more than a broker wants to build."""
+"""Requests that announce more elements than a broker is willing to build."""
 
 import struct
 import time
@@ -71,7 +71,7 @@ def test_a_request_is_walked_to_its_end(version: int) -> None:
         check_elements(produced[:-1], "ProduceRequest", min(version, 12))
 
 
-def test_large_requests_are_read_as_before() -> None:
+def test_a_large_request_within_the_limit_is_read() -> None:
     request = decode_request(fetch(15, 3_000), APIS)
     assert len(request.body.topics[0].partitions) == 3_000
     assert len(decode_request(produce(9, bytes(1_000_000)), APIS).body.topic_data[0].partition_data[0].records) == 10**6
@@ -94,7 +94,7 @@ def test_a_request_with_too_many_elements_is_refused_at_once() -> None:
 
 
 def test_a_request_with_tagged_fields_in_many_elements_is_refused_at_once() -> None:
-    """The codec copies all that follows for each of them."""
+    """For each struct with tagged fields the codec copies all bytes that follow."""
     element = b"\x01" + b"\x01\x63\x00"
     frame = header(3, 9) + b"\0" + b"\xd1\x86\x03" + element * 50_000 + bytes(1_000_000)
     began = time.process_time()

@@ -33,7 +33,7 @@ BROKERS = (1, 2, 3)
 
 
 def fenced(bus: Bus, after: int) -> list[BrokerDecision]:
-    """List the decisions that fenced a broker because it was silent."""
+    """List the decisions after the event ``after`` that fenced a broker because it was silent."""
     decisions = [decode(one.body) for one in bus.decisions((after, 1 << 31), 100_000)]
     silent = (Reason.BROKER_SESSION_EXPIRED, Reason.BROKER_CONNECTION_LOST)
     return [one for one in decisions if isinstance(one, BrokerDecision) and one.reason in silent]
@@ -71,7 +71,7 @@ def test_a_frozen_engine_fences_no_broker_and_carries_out_no_expired_request(tmp
         # A broker that falls silent is fenced as before.
         cluster.kill(2)
         wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], "it to be fenced")
-        assert cluster.bus.claimed_epoch() == 2, "its own, once more"
+        assert cluster.bus.claimed_epoch() == 2, "the same engine has claimed once more"
         assert engine.stop() == 0
         assert decisions_of(cluster.bus) == by_rules(cluster.bus).decisions
         assert "moved the checkpoint aside" not in engine.log.read_text()

@@ -147,7 +147,7 @@ def test_a_refused_report_is_sent_again_if_it_is_still_true(play: Play) -> None:
 
 
 def test_a_replica_that_cannot_be_opened_is_offline_and_the_others_go_on(play: Play) -> None:
-    """A topic's longest name leaves room for five digits of a partition."""
+    """The longest name that a topic may have leaves room for a partition number of five digits."""
 
     async def scene(host: Host) -> None:
         other = replace(decided_leader(1, 4), topic="a" * 249, partition=100_000)
@@ -199,7 +199,7 @@ def answered(requests: dict[str, Any], error: str) -> Answer:
 
 
 def test_one_isr_change_is_in_flight_and_is_retried(play: Play) -> None:
-    """A partition has at most one; it counts as lost after alter.isr.timeout.ms, and is retried later if refused."""
+    """A change counts as lost after alter.isr.timeout.ms. One that is refused is asked for again after a pause."""
 
     async def scene(host: Host) -> None:
         replicas = host.replicas

@@ -21,7 +21,9 @@ def test_each_stretch_of_leading_is_a_term_of_its_own(tmp_path: Path) -> None:
     assert terms == [1, 1, 2, 2, 2, 3, 4, 4, 4]
 
 
-def test_who_begins_to_follow_takes_the_high_watermark_and_who_follows_already_keeps_its_own(tmp_path: Path) -> None:
+def test_a_replica_takes_the_high_watermark_when_it_begins_to_follow_and_keeps_its_own_afterwards(
+    tmp_path: Path,
+) -> None:
     partition = appended(replica(tmp_path), 0, 0, 0)
     assert partition.high_watermark == 0
     partition.make_follower(decided_leader(2, 0), 2)
@@ -33,14 +35,14 @@ def test_who_begins_to_follow_takes_the_high_watermark_and_who_follows_already_k
     assert partition.high_watermark == 1
 
 
-def test_a_new_leader_takes_members_of_the_isr_to_have_caught_up_and_no_others(tmp_path: Path) -> None:
+def test_a_new_leader_assumes_that_only_members_of_the_isr_have_caught_up(tmp_path: Path) -> None:
     partition = replica(tmp_path)
     partition.make_leader(decided_leader(1, 0, isr=(1, 3)), 0, now_ms=500)
     assert {follower: state.caught_up_ms for follower, state in partition.followers.items()} == {2: 0, 3: 500}
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_responses_of_a_former_leader_are_dropped_by_who_follows_nobody(tmp_path: Path, leads: bool) -> None:
+def test_a_replica_that_follows_nobody_drops_the_responses_of_a_former_leader(tmp_path: Path, leads: bool) -> None:
     leader, other = appended(replica(tmp_path, 2), 0, 0), appended(replica(tmp_path), 0)
     other.make_follower(decided_leader(2, 3), 0)
     if leads:

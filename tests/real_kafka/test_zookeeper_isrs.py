@@ -45,7 +45,7 @@ def cluster(tmp_path: Path, engine: RulesEngine) -> Iterator[ZookeeperCluster]:
 
 
 def reasons(cluster: ZookeeperCluster) -> set[str]:
-    """Name why ISRs changed so far."""
+    """Return the reasons for which leaders or ISRs have changed so far."""
     decided = [msgspec.json.decode(one.body) for one in cluster.bus.decisions((0, -1), 1_000_000)]
     return {one["reason"] for one in decided if one["kind"] == "leader_and_isr"}
 

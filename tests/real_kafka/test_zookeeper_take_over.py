@@ -36,7 +36,7 @@ def cluster(zookeeper: ZookeeperProcess, tmp_path: Path, request: pytest.Fixture
     cluster.close()
 
 
-def test_what_there_is_goes_on_and_what_was_asked_is_done(cluster: ZnodeCluster) -> None:
+def test_a_take_over_keeps_what_there_is_and_does_what_was_asked_for(cluster: ZnodeCluster) -> None:
     cluster.put_topic("t", {0: [1, 2], 1: [2, 1]})
     cluster.put_topic("u", {0: [3, 1]})
     cluster.put_topic("v", {0: [1]})
@@ -232,7 +232,7 @@ def test_a_leader_comes_from_the_isr_that_was_written_although_another_one_was_e
     epochs = {held["broker"]: held["broker_epoch"] for held in view_of_image(cluster.bus.image())["brokers"]}
     path = "/brokers/topics/t/partitions/0/state"
 
-    # What the gateway wrote it finds again, and it says so in ZooKeeper.
+    # The gateway marks what it writes into ZooKeeper as its own.
     cluster.ask("alter_reassignment", topic="t", partition=0, replicas=[2, 1])
     decided = cluster.decided()["t-0"]
     cluster.lead(lambda: cluster.get(path)["leader_epoch"] == decided[1], nothing, OLD)

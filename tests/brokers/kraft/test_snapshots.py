@@ -134,7 +134,7 @@ def test_a_damaged_snapshot_is_named_and_not_needed(decided: DecidedBus, tmp_pat
     held = [snapshots.path_of(tmp_path / "log", one) for one in snapshots.held_in(tmp_path / "log")]
     path, other = held[which], held[1 - which]
     sound = path.read_bytes()
-    # Records are only read of the newest one, so two copies in one file are noticed only there.
+    # Only the newest snapshot's records are read, so two copies in one file are noticed only there.
     twice = [sound + sound] * which
     for damaged in (sound[:-1], sound[:300] + b"?" + sound[301:], b"", *twice):
         path.write_bytes(damaged)
@@ -161,7 +161,7 @@ def test_a_log_without_the_snapshot_it_begins_with_is_not_served(decided: Decide
 def test_a_removal_that_is_killed_between_two_segments_leaves_a_log_that_can_be_served(
     decided: DecidedBus, tmp_path: Path
 ) -> None:
-    """A crash in a snapshot leaves a segment that begins without one. A later crash removes only those before it."""
+    """A crash while a snapshot is written leaves a segment without one. A later removal may stop right before it."""
     decided.take(story())
     directory, seen = tmp_path / "log", dict[Path, bytes]()
     for storage in with_snapshots(directory, decided):

@@ -95,7 +95,7 @@ def test_a_topic_with_other_settings_is_refused(
 
 
 @pytest.mark.cluster
-def test_a_seq_follows_all_decided_ones_and_markers_take_seqs_too(
+def test_an_offset_after_all_decided_events_may_also_follow_markers_of_transactions(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bus.is_decided_to(0)
@@ -163,7 +163,7 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
 
 
 @pytest.mark.cluster
-def test_a_time_long_before_all_events_is_no_command_for_kafka(bus: KafkaBus) -> None:
+def test_a_negative_time_is_before_all_events_and_not_one_of_kafkas_special_times(bus: KafkaBus) -> None:
     bus.publish([EVENT] * 2)
     for time_ms in (-4, -3, -2, -1, 0, -(10**20)):
         assert bus.seq_at(time_ms) == 0, time_ms
@@ -171,7 +171,7 @@ def test_a_time_long_before_all_events_is_no_command_for_kafka(bus: KafkaBus) ->
 
 
 @pytest.mark.cluster
-def test_a_topic_of_which_kafka_removes_events_by_itself_is_told(kafka_url: str) -> None:
+def test_a_topic_that_lacks_a_wanted_setting_is_used_with_a_warning(kafka_url: str) -> None:
     name = f"{kafka_url.rpartition('/')[2]}.events"
     config = {"retention.ms": "3600000", "retention.bytes": "-1", "max.message.bytes": str(16 * MIB)}
     admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})

@@ -42,7 +42,7 @@ def create(*topics: dict[str, Any], validate_only: bool = False, differs: str = 
 
 
 def delete(*names: str | tuple[str | None, str], differs: str = "") -> Asked:
-    """Name topics by their names, or by pairs of name and id."""
+    """Ask to delete topics, each given by its name or by a pair of name and id."""
     pairs = [(one, NO_ID) if isinstance(one, str) else one for one in names]
     topics = [{"Name": name, "TopicId": topic_id} for name, topic_id in pairs]
     return Asked("DeleteTopics", {"Topics": topics, "TimeoutMs": TIMEOUT_MS}, differs)
@@ -62,7 +62,7 @@ def grow(
 
 
 def move(topics: dict[str, dict[int, list[int] | None]], may_resize: bool = True, differs: str = "") -> Asked:
-    """Ask for the replicas of partitions; None ends a reassignment."""
+    """Ask for other replicas of partitions; None cancels a reassignment."""
     listed = [
         {"Name": name, "Partitions": [{"PartitionIndex": number, "Replicas": ids} for number, ids in parts.items()]}
         for name, parts in topics.items()

@@ -115,7 +115,7 @@ def in_some_versions(fields: Iterable[FieldLayout], low: int, high: int) -> bool
     )
 
 
-def test_every_response_with_such_fields_is_asked_for_here() -> None:
+def test_every_response_with_fields_of_only_some_versions_is_asked_for_here() -> None:
     found = {
         NAMES[key]
         for key, api in APIS.items()
