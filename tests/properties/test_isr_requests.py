@@ -9,22 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller_logic.replay import decide, logged
-from controller_logic.step import step
+from controller_logic.replay import decide
 from state.cluster import MappedTopics, State
 from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica
 from state.events import AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition, Topic, TopicState
-from state.policy import Policy
 from state.rules import NEWEST_RULES
+from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
 from tests.properties.test_alike import BASES, TIMES, VALUES, broadened, cluster_about
-from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
 
-POLICY = Policy(num_partitions=6, leader_imbalance_check_interval_seconds=1)
 _NUMBERED = {"seq", "index"}
 
 
@@ -52,26 +49,11 @@ def one_by_one(event: AlterIsrs) -> list[bytes]:
     ]
 
 
-def _played(state: State, raws: list[bytes]) -> tuple[State, list[AnyDecision]]:
-    decisions: list[AnyDecision] = []
-    for raw in raws:
-        outcome = step(state, list(logged(entries([raw], state.cluster.seq + 1))), POLICY)
-        decisions += outcome.decisions
-        state = outcome.state
-    return state, decisions
-
-
 def _said(decisions: list[AnyDecision]) -> list[dict[str, Any]]:
     """Return the orders to brokers, without their place in the log."""
     orders = [one for one in decisions if isinstance(one, LeaderAndIsr | StopReplica)]
     told = [{n: v for n, v in msgspec.structs.asdict(one).items() if n not in _NUMBERED} for one in orders]
     return sorted(told, key=lambda one: (one["topic"], one["partition"], "delete" in one))
-
-
-def _held(state: State) -> tuple[object, ...]:
-    cluster = state.cluster
-    topics = [state.topics.get(name) for name in state.topics.names()]
-    return topics, cluster.totals, cluster.backlog, cluster.watermarks_due, cluster.deletions_due
 
 
 def _refusals(decisions: list[AnyDecision]) -> list[tuple[object, ...]]:
@@ -112,10 +94,10 @@ def test_each_row_gets_what_it_would_get_as_an_event_of_its_own(drawn: list[Draw
 
 def _compared(state: State, event: AlterIsrs) -> State:
     """Decide a request as a whole and row by row; return the state after it."""
-    by_rows, decisions = _played(state, one_by_one(event))
-    whole, together = _played(state, [msgspec.json.encode(event)])
+    by_rows, decisions = played(state, one_by_one(event))
+    whole, together = played(state, [msgspec.json.encode(event)])
     assert _said(together) == _said(decisions)
-    assert _held(whole) == _held(by_rows)
+    assert stored(whole) == stored(by_rows)
     if event.broker in state.cluster.brokers:
         [answer] = [one for one in together if isinstance(one, Answer)]
         results = [(one.topic, one.partition, one.error, one.message) for one in answer.results or ()]
@@ -164,8 +146,4 @@ def _compared_about(partitions: list[Partition], rows: list[IsrRow]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(draws(max_size=80))
 def test_requests_are_decided_alike_in_any_shards_and_batches(drawn: list[Draw]) -> None:
-    log = list(entries(raw for _, raw, _ in walk(drawn, POLICY)))
-    whole = decide(log, POLICY)
-    assert decide(log, POLICY, shards=5, batch_sizes=(3, 1)).decisions == whole.decisions
-    with by_reference():
-        assert decide(log, POLICY, shards=2).decisions == whole.decisions
+    decided_alike_in_any_shards_and_batches(drawn)

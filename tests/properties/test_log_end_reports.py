@@ -10,22 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller_logic.replay import decide, logged
-from controller_logic.step import step
+from controller_logic.replay import decide
 from controller_logic.watermark import Derived, derive_high_watermark, unheld_end
 from state.cluster import State
 from state.decisions import Answer, AnyDecision, HighWatermark
 from state.events import LogEndOffsets
 from state.log_end_events import LogEndRow, TopicLogEnds
 from state.partition import Partition, PartitionState, ReplicaState
-from state.policy import Policy
 from state.rules import NEWEST_RULES
+from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
-
-POLICY = Policy(num_partitions=6, leader_imbalance_check_interval_seconds=1)
 
 
 def one_by_one(event: LogEndOffsets) -> list[bytes]:
@@ -47,21 +44,6 @@ def one_by_one(event: LogEndOffsets) -> list[bytes]:
         for named in event.topics
         for row in named.partitions
     ]
-
-
-def _played(state: State, raws: list[bytes]) -> tuple[State, list[AnyDecision]]:
-    decisions: list[AnyDecision] = []
-    for raw in raws:
-        outcome = step(state, list(logged(entries([raw], state.cluster.seq + 1))), POLICY)
-        decisions += outcome.decisions
-        state = outcome.state
-    return state, decisions
-
-
-def _held(state: State) -> tuple[object, ...]:
-    cluster = state.cluster
-    topics = [state.topics.get(name) for name in state.topics.names()]
-    return topics, cluster.totals, cluster.backlog, cluster.watermarks_due, cluster.deletions_due
 
 
 def _refused(decisions: list[AnyDecision]) -> list[tuple[str, str]]:
@@ -117,16 +99,16 @@ def test_each_row_counts_as_it_would_as_an_event_of_its_own(drawn: list[Draw], c
 
 def _compared(state: State, event: LogEndOffsets) -> State:
     """Decide a report as a whole and row by row, and a tick after each; return the state after it."""
-    by_rows, decisions = _played(state, one_by_one(event))
-    whole, together = _played(state, [msgspec.json.encode(event)])
-    assert _held(whole) == _held(by_rows)
+    by_rows, decisions = played(state, one_by_one(event))
+    whole, together = played(state, [msgspec.json.encode(event)])
+    assert stored(whole) == stored(by_rows)
     [answer] = [one for one in together if isinstance(one, Answer)]
     if event.broker in state.cluster.brokers:
         assert sorted((one.error, one.message) for one in answer.results or ()) == _refused(decisions)
-    after, told = _played(whole, [_tick(whole)])
+    after, told = played(whole, [_tick(whole)])
     with by_reference():
-        expected, told_by_rows = _played(by_rows, [_tick(by_rows)])
-    assert _held(after) == _held(expected)
+        expected, told_by_rows = played(by_rows, [_tick(by_rows)])
+    assert stored(after) == stored(expected)
     assert _watermarks(told) == _watermarks(told_by_rows)
     return after
 
@@ -140,11 +122,7 @@ def _watermarks(decisions: list[AnyDecision]) -> list[tuple[str, int, int, int]]
 @settings(max_examples=30, deadline=None)
 @given(draws(max_size=80))
 def test_reports_are_decided_alike_in_any_shards_and_batches(drawn: list[Draw]) -> None:
-    log = list(entries(raw for _, raw, _ in walk(drawn, POLICY)))
-    whole = decide(log, POLICY)
-    assert decide(log, POLICY, shards=5, batch_sizes=(3, 1)).decisions == whole.decisions
-    with by_reference():
-        assert decide(log, POLICY, shards=2).decisions == whole.decisions
+    decided_alike_in_any_shards_and_batches(drawn)
 
 
 ISRS = [isr for size in (1, 2, 3) for isr in permutations((1, 2, 3), size)]
