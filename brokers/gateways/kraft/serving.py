@@ -1,9 +1,9 @@
 """The APIs of a controller's listener, and the way from a request to its response."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from functools import cache, partial
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -37,7 +37,6 @@ from brokers.gateways.kraft.messages import (
     decode_request,
     encode_response,
     framed,
-    layouts,
     versions_refusal,
 )
 from brokers.gateways.kraft.refusals import refusal_of
@@ -48,8 +47,8 @@ from brokers.gateways.kraft.security.sasl import (
     HANDSHAKE_KEY,
     HANDSHAKE_VERSION,
 )
+from brokers.gateways.kraft.short_messages import with_short_messages
 from brokers.wire.errors import ErrorCode, RefusedError
-from brokers.wire.layout import FieldLayout
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.server import Answer, Peer
@@ -65,8 +64,6 @@ SASL_KEYS = (HANDSHAKE_KEY, AUTHENTICATE_KEY)
 LONG_ANSWERS = (32, 43, 46)
 # A gateway that has lost the bus makes a broker wait this long, and then sends it to another voter.
 CUT_OFF_PAUSE_S = 0.25
-MESSAGE_LENGTH_MAX = 1_000  # in characters; a Kafka string has at most 32,767 bytes
-_MESSAGE = "ErrorMessage"
 
 
 class Api(NamedTuple):
@@ -272,29 +269,5 @@ async def _done(context: Context, api: Api, request: Request, peer: Peer, caller
 
 
 def _encoded(request: Request, values: Values) -> bytes:
-    shown = _clipped(values) if _may_have_messages(request.name) else values
+    shown = with_short_messages(request.name, values)
     return encode_response(request.api_key, request.version, request.correlation_id, shown)
-
-
-@cache
-def _may_have_messages(name: str) -> bool:
-    """Say whether the response to this request has a field for an error message."""
-    return _has_messages(layouts()[f"{name}Response"].fields)
-
-
-def _has_messages(fields: Iterable[FieldLayout]) -> bool:
-    return any(field.name == _MESSAGE or _has_messages(field.fields) for field in fields)
-
-
-def _clipped(values: Any) -> Any:
-    """Shorten all error messages, because they may quote very long input."""
-    match values:
-        case dict():
-            return {name: _short(one) if name == _MESSAGE else _clipped(one) for name, one in values.items()}
-        case list():
-            return [_clipped(one) for one in values]
-    return values
-
-
-def _short(message: str | None) -> str | None:
-    return message if message is None or len(message) <= MESSAGE_LENGTH_MAX else f"{message[:MESSAGE_LENGTH_MAX]}..."
