@@ -87,7 +87,7 @@ def command(
     _show(findings, form)
     wrong = [finding.name for finding in findings if finding.is_wrong]
     if wrong:
-        raise Unreachable(f"missing or damaged: {', '.join(wrong)}.")
+        raise Unreachable(f"something is wrong: {', '.join(wrong)}.")
 
 
 def _compare(broker: Path | None, gateway_sets: Sequence[str], form: str) -> None:
@@ -109,7 +109,7 @@ def _show(findings: Sequence[Finding], form: str) -> None:
         return
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
-        mark = "ok     " if finding.there else ("MISSING" if finding.needed else "-      ")
+        mark = "ok   " if finding.there else ("WRONG" if finding.is_wrong else "-    ")
         click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
 
 

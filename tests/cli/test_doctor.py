@@ -48,8 +48,8 @@ def doctor(*arguments: str) -> tuple[int, str]:
 def test_doctor_shows_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
     code, said = doctor("--bus", str(tmp_path / "bus.db"))
     assert code == 0
-    assert "ok      java" in said
-    assert "-       bus" in said
+    assert "ok    java" in said
+    assert "-     bus" in said
     assert "0 of 1 jar, for shorter batches: run 'isrflow doctor --fetch spark-files'" in said
 
 
@@ -62,7 +62,7 @@ def test_a_bus_that_cannot_be_read_is_wrong(tmp_path: Path) -> None:
     bus = tmp_path / "bus.db"
     bus.write_bytes(b"this is no database" * 100)
     code, said = doctor("--bus", str(bus), "spark-files")
-    assert (code, "MISSING bus " in said, "missing or damaged: bus." in said) == (3, True, True)
+    assert (code, "WRONG bus " in said, "something is wrong: bus." in said) == (3, True, True)
     bus.unlink()
     EmbeddedBus(bus).close()
     with bus.open("r+b") as file:
@@ -79,13 +79,13 @@ def test_a_folder_that_another_user_closed_is_no_crash(tmp_path: Path) -> None:
         code, said = doctor("--bus", str(closed / "bus.db"), "--set", f"checkpoint.dir={closed}/check/point")
     assert code == 3
     for name in ("checkpoint", "bus file"):
-        assert re.search(rf"^MISSING {name} +\S+ cannot be written by this user$", said, re.MULTILINE), said
+        assert re.search(rf"^WRONG {name} +\S+ cannot be written by this user$", said, re.MULTILINE), said
 
 
 def test_a_bus_on_kafka_that_cannot_be_reached_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 0.5)
     code, said = doctor("--bus", "kafka://127.0.0.1:1", "spark-files")
-    assert (code, "MISSING bus " in said) == (3, True)
+    assert (code, "WRONG bus " in said) == (3, True)
 
 
 def test_a_checkpoint_elsewhere_is_not_checked(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_a_jar_with_the_wrong_hash_is_an_error(tmp_path: Path) -> None:
     jar.path.write_bytes(b"")
     code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
     assert code == 3
-    assert f"MISSING spark-files  wrong hash: {jar.coordinate}" in said
-    assert "missing or damaged: spark-files" in said
+    assert f"WRONG spark-files  wrong hash: {jar.coordinate}" in said
+    assert "something is wrong: spark-files" in said
 
 
 def test_a_set_that_does_not_exist_is_wrong_use() -> None:
@@ -150,7 +150,7 @@ def test_a_place_that_cannot_be_written_is_wrong(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
     assert code == 3
-    assert "missing or damaged: checkpoint, bus file." in said
+    assert "something is wrong: checkpoint, bus file." in said
 
 
 def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

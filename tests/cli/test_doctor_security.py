@@ -48,7 +48,7 @@ def pair(tmp_path: Path) -> Pair:
 def test_what_fits_is_fine(pair: Pair) -> None:
     code, said = pair.compared()
     assert code == 0, said
-    assert "ok      principal  User:broker-1 is broker 1" in said
+    assert "ok    principal  User:broker-1 is broker 1" in said
 
 
 def test_different_protocols_are_found(pair: Pair) -> None:
