@@ -14,7 +14,7 @@ setup: .venv/setup.stamp
 # Python to write bytecode.
 test test-fast: export PYTHONDONTWRITEBYTECODE :=
 
-# Three test files run at a time, which takes 7 GiB. Four, or a fourth for tests that mostly wait, save nothing on two cores.
+# Three test files run at a time, which takes 7 GiB. A fourth saves nothing on two cores, even if its tests mostly wait.
 # tests/support/scheduling.py says in which order. What failed (status 1) runs again, alone: tests/README.md says why.
 test: setup lint
 	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile || \

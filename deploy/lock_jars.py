@@ -12,7 +12,7 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_V
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
 # Matches the slf4j that Kafka ships. Without a binding its brokers log nothing.
 LOG_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
-# The version that knows ZooKeeper brings it, and what its server needs.
+# The version of Kafka that has a ZooKeeper mode brings ZooKeeper, and what its server needs.
 WITH_DEPENDENCIES = {
     **{kafka.jars: [f"org.apache.kafka:kafka_2.13:{number}", LOG_BINDING] for number, kafka in KAFKA_VERSIONS.items()},
     **{

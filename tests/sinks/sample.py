@@ -1,4 +1,4 @@
-"""A controller's first ten minutes, as its metrics see them."""
+"""The metrics of a controller that has taken over and committed one batch."""
 
 import json
 from collections.abc import Iterable

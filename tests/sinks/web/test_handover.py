@@ -1,4 +1,4 @@
-"""What batches leave for the page is bounded, and the newest of each page of state counts."""
+"""What batches leave for the live page is bounded, and of each page of the state only the newest is left."""
 
 import pytest
 
