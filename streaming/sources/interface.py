@@ -1,7 +1,7 @@
 """What the query needs of every bus that it reads.
 
 Each kind of bus has one module in this package, named after ``Bus.kind``. No other module here depends on which bus
-an engine has. To add a bus, write it (``bus/``), write its source here, and add its URL to ``bus/open_bus.py``.
+an engine has. ``CONTRIBUTING.md`` says what else a new kind of bus needs.
 """
 
 from collections.abc import Mapping
