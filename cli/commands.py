@@ -9,20 +9,27 @@ from cli.expected_errors import ended_by_ctrl_c, reported
 from cli.lazy_group import LazyGroup
 
 COMMANDS = (
-    *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *(
-        "events",
-        "decisions",
-        "history",
-        "describe",
-        "replay",
-        "whatif",
-        "reshard",
-        "schema",
-        "demo",
-        "doctor",
-        "cluster",
-    ),
+    "run",
+    "publish",
+    "topics",
+    "partitions",
+    "brokers",
+    "reassign",
+    "elect",
+    "health",
+    "top",
+    "state",
+    "events",
+    "decisions",
+    "history",
+    "describe",
+    "replay",
+    "whatif",
+    "reshard",
+    "schema",
+    "demo",
+    "doctor",
+    "cluster",
 )
 
 
