@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from brokers.engine.follow import follow, looked
+from brokers.engine.follow import follow
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.prepared import Event, Prepared
 from brokers.gateways.kraft.read_watch import ReadWatch
@@ -52,12 +52,8 @@ class DecisionFeed:
     async def has_news(self) -> bool:
         if not self.caught_up.is_set():
             return True
-        self._read_watch.begin()
-        look = partial(looked, self._bus.changed, self._settings.decisions_poll_interval_ms)
-        changed = await asyncio.get_running_loop().run_in_executor(self._thread, look)
-        if not changed:
-            self._read_watch.succeeded()
-        return changed
+        interval_ms = self._settings.decisions_poll_interval_ms
+        return await self._read_watch.look(self._thread, self._bus.changed, interval_ms)
 
     async def catch_up(self) -> None:
         """Read to the end. While some decisions are being committed, the next ones are read and translated."""

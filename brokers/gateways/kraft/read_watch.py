@@ -1,5 +1,10 @@
 """Watch whether decisions can be read and put on disk, because a gateway that does not learn of them must not lead."""
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from brokers.engine.follow import looked
 from bus.clock import steady_ms
 
 # The disk may take this many times as long as the bus, so that one that is only slow moves no leader.
@@ -47,3 +52,11 @@ class ReadWatch(CallWatch):
     def is_stalled(self) -> bool:
         """Say whether no decision has come through for too long."""
         return self.why is not None
+
+    async def look(self, thread: Executor, changed: Callable[[], bool], poll_interval_ms: int) -> bool:
+        """Ask in ``thread`` whether a bus has changed. If so, the time counts until the caller has read the news."""
+        self.begin()
+        news = await asyncio.get_running_loop().run_in_executor(thread, looked, changed, poll_interval_ms)
+        if not news:
+            self.succeeded()
+        return news

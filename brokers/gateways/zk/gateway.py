@@ -21,12 +21,11 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import structlog
 
 from brokers.engine.engine_client import EngineClient
-from brokers.engine.follow import follow, looked
+from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.log.whole_events import whole_events
@@ -146,12 +145,8 @@ class Gateway:
         """Say whether there are decisions to take in, or a term to begin or end."""
         if self._must_settle():
             return True
-        self._read_watch.begin()
-        look = partial(looked, self._bus.changed, self._settings.decisions_poll_interval_ms)
-        changed = await asyncio.get_running_loop().run_in_executor(self._thread, look)
-        if not changed:
-            self._read_watch.succeeded()
-        return changed
+        interval_ms = self._settings.decisions_poll_interval_ms
+        return await self._read_watch.look(self._thread, self._bus.changed, interval_ms)
 
     async def catch_up(self) -> None:
         """Take in all decisions, and lead if the engine says so."""
