@@ -114,7 +114,9 @@ def _ago(age_s: float) -> str:
 
 @click.command("top")
 @click.option("--once", is_flag=True, help="Print once and exit. This is the default if the output is not a terminal.")
-@click.option("--interval-ms", type=click.IntRange(100, 3_600_000), default=1_000, show_default=True, help="How often.")
+@click.option(
+    "--interval-ms", type=click.IntRange(100, 3_600_000), default=1_000, show_default=True, help="How often to look."
+)
 @format_option
 @with_settings
 def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None:

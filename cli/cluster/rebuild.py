@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Rebuild a gateway's metadata log from the brokers' copies.
 
-    The gateway must be stopped. A starting gateway does this by itself if it can. Nothing is guessed: the
-    copies must continue byte by byte into what the decisions on the bus say, or be complete. The previous log
-    is set aside.
+    The gateway must be stopped. A starting gateway does this by itself if it can. Nothing is guessed: either the
+    decisions on the bus lead to the last bytes of the copies, or the copies of all registered brokers are there
+    and lead to the engine's state. The previous log is set aside.
 
     \b
     Examples:
