@@ -26,16 +26,11 @@ from msgspec import UNSET, UnsetType
 from state.columns_in_order import in_order
 from state.decisions import KIND_RANK, Answer, AnyDecision, BrokerDecision, Imbalance, PartitionResult, decode, encode
 from state.numbered_run import NumberedRun, flat
-from state.part import Part, part_of
+from state.part import Part
 from state.reason import Reason
 
 # A bus bounds the size of a decision, and an answer is one.
 RESULTS_MAX = 10_000
-
-
-def has_clash(decisions: Iterable[AnyDecision]) -> bool:
-    """Say whether two of one shard's decisions are in one place, and of a kind that cannot be merged."""
-    return parts_clash(map(part_of, decisions))
 
 
 def parts_clash(parts: Iterable[Part]) -> bool:

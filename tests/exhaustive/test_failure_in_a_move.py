@@ -13,10 +13,11 @@ from controller_logic.commit_cluster import commit_broker
 from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete
 from controller_logic.replay import first_states
 from state.broker import Broker, BrokerState
-from state.canonical import has_clash
+from state.canonical import parts_clash
 from state.cluster import State
 from state.decisions import Rejected, StopReplica
 from state.ids import NO_LEADER
+from state.part import part_of
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
 from state.policy import Policy
 
@@ -69,7 +70,7 @@ def check(before: Partition, batch: Batch, failed: set[int]) -> None:
     topic = batch.state.topic("t")
     assert topic is not None
     after = topic.partitions[0]
-    assert not has_clash(batch.recorder.decisions)
+    assert not parts_clash(map(part_of, batch.recorder.decisions))
     assert not [d for d in batch.recorder.decisions if isinstance(d, Rejected)]
     left = set(before.isr) - failed
     if left:

@@ -7,12 +7,13 @@ from msgspec import UNSET
 
 from controller_logic.rest import changes_nothing, next_due_ms
 from state import codec
-from state.canonical import has_clash
+from state.canonical import parts_clash
 from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.events import AnyEvent, Malformed, Progress, Tick
 from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
+from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, base_of, laid_over
 from state.reason import Reason
@@ -39,7 +40,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 check_passed_over(after, held[0] if held else None, partition, decisions)
             if held:
                 check_change(held[0], partition, outcome.decisions)
-    assert not has_clash(outcome.decisions), "two decisions in one place"
+    assert not parts_clash(map(part_of, outcome.decisions)), "two decisions in one place"
     check_totals(after, policy, overrides)
     check_in_force(after, policy, overrides)
     check_bytes(outcome)

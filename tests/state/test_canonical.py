@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from state.canonical import has_clash, number
+from state.canonical import number, parts_clash
 from state.decisions import (
     KIND_RANK,
     Answer,
@@ -94,8 +94,9 @@ def test_free_text_that_looks_like_an_index_is_left_alone() -> None:
 
 
 def test_two_decisions_in_one_place_are_a_bug_that_does_not_stop_the_batch() -> None:
-    assert has_clash([watermark("a", 0), watermark("b", 0), watermark("a", 0)])
-    assert not has_clash([watermark("a", 0), watermark("a", 1), watermark("a", 0, seq=2), broker(1), broker(1)])
+    assert parts_clash(map(part_of, [watermark("a", 0), watermark("b", 0), watermark("a", 0)]))
+    apart = [watermark("a", 0), watermark("a", 1), watermark("a", 0, seq=2), broker(1), broker(1)]
+    assert not parts_clash(map(part_of, apart))
     numbered = number([part_of(watermark("a", 0)), part_of(watermark("a", 0))])
     assert [(seq, index) for seq, index, _ in numbered] == [(1, 0), (1, 1)]
 
@@ -108,7 +109,7 @@ def test_one_refusal_per_reason_is_reported() -> None:
     """Shards may come in any order, and one may refuse an event that others fail on."""
     refused = rejected(Reason.REQUEST_REFUSED)
     decisions = [refused, rejected(Reason.RULES_FAILED, "one"), rejected(Reason.RULES_FAILED, "other")]
-    assert not has_clash(decisions)
+    assert not parts_clash(map(part_of, decisions))
     for shuffled in itertools.permutations(decisions):
         told = [json.loads(body) for _, _, body in number(map(part_of, shuffled))]
         assert [(d["index"], d["reason"], d["message"]) for d in told] == [

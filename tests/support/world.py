@@ -8,7 +8,7 @@ import msgspec
 from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.broker import Broker
-from state.canonical import has_clash, number
+from state.canonical import number, parts_clash
 from state.decisions import Answer, AnyDecision, BrokerDecision, Decision, LeaderAndIsr, Rejected, decode
 from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
@@ -64,7 +64,7 @@ class World:
         if self.is_checked:
             withheld = [d.message for d in self.all(Rejected) if d.reason == Reason.INVARIANT_BROKEN]
             assert withheld == []
-            assert not has_clash(outcome.decisions), "two decisions in one place"
+            assert not parts_clash(map(part_of, outcome.decisions)), "two decisions in one place"
             told = Counter(d.broker for d in outcome.decisions if isinstance(d, BrokerDecision))
             assert all(count == 1 for count in told.values()), "one event has one decision about a broker"
             check_laws(before, outcome, self.policy, self.overrides)
