@@ -65,7 +65,10 @@ def _with_tuple(topic: Topic) -> Topic:
 
 
 def encode_slices(slices: list[Slice]) -> bytes:
-    """Write one page of slices. If every topic in it is whole, the bytes are those of ``encode_topics``."""
+    """Write one page of slices as earlier versions did; pages are written by ``encode_stored`` now. Only tests need it.
+
+    If every topic in the page is whole, the bytes are those of ``encode_topics``.
+    """
     if all(one.is_whole for one in slices):
         return encode_topics([one.topic for one in slices])
     if any(has_directories(one.topic) for one in slices):
