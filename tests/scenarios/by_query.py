@@ -34,16 +34,19 @@ EVENTS_PER_BATCH = 24
 class ByQuery:
     """A player that plays the whole story at once, and then returns it block by block.
 
-    ``session`` must have no other query of the job at the same time. With ``restarts`` the query is stopped before the
+    ``session`` must have no other query of the job at the same time; the query has ``partitions`` shuffle partitions in
+    it. With ``restarts`` the query is stopped before the
     middle block, and continues from its checkpoint. Raises ``TimeoutError`` if an event is not decided within
     ``WAIT_TIMEOUT_S``, and ``AssertionError`` if the query did not restart from the checkpoint.
     """
 
-    def __init__(self, session: SparkSession, directory: Path, scenes: Sequence[Scene], *, restarts: bool) -> None:
+    def __init__(
+        self, session: SparkSession, directory: Path, scenes: Sequence[Scene], *, partitions: int, restarts: bool
+    ) -> None:
         self._views: dict[int, dict[str, Any]] = {}
         self._seq = 0
         bus = EmbeddedBus(directory / "bus.db")
-        run = _Run(session, bus, directory / "checkpoint")
+        run = _Run(session, bus, directory / "checkpoint", partitions)
         try:
             self._play(scenes, bus, run, restart_block(scenes) if restarts else None)
             self._decided = bus.decisions((0, -1), DECISIONS_MAX)
@@ -83,12 +86,17 @@ def restart_block(scenes: Sequence[Scene]) -> int:
 class _Run:
     """A query that can be restarted from its checkpoint."""
 
-    def __init__(self, session: SparkSession, bus: EmbeddedBus, checkpoint: Path) -> None:
+    def __init__(self, session: SparkSession, bus: EmbeddedBus, checkpoint: Path, partitions: int) -> None:
         self._session = session
+        self._session.conf.set("spark.sql.shuffle.partitions", str(partitions))
         self._bus = bus
         self._checkpoint = checkpoint
         self._settings = Settings(
-            checkpoint_dir=str(checkpoint), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
+            checkpoint_dir=str(checkpoint),
+            shards=4,
+            pages=3,
+            shuffle_partitions=partitions,
+            max_events_per_batch=EVENTS_PER_BATCH,
         )
         self._restarted_after = -1
         self._late_workers = LateWorkers()
