@@ -14,8 +14,9 @@ from conf.settings import Settings
 
 @click.command("run")
 @click.option("--standby", is_flag=True, help="Start everything, but decide only when no other engine does.")
+@click.option("--reshard", "reshards", is_flag=True, help="Lay the state out in the shards and pages of the settings.")
 @with_settings
-def command(settings: Settings, standby: bool) -> None:
+def command(settings: Settings, standby: bool, reshards: bool) -> None:
     """Run the engine.
 
     It runs until SIGTERM, Ctrl-C, or until a newer job takes over. The engine claims the next controller
@@ -27,18 +28,23 @@ def command(settings: Settings, standby: bool) -> None:
     after its last sign of life. If several engines wait, only one takes over. A supervisor may always restart an
     engine with --standby.
 
+    An engine whose shards or pages differ from the state's does not start. With --reshard it does, and lays the
+    state out as its settings say when it takes over. Together with --standby this changes them while brokers run
+    and the other engine decides, until that engine is stopped.
+
     \b
     Examples:
       isrflow run
       isrflow run --conf conf/profiles/laptop.toml --set metrics.port=0
       isrflow run --standby --set metrics.port=9465
+      isrflow run --standby --reshard --set shards=32
     """
     configure(settings.log_format, settings.log_level)
     # Spark and its Python processes write to the same place as the log.
     lines = as_json() if is_json(settings.log_format) else contextlib.nullcontext()
     try:
         with lines, reported():
-            _run(settings, standby)
+            _run(settings, standby, reshards)
     except click.ClickException as error:
         if settings.log_format != "json":
             raise
@@ -47,14 +53,14 @@ def command(settings: Settings, standby: bool) -> None:
         raise click.exceptions.Exit(error.exit_code) from error
 
 
-def _run(settings: Settings, standby: bool) -> None:
+def _run(settings: Settings, standby: bool, reshards: bool) -> None:
     # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
-    from streaming.job import run
     from streaming.job_errors import JobError, SupersededError
+    from streaming.run import run
 
     try:
-        run(settings, standby=standby)
+        run(settings, standby=standby, reshards=reshards)
     except SupersededError as error:
         raise Superseded(str(error)) from error
     except (JobError, MetricsError) as error:

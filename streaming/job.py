@@ -11,14 +11,11 @@ from pyspark.sql import SparkSession
 
 from bus.clock import now_ms
 from bus.interface import Bus, BusError, FencedError
-from bus.open_bus import open_bus
-from conf.loader import SettingsError
-from conf.security.exposure import Protection, protection_of_metrics
+from conf.security.exposure import Protection
 from conf.settings import Settings
 from conf.spark_settings import is_local
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
-from sinks.resources import ResourceMeter, files_of
 from sinks.web.site import Site
 from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
@@ -49,7 +46,6 @@ WATCH_INTERVAL_S = 0.2
 
 logger = structlog.get_logger("isrflow.job")
 
-
 _OPEN = Protection()
 
 
@@ -57,43 +53,18 @@ class _StoppedError(Exception):
     """A signal stopped the job before it decided anything."""
 
 
-def run(settings: Settings, *, standby: bool = False) -> None:
-    """Run the engine until SIGTERM or SIGINT. With ``standby``, wait until no other engine decides.
-
-    Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
-    failed, ``BusError`` if the bus cannot be used, ``MetricsError`` if the metrics port cannot be opened, and
-    ``SettingsError`` if it would be open to others.
-    """
-    protection = _protection(settings)
-    bus = open_bus(
-        settings.bus,
-        lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000,
-        replication_factor=settings.kafka_topics_replication_factor,
-    )
-    metrics = Metrics(
-        kafka_names=settings.metrics_kafka_names,
-        controller_id=settings.controller_name,
-        seq_step=bus.seq_step,
-        meter=ResourceMeter(files_of(bus)),
-    )
-    try:
-        Job(bus, settings, metrics, protection, standby=standby).run()
-    finally:
-        bus.close()
-
-
-def _protection(settings: Settings) -> Protection:
-    try:
-        return protection_of_metrics(settings)
-    except ValueError as error:
-        raise SettingsError(str(error)) from error
-
-
 class Job:
     """One run of the engine: a claim, a query and a ticker."""
 
     def __init__(
-        self, bus: Bus, settings: Settings, metrics: Metrics, protection: Protection = _OPEN, *, standby: bool = False
+        self,
+        bus: Bus,
+        settings: Settings,
+        metrics: Metrics,
+        protection: Protection = _OPEN,
+        *,
+        standby: bool = False,
+        reshards: bool = False,
     ) -> None:
         self._bus = bus
         self._settings = settings
@@ -103,7 +74,7 @@ class Job:
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)
         self._files_place = files_place(settings)
-        self._tenure = Tenure(bus, settings)
+        self._tenure = Tenure(bus, settings, reshards=reshards)
         # Looks at the bus for the first time now, so that a silence during Spark's start counts.
         self._watch_active = ActiveWatch(bus) if standby else None
 

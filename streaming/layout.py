@@ -69,7 +69,7 @@ def _pages(state: State, pages: int) -> list[Page]:
 
 
 def _said(name: str, value: int, settings: Settings, found: str) -> str:
-    where = f"the state on {settings.bus_name} ('isrflow reshard' lays it out again)"
+    where = f"the state on {settings.bus_name} ('isrflow reshard' and 'isrflow run --reshard' lay it out again)"
     return f"{name} is {value}, which does not fit {where}: {found}"
 
 

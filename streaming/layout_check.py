@@ -1,10 +1,15 @@
 """Check that a job's settings fit the layout of the state, before its first claim and after each one."""
 
+import structlog
+
 from bus.interface import Bus, Claim
 from conf.settings import Settings
 from state.codec import CodecError
 from streaming.job_errors import JobError
 from streaming.layout import misfit
+from streaming.reshard import lay_out_again
+
+logger = structlog.get_logger("isrflow.job")
 
 
 class LayoutCheck:
@@ -12,26 +17,44 @@ class LayoutCheck:
 
     ``isrflow reshard`` may run between two checks. It claims before it changes the layout. So if the job's claim is the
     first one since the last check, the layout is still the same, and the state need not be read again.
+
+    With ``reshards`` a state that does not fit is laid out again after the claim. Otherwise it is a ``JobError``.
     """
 
-    def __init__(self, bus: Bus, settings: Settings) -> None:
+    def __init__(self, bus: Bus, settings: Settings, *, reshards: bool = False) -> None:
         self._bus = bus
         self._settings = settings
-        # The newest epoch in which the layout was found to fit.
-        self._fits_in = 0
-        self._check()
+        self._reshards = reshards
+        # The newest epoch in which the layout was found to fit; None if it does not fit yet.
+        self._fits_in: int | None = bus.claimed_epoch()
+        if (found := self._misfit()) is not None:
+            self._fits_in = None
+            self._check_may_reshard(found)
 
     def claimed(self, claim: Claim) -> None:
-        """Check again if another job has claimed since. Raises ``JobError``."""
-        if claim.controller_epoch != self._fits_in + 1:
-            self._check()
+        """Check again if another job has claimed since. Raises ``JobError``, and ``FencedError`` if one claims now."""
+        is_checked = self._fits_in is not None and claim.controller_epoch == self._fits_in + 1
+        if not is_checked and (found := self._misfit()) is not None:
+            self._check_may_reshard(found)
+            self._lay_out_again(claim)
         self._fits_in = claim.controller_epoch
 
-    def _check(self) -> None:
-        self._fits_in = self._bus.claimed_epoch()
+    def _lay_out_again(self, claim: Claim) -> None:
+        done = lay_out_again(self._bus, self._settings, claim.controller_epoch)
+        logger.info(
+            "laid the state out again",
+            topics=done.topics,
+            shards_before=done.shards_before,
+            shards=self._settings.shards,
+            pages=self._settings.pages,
+        )
+
+    def _misfit(self) -> str | None:
         try:
-            found = misfit(self._bus.image(), self._settings)
+            return misfit(self._bus.image(), self._settings)
         except CodecError as error:
             raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
-        if found is not None:
+
+    def _check_may_reshard(self, found: str) -> None:
+        if not self._reshards:
             raise JobError(found)

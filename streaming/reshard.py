@@ -1,4 +1,4 @@
-"""Lay the state of a bus out in other shards and pages, while no engine decides.
+"""Lay the state of a bus out in other shards and pages: by a command while no engine decides, or as one takes over.
 
 The problem: a kill may come at any moment, an engine may start meanwhile, and checkpoints, perhaps on other machines,
 hold the state in its old pages.
@@ -7,12 +7,11 @@ hold the state in its old pages.
       │                              │
       └ fences the deciding job      └ refused if somebody has claimed since
 
-The insight: a claim already gives one job the right to write, and takes it from all others. So this is a job that
-claims, replaces the image and ends. An engine checks the layout before its claim, and once more if another claim came
-in between (``layout_check``). A checkpoint notes ``Bus.layouts``, so one from an earlier layout is moved aside
-(``checkpoint``).
-
-The claim carries the settings that are already in force, so it changes none of them.
+The insight: a claim already gives one job the right to write, and takes it from all others. So the command is a job
+that claims, replaces the image and ends. Its claim carries the settings that are already in force, so it changes none
+of them. An engine that is told to reshard does the same between its own claim and its first batch. Any other engine
+checks the layout before its claim, and once more if another claim came in between (``layout_check``). A checkpoint
+notes ``Bus.layouts``, so one from an earlier layout is moved aside (``checkpoint``).
 """
 
 from typing import NamedTuple
@@ -48,10 +47,18 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
             return None
         in_force = read_image(before).cluster.settings
         claim = bus.claim(f"reshard-{settings.controller_name}", in_force, now_ms())
-        # Only now, because until the claim another engine may have written.
-        image = bus.image()
-        held = read_image(image)
-        shards_before = shards_of(image)
-        assert shards_before is not None, "a state that does not fit is there"
-        bus.replace_image(claim.controller_epoch, laid_out(image, settings.shards, settings.pages))
-        return Resharded(shards_before, len(held.topics))
+        return lay_out_again(bus, settings, claim.controller_epoch)
+
+
+def lay_out_again(bus: Bus, settings: Settings, controller_epoch: int) -> Resharded:
+    """Lay the state out as ``settings`` say, as the job that has claimed ``controller_epoch``.
+
+    Raises ``FencedError`` if another job has claimed since, and ``CodecError`` if the state cannot be read.
+    """
+    # Only now, because until the claim another engine may have written.
+    image = bus.image()
+    topics = len(read_image(image).topics)
+    shards_before = shards_of(image)
+    assert shards_before is not None, "a state that does not fit is there"
+    bus.replace_image(controller_epoch, laid_out(image, settings.shards, settings.pages))
+    return Resharded(shards_before, topics)

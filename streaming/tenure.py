@@ -22,12 +22,15 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class Tenure:
-    """The newest claim of this job, with the clock and the ticker that belong to it."""
+    """The newest claim of this job, with the clock and the ticker that belong to it.
 
-    def __init__(self, bus: Bus, settings: Settings) -> None:
+    With ``reshards`` a state in other shards or pages is laid out as the settings say, right after the claim.
+    """
+
+    def __init__(self, bus: Bus, settings: Settings, *, reshards: bool = False) -> None:
         self._bus = bus
         self._settings = settings
-        self._layout = LayoutCheck(bus, settings)
+        self._layout = LayoutCheck(bus, settings, reshards=reshards)
         self._ticker: Ticker | None = None
         self.claim = Claim(0, 0, 0)
         self.clock = EngineClock()
@@ -45,7 +48,8 @@ class Tenure:
     def begin(self, after_epoch: int | None = None) -> None:
         """Claim the controller, and tick from then on. Raises ``OvertakenError`` as ``Bus.claim`` does.
 
-        Ticks begin before the query does, because they show a standby that this job lives.
+        Ticks begin before the state is laid out again and before the query starts, because they show a standby that
+        this job lives.
         """
         self.stop_ticks()
         if after_epoch is not None:
@@ -54,12 +58,12 @@ class Tenure:
         ours = policy_text(msgspec.to_builtins(self._settings.policy))
         ours[TICK_INTERVAL] = str(self._settings.tick_idle_interval_ms)
         self.claim = self._bus.claim(self._settings.controller_name, ours, self.clock.read_ms(), after_epoch)
-        self._layout.claimed(self.claim)
         self.deadlines.begin(self.claim)
         busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms
         self._ticker = Ticker(self._bus, self.claim, self.clock, busy_ms, idle_ms)
         self._ticker.start()
         logger.info("claimed the controller", controller_epoch=self.controller_epoch, seq=self.claim.seq)
+        self._layout.claimed(self.claim)
 
     def stop_ticks(self) -> None:
         """End the ticks, if there are any."""

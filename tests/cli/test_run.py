@@ -10,7 +10,7 @@ import pytest
 
 from bus.interface import BusError
 from conf.settings import Settings
-from streaming import job
+from streaming import run
 from streaming.job_errors import SupersededError
 from tests.cli.conftest import Isrflow
 from tests.support.waiting import TIMEOUT_S
@@ -30,12 +30,12 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def superseded(settings: Settings, *, standby: bool) -> None:
-        assert standby
+    def superseded(settings: Settings, *, standby: bool, reshards: bool) -> None:
+        assert standby and reshards
         raise SupersededError("another job claimed controller epoch 2")
 
-    monkeypatch.setattr(job, "run", superseded)
-    done = isrflow("run", "--standby")
+    monkeypatch.setattr(run, "run", superseded)
+    done = isrflow("run", "--standby", "--reshard")
     assert done.exit_code == 4
     assert done.stderr.splitlines()[-1] == "Error: another job claimed controller epoch 2"
 
@@ -43,10 +43,10 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
 def test_in_json_the_last_line_is_json_too(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def unreachable(settings: Settings, *, standby: bool) -> None:
+    def unreachable(settings: Settings, *, standby: bool, reshards: bool) -> None:
         raise BusError("bus kafka://user:hunter2@host:1/isrflow: no answer")
 
-    monkeypatch.setattr(job, "run", unreachable)
+    monkeypatch.setattr(run, "run", unreachable)
     done = isrflow("run", "--set", "log.format=json")
     assert done.exit_code == 3
     (line,) = map(json.loads, done.stderr.splitlines())

@@ -21,9 +21,10 @@ from state.shard_outcome import CLUSTER_PAGE
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.deadlines import LateError
 from streaming.engine_clock import EngineClock
-from streaming.job import Job, run
+from streaming.job import Job
 from streaming.job_errors import JobError, SupersededError
 from streaming.retention import Passes, Retention
+from streaming.run import run
 from streaming.tenure import Tenure
 from streaming.ticker import Ticker
 from streaming.watch import check_parts

@@ -1,4 +1,7 @@
-"""A state in other shards and pages: nothing is lost whenever the command dies, and no old checkpoint is used."""
+"""A state in other shards and pages: nothing is lost whenever the command dies, and no old checkpoint is used.
+
+``test_takeover.py`` has engines that reshard as they take over.
+"""
 
 import os
 import signal
@@ -115,6 +118,27 @@ def test_an_engine_whose_layout_was_checked_too_early_does_not_decide(bus: Embed
     assert reshard(bus, settings_of(bus)) is not None
     with pytest.raises(JobError, match=f"shards is {SHARDS}, .* set shards = {OTHER_SHARDS}"):
         layout.claimed(bus.claim("again", {}, 1))
+
+
+def test_an_engine_that_is_told_to_reshard_does_so_after_its_claim(bus: EmbeddedBus) -> None:
+    before = bus.image()
+    layout = LayoutCheck(bus, settings_of(bus), reshards=True)
+    assert bus.image() == before
+    layout.claimed(bus.claim("first", {}, 1))
+    assert misfit(bus.image(), settings_of(bus)) is None
+    assert view_of_image(bus.image()) == view_of_image(before)
+    layout.claimed(bus.claim("again", {}, 1))
+    assert bus.layouts() == 1
+
+
+def test_an_engine_that_is_overtaken_does_not_reshard(bus: EmbeddedBus) -> None:
+    before = bus.image()
+    layout = LayoutCheck(bus, settings_of(bus), reshards=True)
+    claim = bus.claim("first", {}, 1)
+    bus.claim("second", {}, 1)
+    with pytest.raises(FencedError):
+        layout.claimed(claim)
+    assert (bus.image(), bus.layouts()) == (before, 0)
 
 
 def test_a_checkpoint_from_before_is_moved_aside(bus: EmbeddedBus, tmp_path: Path) -> None:

@@ -29,10 +29,12 @@ pytestmark = pytest.mark.spark
 UNREACHABLE = 3
 SUPERSEDED = 4
 RUN = (str(ISRFLOW), "run")
+RESHARD = (*RUN, "--reshard")
 # Killed in the batch that SIGUSR1 names: Spark has committed its state, and the bus has no decisions of it.
 CRASHING = crashing("output", 1_000_000)
 DIED = "because the active engine has died"
 MOVED_ASIDE = "moved the checkpoint aside"
+RESHARDED = "laid the state out again"
 EVENTS_AT_ONCE = 150
 EVENTS = 8 * EVENTS_AT_ONCE
 
@@ -184,19 +186,21 @@ def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_tha
         assert MOVED_ASIDE not in said(engine)
 
 
-def test_a_second_job_takes_over_and_the_first_stops(relay: Relay) -> None:
+def test_a_second_job_takes_over_with_other_shards_and_the_first_stops(relay: Relay) -> None:
     first = relay.deciding()
     epoch = relay.bus.claimed_epoch()
-    second = relay.start(relay.metrics)
+    second = relay.start("shards=5", "pages=3", relay.metrics, command=RESHARD)
     assert epochs_in(assert_ended(first, SUPERSEDED)) == [epoch, epoch]
     assert f"another job claimed controller epoch {epoch + 1}" in said(first)
     relay.decide(second)
+    assert RESHARDED in said(second)
 
 
 def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(relay: Relay) -> None:
     frozen, epoch = relay.deciding(relay.metrics), relay.bus.claimed_epoch()
     frozen.freeze(relay.bus.path)
-    second = relay.start("takeover.timeout.ms=1000", relay.metrics)
+    # After the test before this one, the frozen job has other shards.
+    second = relay.start("takeover.timeout.ms=1000", relay.metrics, command=RESHARD)
     relay.decide(second)
     assert "the metrics port is not free" in said(second)
     frozen.signal_all(signal.SIGCONT)
