@@ -28,14 +28,9 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
         return self.topic.partitions[0].partition if self.topic.partitions else 0
 
     @property
-    def nth(self) -> int:
-        """Return its place among the slices, from 0 on."""
-        return self.first_partition // SLICE_PARTITIONS
-
-    @property
     def is_whole(self) -> bool:
         """Say whether it is the whole topic."""
-        return self.first_partition == 0 and self.count == len(self.topic.partitions)
+        return self.count == len(self.topic.partitions)
 
 
 class StoredSlice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -112,8 +107,8 @@ def whole(slices: Iterable[Slice]) -> Topic:
         return first.topic
     partitions = tuple(partition for one in (first, *others) for partition in one.topic.partitions)
     numbers = [partition.partition for partition in partitions]
-    ids = {one.topic.topic_id for one in others} | {first.topic.topic_id}
-    if len(partitions) != first.count or numbers != list(range(first.count)) or len(ids) > 1:
+    ids = {one.topic.topic_id for one in (first, *others)}
+    if numbers != list(range(first.count)) or len(ids) > 1:
         raise ValueError(
             f"topic {first.topic.topic} has {first.count} partitions, and its slices hold {len(partitions)} of them"
         )

@@ -32,7 +32,7 @@ from state.partition import (
 )
 from state.registration import Listener
 from state.rules import NEWEST_RULES
-from state.slices import Slice, StoredPage, StoredSlice
+from state.slices import Slice, StoredPage, StoredSlice, whole
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -150,9 +150,9 @@ def test_slices_of_version_2_are_read() -> None:
 
 
 def test_whole_topics_are_written_as_in_version_1() -> None:
-    whole = [Slice(topic, len(topic.partitions)) for topic in TOPICS]
-    assert encode_slices(whole) == encode_topics(TOPICS)
-    assert decode_slices(encode_topics(TOPICS)) == whole
+    slices = [Slice(topic, len(topic.partitions)) for topic in TOPICS]
+    assert encode_slices(slices) == encode_topics(TOPICS)
+    assert decode_slices(encode_topics(TOPICS)) == slices
     assert joined_topics([encode_topics(TOPICS)]) == TOPICS
 
 
@@ -167,6 +167,23 @@ def test_incomplete_slices_are_not_read_as_a_topic(lost: int) -> None:
     assert [len(topic.partitions) for topic in joined_topics(reversed(pages))] == [2]
     with pytest.raises(CodecError, match="topic sliced"):
         joined_topics(page for nth, page in enumerate(pages) if nth != lost)
+
+
+LEFT_OVER = SLICES[1]
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [replace(SLICES[0], count=1), LEFT_OVER],
+        [SLICES[0], replace(LEFT_OVER, topic=replace(LEFT_OVER.topic, topic_id="former"))],
+        [SLICES[0], Slice(replace(LEFT_OVER.topic, partitions=(replace(PARTITION, partition=2),)))],
+    ],
+    ids=["of a longer topic", "of another topic", "of other partitions"],
+)
+def test_a_slice_that_does_not_belong_to_the_others_is_refused(slices: list[Slice]) -> None:
+    with pytest.raises(ValueError, match="topic sliced has"):
+        whole(reversed(slices))
 
 
 def test_what_is_written_is_read_back() -> None:
