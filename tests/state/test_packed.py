@@ -1,5 +1,6 @@
 """Partitions stay the bytes that they are until they are asked for, and are found without reading the others."""
 
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,13 @@ from tests.state.test_codec import GOLDEN, LAST_GROWN_PARTITION, PARTITION
 ONLINE, STARTED = ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted
 
 
-def partition(number: int, *replicas: int, adding: tuple[int, ...] = (), removed: tuple[int, ...] = ()) -> Partition:
+def partition(
+    number: int,
+    *replicas: int,
+    adding: tuple[int, ...] = (),
+    removing: tuple[int, ...] = (),
+    removed: tuple[int, ...] = (),
+) -> Partition:
     return Partition(
         number,
         PartitionState.OnlinePartition,
@@ -28,6 +35,7 @@ def partition(number: int, *replicas: int, adding: tuple[int, ...] = (), removed
         replicas,
         replicas[0] if replicas else -1,
         adding_replicas=adding,
+        removing_replicas=removing,
         removed=tuple(RemovedReplica(broker, 0, STARTED) for broker in removed),
     )
 
@@ -35,13 +43,14 @@ def partition(number: int, *replicas: int, adding: tuple[int, ...] = (), removed
 # A busy machine may stop in the middle of an example.
 SLOW_MACHINE = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ids = st.lists(st.sampled_from([0, 1, 2, 255, 256, 70_000, 2**31 - 1]), unique=True, max_size=4).map(tuple)
-lists = st.lists(st.tuples(ids, ids.map(lambda some: some[:1]), st.booleans()), max_size=12)
+moves = st.sampled_from(["", "adding", "removing"])
+lists = st.lists(st.tuples(ids, ids.map(lambda some: some[:1]), moves), max_size=12)
 
 
-def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], bool]], first: int = 0) -> list[Partition]:
+def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], str]]) -> list[Partition]:
     return [
-        partition(first + number, *replicas, adding=replicas[:1] if adds else (), removed=removed)
-        for number, (replicas, removed, adds) in enumerate(drawn)
+        partition(number, *replicas, removed=removed, **({move: replicas[:1]} if move else {}))
+        for number, (replicas, removed, move) in enumerate(drawn)
     ]
 
 
@@ -60,7 +69,9 @@ def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> 
 def test_the_partitions_on_brokers_and_those_that_move_are_found(drawn: list, brokers: set[int]) -> None:
     held = made(drawn)
     found = Unpacked(pack(held)).on(brokers)
-    wanted = [one.partition for one in held if brokers.intersection(one.replicas) or is_moving(one)]
+    moving = [bool(one.adding_replicas or one.removing_replicas or one.removed) for one in held]
+    assert [is_moving(one) for one in held] == moving
+    wanted = [one.partition for one in held if brokers.intersection(one.replicas) or moving[one.partition]]
     assert found == sorted(set(found))
     assert set(wanted) <= set(found)
     # A partition without replicas may be found for broker 0.
@@ -77,6 +88,40 @@ def test_changed_partitions_are_written_as_if_all_were(drawn: list, others: list
     changed |= {one.partition: one for one in after[len(held) :]}
     merged = [changed.get(number, one) for number, one in enumerate(held)] + after[len(held) :]
     assert Unpacked(pack(held)).with_changes(changed) == pack(merged)
+
+
+CHANGES: dict[str, dict[str, object]] = {
+    "nothing": {},
+    "another leader": {"leader": 2},
+    "no leader": {"leader": -1},
+    "a replica to add": {"adding_replicas": (3,)},
+    "a replica to remove": {"removing_replicas": (3,)},
+    "a removed replica": {"removed": (RemovedReplica(4, 0, STARTED),)},
+    "another order": {"replicas": (2, 1, 3)},
+    "fewer replicas": {"replicas": (1, 2)},
+}
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(CHANGES, repeat=2)))
+def test_one_change_is_written_as_if_all_were(before: str, after: str) -> None:
+    held = [partition(number, 1, 2, 3) for number in range(4)]
+    held[2] = replace(held[2], **CHANGES[before])
+    changed = replace(partition(2, 1, 2, 3), **CHANGES[after])
+    assert Unpacked(pack(held)).with_changes({2: changed}) == pack([*held[:2], changed, held[3]])
+
+
+def test_changes_in_any_order_are_written_in_the_order_of_the_partitions() -> None:
+    held = [partition(number, 1, 2, 3) for number in range(4)]
+    after = [replace(one, leader_epoch=10**one.partition) for one in (*held, partition(4, 1), partition(5, 2))]
+    for last in (4, 5, 6):
+        changed = {one.partition: one for one in reversed(after[1:last])}
+        assert Unpacked(pack(held)).with_changes(changed) == pack([held[0], *after[1:last]])
+
+
+def test_partitions_that_move_are_found_among_the_others_in_order() -> None:
+    held = [partition(number, 1 if number == 992 else 2) for number in range(SLICE_PARTITIONS)]
+    held[9] = replace(held[9], adding_replicas=(3,))
+    assert Unpacked(pack(held)).on({1}) == [9, 992]
 
 
 led = st.lists(st.tuples(ids.filter(bool), st.integers(0, 4)), max_size=12)
@@ -201,6 +246,8 @@ def test_only_the_slice_of_a_partition_is_loaded() -> None:
     assert len(partitions) == 2_500
     assert partitions[998:1_002] == LARGE.partitions[998:1_002]
     assert partitions == LARGE.partitions
+    assert partitions != LARGE.partitions[:-1]
+    assert partitions != 2_500
     with pytest.raises(IndexError):
         partitions[2_500]
 

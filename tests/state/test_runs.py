@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from sinks.metric_snapshot import count_decisions
@@ -21,10 +22,12 @@ from state.alike import (
     TopicWatermarks,
     decision_of,
     decisions_of,
+    named,
     pattern_of,
     watermarks_of,
 )
 from state.canonical import number, numbered_runs, parts_clash
+from state.decision_columns import ReasonCount
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from state.numbered_run import flat
 from state.part import part_of
@@ -163,3 +166,49 @@ def test_two_decisions_in_one_place_still_clash() -> None:
     twice: list[Said] = [row(led(3), "t", 1), row(led(3), "t", 2), row(led(3), "t", 1)]
     assert parts_clash(parts_of(twice))
     assert not parts_clash(parts_of(twice[:2]))
+
+
+ELECTIONS = [
+    replace(decision_of(row(led(3), "t", 0)), unclean=unclean, passed_over=passed_over)
+    for unclean in (False, True)
+    for passed_over in (UNSET, {1: "fenced"})
+]
+
+
+@pytest.mark.parametrize("are_columns", [True, False])
+def test_a_run_counts_its_elections_by_what_they_say(are_columns: bool) -> None:
+    numbers = iter(range(100))
+    said: list[Said] = [
+        row(pattern, "t", next(numbers))
+        for nth, pattern in enumerate(map(pattern_of, ELECTIONS))
+        for _ in range(2 + nth)
+    ]
+    [run] = numbered_runs(parts_of(said if are_columns else decisions_of(said)))
+    assert bool(run.columns) == are_columns
+    assert run.reasons == (
+        ReasonCount("LEADER_FENCED", unclean=False, passes_over=False, decisions=2),
+        ReasonCount("LEADER_FENCED", unclean=False, passes_over=True, decisions=3),
+        ReasonCount("LEADER_FENCED", unclean=True, passes_over=False, decisions=4),
+        ReasonCount("LEADER_FENCED", unclean=True, passes_over=True, decisions=5),
+    )
+
+
+def test_stops_and_high_watermarks_count_as_no_elections() -> None:
+    stops: list[Said] = [row(stopped(3), "t", n) for n in range(4)]
+    # One without a pattern stands in columns among the others.
+    stops.append(decision_of(row(stopped(3), "t", 4)))
+    runs_of_all = numbered_runs([*parts_of(stops), *parts_of([MARKS])])
+    assert [run.reasons for run in runs_of_all] == [
+        (ReasonCount("CONTROLLED_SHUTDOWN", unclean=False, passes_over=False, decisions=5),),
+        (ReasonCount("REPLICATED", unclean=False, passes_over=False, decisions=2),),
+    ]
+    assert flat(runs_of_all[:1]) == number(map(part_of, decisions_of(stops)))
+
+
+def test_an_admin_is_named_in_decisions_of_every_form() -> None:
+    said = [*mixed(), MARKS]
+    by_admin = named(said, "User:alice")
+    assert decisions_of(by_admin) == [replace(one, principal="User:alice") for one in decisions_of(said)]
+    # Decisions that shared a pattern share one again.
+    patterns = {id(one.pattern) for one in by_admin if isinstance(one, AlikeDecision)}
+    assert len(patterns) == len({id(one.pattern) for one in said if isinstance(one, AlikeDecision)})
