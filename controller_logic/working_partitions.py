@@ -117,7 +117,8 @@ class WorkingPartitions(Sequence[Partition]):
         if isinstance(self.stored, StoredPartitions):
             return self
         made = list(self.stored)
-        for number, partition in sorted(self.changed.items()):
+        # New ones were appended in order.
+        for number, partition in self.changed.items():
             made[number : number + 1] = [partition]
         return tuple(made)
 

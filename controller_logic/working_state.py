@@ -125,8 +125,8 @@ class WorkingState:
 
     def _topic_names(self) -> list[str]:
         if self._names is None:
-            opened = {name for name, topic in self._open.items() if topic is not None}
-            self._names = sorted(opened.union(self._stored.names()) - self._removed)
+            # Some of them may be gone.
+            self._names = sorted({*self._open, *self._stored.names()})
         return self._names
 
     def twin_of(self, name: str) -> str | None:
@@ -214,7 +214,7 @@ class WorkingState:
         # The log directory of each new replica, where only one of several is left; where more are, the broker chooses.
         several = [broker for broker in brokers.values() if broker.has_several_dirs]
         self.dirs_left = {broker.broker: broker.log_dirs[0] for broker in several if len(broker.log_dirs) == 1}
-        self.dir_choosers = frozenset(b.broker for b in several if b.behind_gateway and b.broker not in self.dirs_left)
+        self.dir_choosers = frozenset(b.broker for b in several if b.broker not in self.dirs_left)
 
     def put_gateway(self, gateway: Gateway) -> None:
         """Put in a gateway as it is from now on."""
@@ -229,7 +229,6 @@ class WorkingState:
         added = WorkingTopic(topic, self.policy)
         added.differs = True
         self._open[topic.topic] = added
-        self._removed.discard(topic.topic)
         self._names = None
         self._twins[without_collisions(topic.topic)] = topic.topic
         self.totals.add_topic()
@@ -241,7 +240,6 @@ class WorkingState:
         self._watermarks_due.pop(name, None)
         self._open[name] = None
         self._removed.add(name)
-        self._names = None
         self._twins[without_collisions(name)] = None
 
     def put_watermarks_due(self, name: str, partitions: Iterable[int]) -> None:

@@ -291,3 +291,4 @@ def test_a_silent_leader_does_not_go_on_in_a_newer_format() -> None:
     tick(world)
     quorum = world.state.cluster.quorum
     assert (quorum.voter, quorum.metadata_format) == (101, DIRECTORY_FORMAT + 1)
+    assert list(world.state.cluster.gateways) == [101], "the other cannot write this format"

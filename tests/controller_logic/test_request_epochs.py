@@ -60,6 +60,14 @@ def test_the_backlog_is_what_was_requested_and_not_completed(trio: World) -> Non
     assert trio.state.cluster.backlog == {3: 1}
 
 
+def test_the_backlog_is_stored_in_order_of_broker_and_without_zeros() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (3, 1, 2))
+    assert list(world.state.cluster.backlog.items()) == [(1, 1), (2, 1), (3, 1)]
+    report(world, 3, "leader", 0)
+    assert list(world.state.cluster.backlog.items()) == [(1, 1), (2, 1)]
+
+
 def test_only_the_newest_request_counts(trio: World) -> None:
     all_report(trio, 1, 2)
     trio.fence(1)

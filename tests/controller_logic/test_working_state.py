@@ -7,7 +7,9 @@ import pytest
 from controller_logic import commit as commit_module
 from controller_logic.batch import Batch
 from controller_logic.replay import decide
+from state.partition import Topic, TopicState
 from state.policy import Policy
+from state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, told_to_delete
 from tests.support.world import World
 
@@ -81,6 +83,45 @@ def test_a_broker_that_left_its_gateway_owes_reports_at_once() -> None:
     world.alter_isr("t", (1,))
     assert world.partition("t").requested_epochs == (0, 0)
     assert_cuts_do_not_show(world)
+
+
+def test_a_claim_within_a_batch_decides_by_its_own_rules_who_is_waited_for() -> None:
+    world = World(1, 2)
+    world.join(3, behind_gateway=True)
+    world.create("t", (1, 3))
+    world.fence(3)
+    world.claim(STRAYS_RULES)
+    move(world, 1, 2)
+    world.alter_isr("t", (1, 2))
+    assert (world.partition("t").replicas, world.partition("t").removed) == ((1, 2), ())
+    assert_cuts_do_not_show(world)
+
+
+def test_partitions_that_repeat_those_of_another_topic_are_stored() -> None:
+    world = World(1, 2)
+    world.create("a", (1, 2))
+    world.create("b", (1, 2))
+    made = len(world.log)
+    for topic in ("a", "b"):
+        world.publish("create_partitions", topic=topic, total=2, assignment=[[1, 2]])
+    decided = decide(list(enumerate(world.log, start=1)), Policy(), batch_sizes=(made, 2))
+    [state] = decided.states
+    assert {name: len(world.state.topics.get(name).partitions) for name in ("a", "b")} == {"a": 2, "b": 2}
+    assert state.topics == world.state.topics
+
+
+def test_only_topics_that_exist_are_gone_through() -> None:
+    world = World(1)
+    world.create("stays", (1,))
+    world.create("gone", (1,))
+    batch = Batch(world.state, world.policy, {})
+    assert batch.state.topic("nowhere") is None
+    assert [topic.topic for topic in batch.state.topics()] == ["gone", "stays"]
+    topic = batch.state.topic("gone")
+    assert topic is not None
+    batch.state.remove_topic(topic)
+    batch.state.add_topic(Topic("again", "id", TopicState.created, {}, ()))
+    assert [topic.topic for topic in batch.state.topics()] == ["again", "stays"]
 
 
 class Unwalked(set[int]):
