@@ -6,7 +6,7 @@ import pytest
 
 from state.decisions import Answer, ConfigDecision
 from state.policy import NAMES, misspelt
-from state.rules import NEWEST_RULES
+from state.rules import CHECKED_RULES, NEWEST_RULES
 from tests.support.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -141,6 +141,7 @@ def claimed() -> World:
             {"broker.session.timeout.ms": 1},
             "tick.idle.interval.ms is 500, and broker.session.timeout.ms is 1: expected",
         ),
+        ({"broker.session.timeout.ms": 500}, "expected tick.idle.interval.ms < broker.session.timeout.ms"),
         ({"broker.heartbeat.interval.ms": 9_000}, "expected broker.heartbeat.interval.ms < broker.session.timeout.ms"),
         ({"controller.quorum.fetch.timeout.ms": 400}, "controller.quorum.fetch.timeout.ms is 400: expected more than"),
     ],
@@ -169,6 +170,35 @@ def test_a_setting_that_fits_is_set_and_an_older_misfit_stops_no_other(claimed: 
     claimed.publish("controller_started", **claim)
     alter(claimed, "cluster", None, **{MIN_ISR: 2})
     assert claimed.error == "NONE"
+
+
+def test_settings_must_fit_those_that_were_set_before(claimed: World) -> None:
+    alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 1_500})
+    # A gateway's brokers have an interval of their own, so the default of the one that is not named may be longer.
+    assert claimed.error == "NONE"
+    alter(claimed, "cluster", None, **{"broker.heartbeat.interval.ms": 1_500})
+    assert claimed.error == "INVALID_CONFIG"
+    alter(claimed, "cluster", None, **{"broker.heartbeat.interval.ms": 1_000})
+    assert claimed.error == "NONE"
+    alter(claimed, "cluster", None, **{"broker.heartbeat.interval.ms": None})
+    assert claimed.error == "NONE", "a setting that is removed is not named"
+
+
+@pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
+def test_settings_are_read_and_told_in_order_of_name(claimed: World, entity: str, name: str | None) -> None:
+    alter(claimed, entity, name, c=3, a=True)
+    alter(claimed, entity, name, d=None, b=False)
+    assert list(claimed.one(ConfigDecision).config.items()) == [("a", "true"), ("b", "false"), ("c", "3")]
+    alter(claimed, entity, name, **{"unclean.leader.election.enabl": True, "min.insync.replica": 2})
+    assert "min.insync" in (claimed.one(Answer).message or "")
+
+
+@pytest.mark.parametrize(("rules_version", "error"), [(CHECKED_RULES - 1, "NONE"), (CHECKED_RULES, "INVALID_CONFIG")])
+def test_older_rules_take_a_misspelt_setting(rules_version: int, error: str) -> None:
+    world = World(1)
+    world.claim(rules_version)
+    alter(world, "cluster", None, **{"min.insync.replica": 2})
+    assert world.error == error
 
 
 @pytest.mark.parametrize("entity", ["cluster", "topic", "broker"])

@@ -5,7 +5,15 @@ import pytest
 
 from bus.interface import Entry
 from bus.kafka.connection import MESSAGE_BYTES_MAX
-from controller_logic.config_limits import ENTITY_BYTES_MAX, KEYS_MAX, SHARED_BYTES_MAX, VALUE_BYTES_MAX
+from controller_logic.config_limits import (
+    ENTITY_BYTES_MAX,
+    KEYS_MAX,
+    SHARED_BYTES_MAX,
+    VALUE_BYTES_MAX,
+    complaint_about_shared,
+    complaint_about_size,
+    size_of,
+)
 from controller_logic.replay import decide
 from state.canonical import RESULTS_MAX, bounded
 from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
@@ -81,12 +89,39 @@ def test_a_topic_is_not_created_with_settings_too_large(world: World) -> None:
 
 def test_a_log_under_older_rules_is_decided_as_before() -> None:
     world = World(1)
+    world.create("t", (1,))
+    assert alter(world, "topic", "t", {"a.b": BIG + "x"}).error == "NONE"
     assert alter(world, "cluster", None, {"a.b": BIG + "x"}).error == "NONE"
     assert world.one(ConfigDecision).config == {"a.b": BIG + "x"}
     world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
     # Existing settings stay, even if they are too large.
     assert alter(world, "cluster", None, {"c.d": "y"}).error == "NONE"
     assert alter(world, "cluster", None, {"c.d": BIG + "y"}).error == "INVALID_CONFIG"
+
+
+def test_settings_from_before_the_limits_may_become_fewer_and_smaller_but_not_more_or_larger() -> None:
+    many = {f"k{nth:04}": "" for nth in range(KEYS_MAX + 2)}
+    fewer = dict(list(many.items())[1:])
+    assert complaint_about_size(many, many) is complaint_about_size(many, fewer) is None
+    assert (
+        complaint_about_size(fewer, many) == f"there would be {KEYS_MAX + 2} settings: at most {KEYS_MAX} are allowed"
+    )
+    large = {f"k{nth}": BIG for nth in range(ENTITY_BYTES_MAX // VALUE_BYTES_MAX + 1)}
+    smaller = large | {"k0": BIG[:-1]}
+    assert complaint_about_size(large, smaller) is complaint_about_size(large, large) is None
+    assert complaint_about_size(smaller, large) is not None
+    held, less = [large] * 5, [*[large] * 4, smaller]
+    assert complaint_about_shared(held, less) is complaint_about_shared(held, held) is None
+    assert complaint_about_shared(less, held) is not None
+
+
+def test_settings_may_be_as_large_as_the_limits() -> None:
+    full = {"a": "x" * VALUE_BYTES_MAX} | {f"{nth:03}": "x" * 1_021 for nth in range(223)}
+    full["b"] = "x" * (ENTITY_BYTES_MAX - size_of(full) - 1)
+    assert size_of(full) == ENTITY_BYTES_MAX
+    assert complaint_about_size({}, full) is None
+    assert complaint_about_shared([], [full] * (SHARED_BYTES_MAX // ENTITY_BYTES_MAX)) is None
+    assert complaint_about_shared([], [full] * (SHARED_BYTES_MAX // ENTITY_BYTES_MAX) + [{"k": ""}]) is not None
 
 
 def test_the_largest_settings_fit_a_message(world: World) -> None:

@@ -3,7 +3,17 @@
 import msgspec
 import pytest
 
-from state.policy import NAMES, Policy, complaint_about, complaint_about_text, for_topic, laid_over, policy_of
+from state.policy import (
+    NAMES,
+    Policy,
+    base_of,
+    complaint_about,
+    complaint_about_text,
+    for_topic,
+    laid_over,
+    misspelt,
+    policy_of,
+)
 
 
 def test_names_are_kafkas() -> None:
@@ -57,6 +67,38 @@ def test_what_kafka_does_not_read_is_refused_by_name(key: str, value: str) -> No
     assert complaint_about_text(key, value) == f"{key} is {value!r:.40}: expected {expected}"
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("min.insync.replicas", "1"),
+        ("min.insync.replicas", "1000000"),
+        ("leader.imbalance.per.broker.percentage", "0"),
+        ("leader.imbalance.per.broker.percentage", "100"),
+        ("broker.connection.lost.grace.ms", "-1"),
+    ],
+)
+def test_the_least_and_the_greatest_value_are_taken(key: str, value: str) -> None:
+    assert complaint_about_text(key, value) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("min.insync.replica", "min.insync.replicas"),
+        ("num_partitions", "num.partitions"),
+        ("min.insync.replicas", None),
+        ("controller.quorum.election.timeout.ms", None),
+        ("retention.ms", None),
+    ],
+)
+def test_a_name_that_almost_is_one_of_the_settings_is_misspelt(key: str, meant: str | None) -> None:
+    assert misspelt(key, NAMES) == meant
+
+
+def test_an_idle_metadata_log_gets_no_record_where_the_event_log_does_not_ask_for_it() -> None:
+    assert base_of(Policy(num_partitions=7)) == Policy(num_partitions=7, metadata_max_idle_interval_ms=0)
+
+
 def test_a_setting_that_no_rule_reads_is_not_judged() -> None:
     assert complaint_about_text("retention.ms", "whatever") is None
 
@@ -71,8 +113,9 @@ def test_layers_override_only_what_they_name() -> None:
 
 
 def test_an_invalid_value_does_not_affect_the_valid_ones() -> None:
-    policy = laid_over(Policy(), {"num.partitions": "many", "min.insync.replicas": "2"})
-    assert (policy.num_partitions, policy.min_insync_replicas) == (1, 2)
+    for two in ("2", " +2", "2.0"):
+        policy = laid_over(Policy(), {"num.partitions": "many", "min.insync.replicas": two})
+        assert (policy.num_partitions, policy.min_insync_replicas) == (1, 2)
 
 
 def test_an_unknown_setting_is_refused_in_a_base() -> None:
