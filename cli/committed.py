@@ -9,6 +9,7 @@ from bus.clock import now_ms
 from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
+from cli.near_names import suggestion
 from cli.options import existing_bus
 from conf.settings import Settings
 from state.cluster import Cluster
@@ -32,7 +33,8 @@ class Committed(NamedTuple):
     def topic(self, name: str) -> Topic:
         """Return a topic. Raises ``Refused`` if there is none."""
         if name not in self.topics:
-            raise Refused(f"there is no topic {name!r}; 'isrflow topics list' lists all of them.")
+            hint = suggestion(name, self.topics, "'isrflow topics list' lists all of them.")
+            raise Refused(f"there is no topic {name!r}; {hint}")
         return self.topics[name]
 
     def view(self) -> dict[str, Any]:

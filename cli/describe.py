@@ -72,8 +72,8 @@ def _as_of(bus: Bus, at: str) -> Committed:
 
 def _filtered(found: Committed, topic: str | None, broker: int | None, filters: Filters) -> View:
     view = found.view()
-    if topic is not None and topic not in found.topics:
-        raise Refused(f"there is no topic {topic!r}; 'isrflow describe' lists all of them.")
+    if topic is not None:
+        found.topic(topic)
     if broker is not None and broker not in found.cluster.brokers:
         raise Refused(f"there is no broker {broker}; 'isrflow describe' lists all of them.")
     tests: list[Callable[[View], bool]] = []

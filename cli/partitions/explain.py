@@ -6,6 +6,7 @@ from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import AT_HELP, seq_named
+from cli.near_names import suggestion
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
@@ -57,10 +58,18 @@ def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Exp
     if explanation is None:
         oldest = oldest_seq(bus)
         reach = "" if oldest is None else f"; decisions go back to seq {oldest}"
-        raise Refused(f"nothing was decided about a partition {name} through seq {seq}{reach}.")
+        raise Refused(f"nothing was decided about a partition {name} through seq {seq}{reach}{_near(bus, name.topic)}")
     if explanation.chain.last is None:
         _check_existence(bus, name, None if at is None else seq)
     return explanation
+
+
+def _near(bus: Bus, topic: str) -> str:
+    """Return the end of the sentence that says that nothing is known about a partition of ``topic``."""
+    image = bus.image()
+    names = {found.topic for found in read_image(image).topics} if image.pages else set()
+    hint = "" if topic in names else suggestion(topic, names, "")
+    return f"; {hint}" if hint else "."
 
 
 def _check_existence(bus: Bus, name: PartitionName, seq: int | None) -> None:

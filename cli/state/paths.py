@@ -1,6 +1,5 @@
 """The state as nested names, and the place that a path leads to."""
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import msgspec
 
 from cli.committed import committed
 from cli.errors import Refused, WrongUse
+from cli.near_names import suggestion
 from conf.settings import Settings
 from state.secrets import shown_settings
 
@@ -87,8 +87,8 @@ def found_at(tree: Node, path: str) -> Any:
 def _hint(node: Any, name: str) -> str:
     if not isinstance(node, dict):
         return ", which is a value."
-    near = difflib.get_close_matches(name, node, n=1)
-    return f"; did you mean {near[0]!r}?" if near else "; 'isrflow state tree' shows what is there."
+    hint = suggestion(name, node, "'isrflow state tree' shows what is there.")
+    return f"; {hint}"
 
 
 def drawn(node: Any, name: str, depth: int, say: Callable[[str], object], indent: int = 0) -> None:

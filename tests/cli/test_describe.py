@@ -94,6 +94,25 @@ def test_an_unknown_topic_or_broker_is_refused(isrflow: Isrflow, bus: EmbeddedBu
         assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("describe", "--topic", "order"),
+        ("topics", "describe", "order"),
+        ("partitions", "describe", "order-0"),
+        ("partitions", "transfer-leadership", "order-0", "--to", "2"),
+    ],
+)
+def test_a_mistyped_topic_is_answered_with_the_nearest_one(
+    isrflow: Isrflow, bus: EmbeddedBus, command: tuple[str, ...]
+) -> None:
+    done = isrflow(*command)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        1,
+        "Error: there is no topic 'order'; did you mean 'orders'?",
+    )
+
+
 def test_without_a_state_the_error_names_the_next_command(isrflow: Isrflow) -> None:
     EmbeddedBus("data/bus.db").close()
     done = isrflow("describe")

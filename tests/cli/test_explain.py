@@ -36,6 +36,7 @@ def test_it_is_explained_as_of_a_seq(isrflow: Isrflow, told: None) -> None:
     ("arguments", "exit_code", "said"),
     [
         (["u-0"], 1, "nothing was decided about a partition u-0 through seq 29; decisions go back to seq 2."),
+        (["tt-0"], 1, "partition tt-0 through seq 29; decisions go back to seq 2; did you mean 't'?"),
         (["t-0", "--at", "999"], 3, "seq 999 is not decided yet"),
         (["t-0", "--at", "noon"], 2, "--at: 'noon' is not a moment: expected a seq"),
         (["t-7"], 1, "topic t has 1 partition, t-0: there is no t-7."),

@@ -1,0 +1,10 @@
+"""What an error adds when a name leads to nothing: the nearest name that is there, or where all of them are."""
+
+import difflib
+from collections.abc import Collection
+
+
+def suggestion(name: str, names: Collection[str], otherwise: str) -> str:
+    """Return the end of an error's sentence: the one of ``names`` that is nearest to ``name``, or ``otherwise``."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
