@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from bus.interface import Bus
-from cli.committed import Committed, read_committed, warn_if_old
+from cli.committed import Committed, read_committed, warn_if_old, without_state
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
@@ -46,7 +46,7 @@ def command(
     """
     bus = existing_bus(settings)
     try:
-        found = _newest(bus, settings) if at is None else _as_of(bus, at)
+        found = _newest(bus, settings) if at is None else _as_of(bus, settings, at)
     finally:
         bus.close()
     view = _filtered(found, topic, broker, filters)
@@ -62,7 +62,9 @@ def _newest(bus: Bus, settings: Settings) -> Committed:
     return found
 
 
-def _as_of(bus: Bus, at: str) -> Committed:
+def _as_of(bus: Bus, settings: Settings, at: str) -> Committed:
+    if bus.decided_seq() == 0:
+        raise without_state(settings.bus_name)
     # Only a state of the past needs the rules, and they take a while to import.
     from history.state_at import state_at
 

@@ -57,13 +57,15 @@ def _seq_in(text: str) -> int | None:
 def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
     """Return the seq that ``text`` names. For a time, return the seq of the last decided event that had come by then.
 
-    Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events that are
-    left.
+    Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events, or before
+    all that are left.
     """
     named = _seq_in(text)
     if named is not None:
         return named
     seq = bus.seq_at(time_ms_of(text, now_ms))
-    if seq == 0 and bus.kept_after() > 0:
-        raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")
+    if seq == 0:
+        if bus.kept_after() > 0:
+            raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")
+        raise BeyondReachError(f"no event had come by {text}: 'isrflow events --limit 1' shows the first one")
     return min(seq, bus.decided_seq())

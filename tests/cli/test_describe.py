@@ -115,12 +115,13 @@ def test_a_mistyped_topic_is_answered_with_the_nearest_one(
 
 def test_without_a_state_the_error_names_the_next_command(isrflow: Isrflow) -> None:
     EmbeddedBus("data/bus.db").close()
-    done = isrflow("describe")
-    assert done.exit_code == 3
-    assert done.stderr == (
-        "Error: the bus data/bus.db has no state yet: if its engine has just started, wait some seconds; "
-        "otherwise start one with 'isrflow run'.\n"
-    )
+    for at in ((), ("--at", "0")):
+        done = isrflow("describe", *at)
+        assert done.exit_code == 3
+        assert done.stderr == (
+            "Error: the bus data/bus.db has no state yet: if its engine has just started, wait some seconds; "
+            "otherwise start one with 'isrflow run'.\n"
+        )
 
 
 def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> None:

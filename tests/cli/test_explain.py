@@ -68,3 +68,13 @@ def test_the_state_is_described_as_it_was(isrflow: Isrflow, told: None) -> None:
     assert (then["seq"], then["partitions"][0]["leader"]) == (20, 1)
     assert (now["seq"], now["partitions"][0]["leader"]) == (29, 2)
     assert isrflow("describe", "--at", "999").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "command", [("describe", "--at"), ("partitions", "explain", "t-0", "--at"), ("whatif", "--set", "pages=2", "--to")]
+)
+def test_a_time_before_the_first_event_is_no_state(isrflow: Isrflow, told: None, command: tuple[str, ...]) -> None:
+    done = isrflow(*command, "2001-01-01T00:00:00")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "no event had come by 2001-01-01T00:00:00" in done.stderr
+    assert done.stderr.startswith("Error: no event")

@@ -90,7 +90,8 @@ def test_a_moment_is_a_seq_or_a_time(decided: DecidedBus) -> None:
     assert last.entered_ms is not None
     assert seq_of_moment(decided.bus, "5", 0) == 5
     assert seq_of_moment(decided.bus, "0ms", last.entered_ms) == last.seq
-    assert seq_of_moment(decided.bus, "1h", last.entered_ms) == 0
+    with pytest.raises(BeyondReachError, match="no event had come by 1h: 'isrflow events"):
+        seq_of_moment(decided.bus, "1h", last.entered_ms)
     decided.trim(2)
     with pytest.raises(BeyondReachError, match="no event from 1h or before is left"):
         seq_of_moment(decided.bus, "1h", last.entered_ms)
