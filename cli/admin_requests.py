@@ -66,15 +66,19 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def perform(
-    ask: Ask, requests: Sequence[Request], done: Callable[[Answer], str], harmless: frozenset[str] = frozenset()
+    ask: Ask,
+    requests: Sequence[Request],
+    done: Callable[[Answer], str],
+    harmless: frozenset[str] = frozenset(),
+    note: Callable[[AnyDecision], object] | None = None,
 ) -> None:
     """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
 
     ``done`` says what an answer tells that is not refused, or not for all of its partitions. ``harmless`` errors are
-    printed, and do not count as refusals.
+    printed, and do not count as refusals. ``note`` gets all decisions on the requests before ``done`` is called.
     Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
     """
-    decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests)
+    decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests, note)
     if ask.form == "json":
         show_json(decisions)
     else:
@@ -110,8 +114,13 @@ def _refusals(decision: AnyDecision, harmless: frozenset[str]) -> list[str]:
     ]
 
 
-def answers_to(ask: Ask, requests: Sequence[Request]) -> list[Answer | Rejected]:
-    """Publish the requests together, and return their answers in order. Raises ``Unreachable``."""
+def answers_to(
+    ask: Ask, requests: Sequence[Request], note: Callable[[AnyDecision], object] | None = None
+) -> list[Answer | Rejected]:
+    """Publish the requests together, and return their answers in order. ``note`` gets all decisions on the requests.
+
+    Raises ``Unreachable`` if there is no answer in time.
+    """
     settings = ask.settings
     bus = open_bus(settings.bus, create=False)
     try:
@@ -127,8 +136,13 @@ def answers_to(ask: Ask, requests: Sequence[Request]) -> list[Answer | Rejected]
         ours = set(bodies)
         seqs = {event.seq for event in log.events(bus, before, last) if event.raw in ours}
         found = log.decisions(bus, before, last, passing_over=False)
-        decisions = [decode(one.body) for one in found if one.seq in seqs]
-        return [decision for decision in decisions if isinstance(decision, Answer | Rejected)]
+        answers: list[Answer | Rejected] = []
+        for decision in (decode(one.body) for one in found if one.seq in seqs):
+            if note is not None:
+                note(decision)
+            if isinstance(decision, Answer | Rejected):
+                answers.append(decision)
+        return answers
     finally:
         bus.close()
 

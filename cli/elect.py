@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from cli.admin_requests import Ask, asks, perform
 from cli.kafka_files import read_election
-from state.decisions import Answer
+from state.decisions import Answer, AnyDecision, LeaderAndIsr
 
 
 @click.command("elect")
@@ -59,16 +59,32 @@ def command(
     elif path is not None:
         partitions = read_election(path)
     request = {"kind": "elect_leaders", "election_type": election_type.lower(), "partitions": partitions}
-    perform(ask, [request], _said, frozenset({"ELECTION_NOT_NEEDED"}))
+    elections = _Elections()
+    perform(ask, [request], elections.said, frozenset({"ELECTION_NOT_NEEDED"}), elections.note)
 
 
-def _said(answer: Answer) -> str:
-    results = () if answer.results is UNSET else answer.results
-    lines = []
-    for one in results:
-        told = {"NONE": "a leader was elected", "ELECTION_NOT_NEEDED": f"no election is needed: {one.message}"}
-        if one.error in told:
-            lines.append(f"{one.topic}-{one.partition}: {told[one.error]}")
-    if answer.results_left_out is not UNSET:
-        lines.append(f"{answer.results_left_out} more partitions are not listed, because the answer has no room.")
-    return "\n".join(lines) or "No partition needs an election."
+class _Elections:
+    """What was elected. The answer does not name the leaders, so they come from the decisions beside it."""
+
+    def __init__(self) -> None:
+        self._elected: dict[tuple[str, int], str] = {}
+
+    def note(self, decision: AnyDecision) -> None:
+        """Remember an election."""
+        if isinstance(decision, LeaderAndIsr):
+            risk = "; it was not in sync, so records may be lost" if decision.unclean else ""
+            said = f"broker {decision.leader} was elected in leader epoch {decision.leader_epoch}{risk}"
+            self._elected[decision.topic, decision.partition] = said
+
+    def said(self, answer: Answer) -> str:
+        """Return a line for each partition of the answer that is not refused."""
+        results = () if answer.results is UNSET else answer.results
+        lines = []
+        for one in results:
+            elected = self._elected.get((one.topic, one.partition), "a leader was elected")
+            told = {"NONE": elected, "ELECTION_NOT_NEEDED": f"no election is needed: {one.message}"}
+            if one.error in told:
+                lines.append(f"{one.topic}-{one.partition}: {told[one.error]}")
+        if answer.results_left_out is not UNSET:
+            lines.append(f"{answer.results_left_out} more partitions are not listed, because the answer has no room.")
+        return "\n".join(lines) or "No partition needs an election."

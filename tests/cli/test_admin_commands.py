@@ -8,7 +8,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from tests.cli.conftest import Isrflow
-from tests.cli.worked_cluster import epochs_of, publish, said, started, wait_for
+from tests.cli.worked_cluster import beat, epochs_of, publish, said, started, wait_for
 
 
 def test_describe_has_kafkas_columns_and_tabs(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
@@ -196,8 +196,19 @@ def test_an_election_shows_every_partition_and_ends_with_1_if_one_is_refused(
     assert (done.exit_code, done.stderr) == (1, refused)
     assert done.stdout.splitlines() == [
         "orders-0: no election is needed: broker 1 leads already",
-        "orders-1: a leader was elected",
+        "orders-1: broker 1 was elected in leader epoch 2",
     ]
+
+
+def test_an_unclean_election_says_which_leader_may_lack_records(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    for broker in (1, 2):
+        assert isrflow("brokers", "fence", str(broker)).exit_code == 0
+    wait_for(cluster, beat(cluster, 1, epochs_of(cluster)[1]))
+    done = isrflow("elect", "--election-type", "unclean", "--topic", "orders", "--partition", "0")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "orders-0: broker 1 was elected in leader epoch 3; it was not in sync, so records may be lost\n",
+    )
 
 
 def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
