@@ -3,8 +3,11 @@
 import click
 
 from cli.admin_requests import Ask, asks, perform
-from cli.committed import committed
+from cli.committed import Committed, committed
+from cli.duration import duration
 from cli.errors import Refused
+from state.broker import Broker
+from state.ids import NO_TIME
 
 
 @click.command("unregister")
@@ -23,8 +26,20 @@ def command(ask: Ask, broker: int, force: bool) -> None:
       isrflow brokers unregister 4 --dry-run
       isrflow brokers unregister 4
     """
-    held = committed(ask.settings).cluster.brokers.get(broker)
+    found = committed(ask.settings)
+    held = found.cluster.brokers.get(broker)
     if held is not None and held.is_live and not force:
-        raise Refused(f"broker {broker} is {held.state.name}: stop it first, or use --force.")
+        raise Refused(f"broker {broker} is {held.state.name}: stop it first, or use --force. {_session(found, held)}")
     request = {"kind": "broker_unregister", "broker": broker}
     perform(ask, [request], lambda answer: f"Broker {broker} is unregistered.")
+
+
+def _session(found: Committed, held: Broker) -> str:
+    """Say how long a broker that has already stopped is still refused."""
+    timeout = duration(found.cluster.policy.broker_session_timeout_ms)
+    until = f"until its session ends, {timeout} after it was last heard"
+    ends = f"A broker that has stopped counts as {held.state.name} {until}"
+    if held.last_contact_ms == NO_TIME:
+        return f"{ends}."
+    silent_ms = found.cluster.clock_ms + round(found.age_s * 1000) - held.last_contact_ms
+    return f"{ends}; that was {duration(silent_ms)} ago."
