@@ -159,4 +159,16 @@ def _complete(where: str, values: dict[str, str]) -> dict[str, str]:
         missing = [name for name in ("sasl.mechanism", "sasl.username", "sasl.password") if not values.get(name)]
         if missing:
             raise BusError(f"{where}: security.protocol={values['security.protocol']} needs {', '.join(missing)}")
+    if values.get("security.protocol", "PLAINTEXT").endswith("SSL"):
+        for name in ("ssl.truststore.location", "ssl.keystore.location"):
+            _check_readable(f"{where}: {name}", values.get(name, ""))
     return values
+
+
+def _check_readable(where: str, file: str) -> None:
+    """Raise ``BusError`` if a file that is named cannot be read. The client would name neither the key nor the file."""
+    if file:
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            raise BusError(f"{where}: {file}: {error.strerror}") from None

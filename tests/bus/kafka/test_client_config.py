@@ -31,14 +31,15 @@ def of(tmp_path: Path, text: str, **environment: str) -> dict[str, str]:
 )
 def test_a_password_comes_from_the_file_or_from_what_it_names(tmp_path: Path, given: str) -> None:
     (tmp_path / "password").write_text(CANARY + "\n")
-    text = f"# a comment\n{SASL}{given.replace('FOLDER', str(tmp_path))}\nssl.truststore.location=/ca.pem\n"
+    (tmp_path / "ca.pem").touch()
+    text = f"# a comment\n{SASL}{given}\nssl.truststore.location=FOLDER/ca.pem\n".replace("FOLDER", str(tmp_path))
     config = client_config(of(tmp_path, text, SECRET=CANARY))
     assert config.for_librdkafka() == {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "me",
         "sasl.password": CANARY,
-        "ssl.ca.location": "/ca.pem",
+        "ssl.ca.location": f"{tmp_path}/ca.pem",
         "ssl.endpoint.identification.algorithm": "https",
     }
     python = config.for_kafka_python()
@@ -53,10 +54,12 @@ def test_without_a_file_nothing_is_asked_of_kafka() -> None:
 
 
 def test_mutual_tls_has_the_key_in_the_keystore(tmp_path: Path) -> None:
-    text = "security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.location=/me.pem\n"
+    keystore = tmp_path / "me.pem"
+    keystore.touch()
+    text = f"security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.location={keystore}\n"
     config = client_config(of(tmp_path, text + "ssl.endpoint.identification.algorithm=\n"))
     librdkafka = config.for_librdkafka()
-    assert librdkafka["ssl.certificate.location"] == librdkafka["ssl.key.location"] == "/me.pem"
+    assert librdkafka["ssl.certificate.location"] == librdkafka["ssl.key.location"] == str(keystore)
     assert librdkafka["ssl.endpoint.identification.algorithm"] == "none"
     assert config.for_kafka_python()["ssl_check_hostname"] is False
 
@@ -72,6 +75,9 @@ def test_mutual_tls_has_the_key_in_the_keystore(tmp_path: Path) -> None:
         (f"{SASL}sasl.password={CANARY}", "needs sasl.username"),
         (f"sasl.password=${{env:NONE}}\n# {CANARY}", "sasl.password: the variable NONE is not set"),
         ("sasl.password=${file:/none}", "sasl.password: /none: No such file"),
+        ("security.protocol=SSL\nssl.truststore.location=/none", "ssl.truststore.location: /none: No such file"),
+        ("security.protocol=SSL\nssl.truststore.location=/", "ssl.truststore.location: /: Is a directory"),
+        ("security.protocol=SSL\nssl.keystore.location=/none", "ssl.keystore.location: /none: No such file"),
     ],
 )
 def test_an_error_names_the_field_and_shows_no_secret(tmp_path: Path, text: str, message: str) -> None:
