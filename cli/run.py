@@ -41,7 +41,7 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
     """
     configure(settings.log_format, settings.log_level)
     # Spark and its Python processes write to the same place as the log.
-    lines = as_json() if is_json(settings.log_format) else contextlib.nullcontext()
+    lines = as_json(settings.log_level) if is_json(settings.log_format) else contextlib.nullcontext()
     try:
         with lines, reported():
             _run(settings, standby, reshards)

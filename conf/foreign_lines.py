@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from conf.logs import Level
 from isrflow.masking import masked
 
 STDERR = 2
@@ -23,13 +24,24 @@ _CHUNK_BYTES = 64 * 1024
 DRAIN_TIMEOUT_S = 5.0
 # Comes after everything that was written before the end. Children may keep the pipe open for longer.
 _END = b"\0end of the log\n"
+_WORKER = "Streaming TransformWithStateInPandas Python worker"
+# What Spark says at each good start. As warnings they would hide the real ones.
+_EXPECTED = (
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+    f"Starting {_WORKER}.",
+    f"{_WORKER} finish init stage of Python runner. ",
+    f"{_WORKER} received parameters for UDF. ",
+    f"{_WORKER} Starting execution of UDF: ",
+    f"{_WORKER} Completed execution of UDF: ",
+)
 
 
 @contextlib.contextmanager
-def as_json(write: Callable[[bytes], object] | None = None) -> Iterator[None]:
+def as_json(level: Level = "info", write: Callable[[bytes], object] | None = None) -> Iterator[None]:
     """Make every line on standard error a JSON line while the block runs. ``write`` takes the lines instead.
 
-    Nothing happens if Python's standard error is not the process's own, as in a test that captures it.
+    Lines that say nothing new are left out unless ``level`` is ``debug``. Nothing happens if Python's standard error is
+    not the process's own, as in a test that captures it.
     """
     if not _is_own():
         yield
@@ -40,7 +52,7 @@ def as_json(write: Callable[[bytes], object] | None = None) -> Iterator[None]:
     os.dup2(writing, STDERR)
     os.close(writing)
     drained = threading.Event()
-    arguments = (reading, write or _writer(former), drained)
+    arguments = (reading, write or _writer(former), drained, level == "debug")
     # It goes on until the process ends, because Spark's JVM lives until then.
     threading.Thread(target=_copy, args=arguments, name="stderr", daemon=True).start()
     try:
@@ -68,7 +80,7 @@ def _writer(descriptor: int) -> Callable[[bytes], object]:
     return write
 
 
-def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Event) -> None:
+def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Event, debug: bool) -> None:
     """Copy lines until the last writer has closed the pipe. A line that is too long is cut into several."""
     rest = b""
     # If the reader of the log has gone, the lines are dropped, so that no writer waits for the pipe.
@@ -81,14 +93,18 @@ def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Eve
                 if line == _END[:-1]:
                     drained.set()
                 else:
-                    _pass_on(line, write)
-        _pass_on(rest, write)
+                    _pass_on(line, write, debug)
+        _pass_on(rest, write, debug)
 
 
-def _pass_on(line: bytes, write: Callable[[bytes], object]) -> None:
-    if line.strip():
+def _pass_on(line: bytes, write: Callable[[bytes], object], debug: bool) -> None:
+    if line.strip() and (debug or not _is_expected(line)):
         with contextlib.suppress(OSError):
             write(json_line(line) + b"\n")
+
+
+def _is_expected(line: bytes) -> bool:
+    return line.startswith(tuple(text.encode() for text in _EXPECTED))
 
 
 def json_line(line: bytes) -> bytes:
@@ -99,7 +115,7 @@ def json_line(line: bytes) -> bytes:
     text = masked(line.decode(errors="backslashreplace").rstrip("\r"))
     said = {
         "event": text,
-        "level": "warning",
+        "level": "debug" if _is_expected(line) else "warning",
         "source": "stderr",
         "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
     }

@@ -64,6 +64,25 @@ with as_json():
     assert len(events) > 1
 
 
+def test_what_spark_says_at_every_start_is_left_out_unless_all_is_logged() -> None:
+    said = [
+        "WARNING: Using incubator modules: jdk.incubator.vector",
+        "Starting Streaming TransformWithStateInPandas Python worker.",
+        "Streaming TransformWithStateInPandas Python worker Completed execution of UDF: <bound method>.",
+        "Streaming TransformWithStateInPandas Python worker failed",
+    ]
+    for level, shown in (("info", [("warning", said[3])]), ("debug", [("debug", line) for line in said[:3]])):
+        program = f"""
+import sys
+from conf.foreign_lines import as_json
+with as_json("{level}"):
+    print({chr(10).join(said)!r}, file=sys.stderr)
+"""
+        lines = [(line["level"], line["event"]) for line in lines_of(program)]
+        assert set(shown) <= set(lines)
+        assert len(lines) == (4 if level == "debug" else 1)
+
+
 def test_less_severe_lines_are_left_out() -> None:
     program = """
 from conf.logs import configure

@@ -141,6 +141,7 @@ def assert_ended(engine: Engine, code: int) -> list[dict[str, object]]:
     assert "Traceback" not in said(engine)
     lines = [json.loads(line) for line in said(engine).splitlines()]
     assert not any(str(line["event"]).startswith("\tat ") for line in lines)
+    assert not any("Python worker" in str(line["event"]) or "incubator" in str(line["event"]) for line in lines)
     assert [line["exit_code"] for line in lines if "exit_code" in line] == [code] * bool(code)
     return lines
 
