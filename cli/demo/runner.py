@@ -25,6 +25,7 @@ from cli.demo.mock_story import MockStory
 from cli.demo.story import TOPIC, Result, Story
 from cli.demo.watch import Watch
 from cli.errors import Refused, Unreachable
+from cli.output import standard_output
 from conf.counted import counted
 from conf.jars import fetch, missing
 
@@ -34,18 +35,20 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
     """Run the demo. Raises ``Refused`` if a record was lost, ``Unreachable`` if the demo could not finish."""
+    on_terminal = standard_output().isatty()
     if kafka:
         _fetch(jar_sets(zookeeper=zookeeper))
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
-    click.echo(f"Working in {directory}; it is deleted if the demo succeeds.")
     wanted = False
     cluster, story = _kafka(directory, zookeeper) if kafka else _mock(directory)
-    click.echo(story.opening)
-    click.echo(f"Watch it live at http://{HOST}:{cluster.metrics_port}/")
     with _signals_as_ctrl_c():
         try:
-            show = screen.plain if plain or not sys.stdout.isatty() else screen.live
+            # In here, because the reader of the output may leave at any line.
+            click.echo(f"Working in {directory}; it is deleted if the demo succeeds.")
+            click.echo(story.opening)
+            click.echo(f"Watch it live at http://{HOST}:{cluster.metrics_port}/")
+            show = screen.plain if plain or not on_terminal else screen.live
             with show(story, story.watch):
                 result = story.tell()
             _summarise(story, result)

@@ -59,12 +59,14 @@ def test_a_file_that_is_no_state_is_refused(isrflow: Isrflow, tmp_path: Path, st
         ["topics", "list"],
         ["events"],
         ["decisions"],
+        ["demo"],
     ],
     ids=" ".join,
 )
 def test_closed_output_is_said_on_standard_error(bus: EmbeddedBus, arguments: list[str]) -> None:
-    closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, *arguments, "--bus", str(bus.path)]
-    done = subprocess.run(closed, capture_output=True, timeout=TIMEOUT_S, text=True)
+    closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, *arguments]
+    environment = os.environ | {"ISRFLOW_BUS": str(bus.path)}
+    done = subprocess.run(closed, env=environment, capture_output=True, timeout=TIMEOUT_S, text=True)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == "Error: standard output is closed, so nothing can be printed."
 

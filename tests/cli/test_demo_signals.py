@@ -75,6 +75,21 @@ def kafka_logger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         handler.close()
 
 
+def test_a_reader_of_the_first_line_alone_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(text: str) -> None:
+        raise BrokenPipeError
+
+    scene = _Scene(monkeypatch, tmp_path / "demo")
+    (tmp_path / "demo").mkdir()
+    monkeypatch.setattr("click.echo", left)
+    with handled(scene.noted), pytest.raises(BrokenPipeError):
+        runner.run_demo(kafka=False, zookeeper=False, keep=False, plain=True)
+    assert scene.noted[-2:] == ["stopped", "closed"]
+    assert not (tmp_path / "demo").exists()
+
+
 @pytest.mark.parametrize("first", ENDING)
 def test_the_clean_up_is_not_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: signal.Signals
