@@ -1,5 +1,6 @@
 """The command line: one small file per command, imported only when it is used."""
 
+import os
 import sys
 
 
@@ -7,11 +8,28 @@ def main() -> None:
     """Run the command line."""
     # Imports are in here, so that Ctrl-C during one ends it without a traceback.
     try:
+        _open_closed_streams()
         _run()
     except KeyboardInterrupt:
         # As ``cli.errors.Interrupted`` says it, which may not be imported yet.
         sys.stderr.write("\nAborted!\n")
         sys.exit(130)
+
+
+def _open_closed_streams() -> None:
+    """Let closed standard streams lead nowhere. Else the next file that is opened would take the place of one.
+
+    What the JVM or a library prints would then go into that file. ``sys.stdout`` stays None, so that commands can say
+    that it is closed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Takes the lowest number that is free, which is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            if number == 2:
+                sys.stderr = os.fdopen(number, "w", closefd=False)
 
 
 def _run() -> None:

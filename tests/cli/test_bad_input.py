@@ -17,6 +17,17 @@ from tests.support.waiting import TIMEOUT_S
 COMMAND = [sys.executable, "-P", "-c", "from cli import main; main()"]
 # It begins once its output has no reader.
 LATER = [sys.executable, "-P", "-c", "import sys; from cli import main; sys.stdin.read(); main()"]
+# Writes down where the standard streams lead once a command runs, and how the log would be written.
+STREAMS = """
+import os, sys
+import cli, cli.commands, conf.logs
+def command(**_):
+    with open("streams.txt", "w") as noted:
+        streams = [os.readlink(f"/proc/self/fd/{number}") for number in range(3)]
+        print(*streams, sys.stdout, conf.logs.is_json("auto"), file=noted)
+cli.commands.command = command
+cli.main()
+"""
 STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
 
 
@@ -105,3 +116,10 @@ def test_closed_input_is_an_error_in_a_line(arguments: list[str]) -> None:
     assert done.returncode == 2
     assert "standard input is closed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_no_file_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    """A JVM or a library that prints would write into it."""
+    closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', sys.executable, "-P", "-c", STREAMS]
+    assert subprocess.run(closed, cwd=tmp_path, timeout=TIMEOUT_S).returncode == 0
+    assert (tmp_path / "streams.txt").read_text() == "/dev/null /dev/null /dev/null None True\n"
