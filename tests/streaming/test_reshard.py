@@ -19,6 +19,7 @@ from bus.image import view_of_image
 from bus.interface import DivergedError, Entry, FencedError, Image
 from bus.kafka.controller import newer
 from bus.kafka.mark import Mark
+from bus.open_bus import open_bus
 from cli.commands import command
 from conf.settings import Settings
 from controller_logic.replay import decide
@@ -29,10 +30,11 @@ from streaming.job_errors import JobError
 from streaming.layout import misfit
 from streaming.layout_check import LayoutCheck
 from streaming.reshard import reshard
-from tests.support.engine import decisions_of
+from tests.support.commits import readable
+from tests.support.engine import decisions_of, encoded
 from tests.support.operators import PAGES, SHARDS, OperatorCluster
 from tests.support.random_logs import seeded
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 LOG = seeded(seed=22, count=800)
 HALF = 400
@@ -191,6 +193,60 @@ def test_a_killed_command_leaves_the_old_state_or_the_new_one_whole(bus: Embedde
         assert (bus.image(), bus.layouts()) == (before, 0)
     assert (reshard(bus, settings_of(bus)) is None) == (point == "committed")
     assert bus.layouts() == 1
+
+
+# Where the command dies on Kafka: after its claim, with everything sent and nothing committed, after the commit.
+DYING_ON_KAFKA = """
+import os, signal, sys
+from bus.kafka import bus, transaction
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+point, *arguments = sys.argv[1:]
+replace = bus.KafkaBus.replace_image
+if point == "claimed":
+    bus.KafkaBus.replace_image = die
+if point == "sent":
+    def replace_image(*arguments):
+        transaction.Transaction.end = lambda begun: (begun.flush(), die())
+        replace(*arguments)
+    bus.KafkaBus.replace_image = replace_image
+if point == "committed":
+    bus.KafkaBus.replace_image = lambda *arguments: (replace(*arguments), die())
+from cli.commands import command
+command(["reshard", *arguments])
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("point", ["claimed", "sent", "committed"])
+def test_a_killed_command_leaves_the_old_state_or_the_new_one_whole_on_kafka(
+    kafka_url: str, tmp_path: Path, point: str
+) -> None:
+    bus = open_bus(kafka_url)
+    epoch = bus.claim("engine", {}, 1).controller_epoch
+    bus.publish([encoded("broker_register", broker=1, incarnation="a")])
+    bus.publish([encoded("create_topic", topic=name, assignment={"0": [1]}) for name in "abcdefgh"])
+    OperatorCluster(bus, controller_epoch=epoch).batch(bus.read(0, bus.last_seq()))
+    readable(bus.last_seq(), bus)
+    before = bus.image()
+    assert len(before.pages) > SHARDS, "some topics are there"
+    settings = Settings(
+        bus=kafka_url, shards=OTHER_SHARDS, pages=OTHER_PAGES, checkpoint_dir=str(tmp_path / "checkpoint")
+    )
+    arguments = ["--bus", kafka_url, *SETS, "--set", f"checkpoint.dir={settings.checkpoint_dir}"]
+    killed = [sys.executable, "-P", "-c", DYING_ON_KAFKA, point, *arguments]
+    done = subprocess.run(killed, capture_output=True, timeout=TIMEOUT_S, env=os.environ)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert bus.claimed_epoch() == epoch + 1
+    if point == "committed":
+        wait_until(lambda: misfit(bus.image(), settings) is None, "the new image to be readable")
+        assert view_of_image(bus.image()) == view_of_image(before)
+    else:
+        assert (bus.image(), bus.layouts()) == (before, 0)
+    assert (reshard(bus, settings) is None) == (point == "committed")
+    wait_until(lambda: misfit(bus.image(), settings) is None, "the new image to be readable")
+    assert (view_of_image(bus.image()), bus.layouts()) == (view_of_image(before), 1)
+    bus.close()
 
 
 def test_of_two_marks_of_one_epoch_the_one_with_more_layouts_is_newer() -> None:

@@ -7,8 +7,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from bus.embedded import EmbeddedBus
-from bus.interface import Entry, Image
+from bus.interface import Bus, Entry, Image
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
@@ -49,7 +48,7 @@ class OperatorCluster:
 
     def __init__(
         self,
-        bus: EmbeddedBus,
+        bus: Bus,
         *,
         shards: int = SHARDS,
         pages: int = PAGES,
