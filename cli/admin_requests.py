@@ -87,7 +87,10 @@ def perform(
                 click.echo(f"would decide: {text_of(decision)}  ({decision.reason})")
             elif isinstance(decision, Answer) and _is_done(decision, harmless):
                 click.echo(done(decision))
-    errors = [text for decision in decisions for text in _refusals(decision, harmless)]
+    # A request whose answer refuses it may also be rejected as an event, with the same words.
+    refused = {one.seq for one in decisions if isinstance(one, Answer) and _refusals(one, harmless)}
+    told = [one for one in decisions if not (isinstance(one, Rejected) and one.seq in refused)]
+    errors = [text for decision in told for text in _refusals(decision, harmless)]
     if errors:
         raise Refused("\n".join(errors))
 

@@ -225,6 +225,12 @@ def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, c
     assert "there is no broker 4" in isrflow("brokers", "describe", "4").stderr
 
 
+def test_a_refusal_is_said_once(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    """The rules answer such a request, and also reject it as an event."""
+    done = isrflow("brokers", "unregister", "9")
+    assert (done.exit_code, done.stderr) == (1, "Error: BROKER_ID_NOT_REGISTERED: broker 9 is not registered\n")
+
+
 def test_a_broker_that_is_fenced_already_gives_no_answer_in_json(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     done = isrflow("brokers", "fence", "4", "--format", "json")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "[]\n", "Broker 4 is fenced already.\n")
