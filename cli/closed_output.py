@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import sys
 from collections.abc import Iterator
 
 # Standard output and standard error.
@@ -25,6 +26,12 @@ def reader_may_leave() -> Iterator[None]:
             os.dup2(nowhere, stream)
         os.close(nowhere)
         raise SystemExit(0) from None
+
+
+def check_reader() -> None:
+    """Raise ``BrokenPipeError`` if nobody reads standard output any more. A command that waits would never notice."""
+    if sys.stdout is not None and 1 in _unread():
+        raise BrokenPipeError
 
 
 def _unread() -> list[int]:

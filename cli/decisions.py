@@ -8,6 +8,7 @@ from typing import NamedTuple
 import click
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
+from cli.closed_output import check_reader
 from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
 from cli.moment import start_named
@@ -126,6 +127,7 @@ def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wante
             after = (batch[-1].seq, batch[-1].idx)
             yield [decided for decided in batch if wanted.takes(decided.body)]
         elif follow:
+            check_reader()
             time.sleep(POLL_INTERVAL_S)
         else:
             return

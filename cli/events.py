@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from bus.interface import Bus, Entry
+from cli.closed_output import check_reader
 from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
 from cli.event_lines import KINDS
@@ -129,6 +130,7 @@ def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[En
             yield page
         if not follow or after >= through:
             return
+        check_reader()
         time.sleep(POLL_INTERVAL_S)
 
 

@@ -83,7 +83,16 @@ def test_closed_output_is_said_on_standard_error(bus: EmbeddedBus, arguments: li
 
 
 @pytest.mark.parametrize(
-    "arguments", [["describe"], ["describe", "--format", "json"], ["topics", "--help"], ["--help"]]
+    "arguments",
+    [
+        ["describe"],
+        ["describe", "--format", "json"],
+        ["topics", "--help"],
+        ["--help"],
+        # Nothing comes that it could print.
+        ["decisions", "--follow", "--from", "1000"],
+        ["events", "--follow", "--from", "1000"],
+    ],
 )
 def test_output_without_a_reader_is_no_refusal(bus: EmbeddedBus, arguments: list[str]) -> None:
     settings = {"env": os.environ | {"ISRFLOW_BUS": str(bus.path)}, "stdin": subprocess.PIPE}
