@@ -10,7 +10,7 @@ import click
 
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
-from cli.errors import Unreachable
+from cli.errors import Unreachable, WrongUse
 from conf.environment import CONF_VARIABLE, variable_of
 from conf.loader import bus_url, load
 from conf.settings import Settings
@@ -58,8 +58,15 @@ def name_client_config(settings: Settings) -> None:
 
 
 def bus_setting(bus: str | None) -> list[str]:
-    """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without a value."""
-    return [f"bus={bus_url(bus)}"] if bus else []
+    """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without the option.
+
+    Raises ``WrongUse`` for an empty one: a script whose variable is not set would change another cluster.
+    """
+    if bus is None:
+        return []
+    if not bus:
+        raise WrongUse("--bus is empty: name a bus, or leave the option out.")
+    return [f"bus={bus_url(bus)}"]
 
 
 def existing_bus(settings: Settings) -> Bus:

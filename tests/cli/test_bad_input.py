@@ -34,6 +34,7 @@ STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["topics", "delete", "orders", "--bus", ""], "--bus is empty: name a bus, or leave the option out."),
         (["decisions", "--from", "9" * 20], "is not in the range 0<=x<=9223372036854775807."),
         (["partitions", "explain", "a\udcff-0"], "'a\\udcff' is not UTF-8."),
         (["topics", "create", "a\udcff", "--partitions", "1", "--dry-run"], "'a\\udcff' is not UTF-8."),
