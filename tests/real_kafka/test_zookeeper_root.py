@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 def test_a_root_of_two_levels_that_does_not_exist_yet_is_made(zookeeper: ZookeeperProcess) -> None:
-    session = Session(f"{zookeeper.address}/outer/inner", 10_000, lambda path: None, lambda: None)
+    session = Session(f"{zookeeper.address}/outer/inner", 10_000, lambda path: None, lambda why: None)
     session.open(PATIENT.zookeeper_connection_timeout_ms)
     session.check_cluster(CLUSTER_ID)
     assert session.take(100, frozenset({100}), 0, 1) == 1

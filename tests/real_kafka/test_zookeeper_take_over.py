@@ -10,7 +10,7 @@ from msgspec import structs
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import AdoptionError
-from brokers.gateways.zk.bus_note import under_way
+from brokers.gateways.zk.bus_note import give_up, under_way
 from brokers.gateways.zk.hand_back import HandBackError, hand_back
 from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE
@@ -153,7 +153,7 @@ def test_of_two_gateways_the_later_one_is_obeyed(cluster: ZnodeCluster) -> None:
     with pytest.raises(ControllerMovedError, match="101 is the controller now"):
         first.write([Create("/brokers/topics/t", b"{}")])
     with pytest.raises(ControllerMovedError):
-        first.give_up()
+        give_up(first)
     assert cluster.get("/controller")["brokerid"] == 101
     second.write([Create("/brokers/topics/t", b"{}")])
     first.close()

@@ -104,7 +104,7 @@ class ZnodeCluster:
         asyncio.run(lead())
 
     def session(self) -> Session:
-        session = Session(self.root, PATIENT.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
+        session = Session(self.root, PATIENT.zookeeper_session_timeout_ms, lambda path: None, lambda why: None)
         session.open(PATIENT.zookeeper_connection_timeout_ms)
         return session
 

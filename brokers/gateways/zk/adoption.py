@@ -22,7 +22,7 @@ from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_by, is_undecided, requests_in
 from brokers.gateways.zk.adopted_topic import adopted
-from brokers.gateways.zk.bus_note import is_under_way, noted_anew, under_way
+from brokers.gateways.zk.bus_note import give_up, is_under_way, noted_anew, under_way
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
 from brokers.gateways.zk.mirror import Set
@@ -61,7 +61,7 @@ def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
 
     Raises ``AdoptionError``, ``ZookeeperError`` or ``BusError``.
     """
-    session = Session(identity.zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
+    session = Session(identity.zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda why: None)
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(identity.cluster_id)
@@ -102,7 +102,7 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
             _give_ids(session)
         _Adoption(session, engine, settings.broker_heartbeat_interval_ms).run(epoch)
     except (AdoptionError, ForbiddenError, ZnodeError) as error:
-        session.give_up()
+        give_up(session)
         raise AdoptionError(str(error)) from error
 
 
@@ -124,12 +124,18 @@ def _is_due(session: Session, identity: Identity, engine: "_Engine") -> bool:
         if is_under_way(session, engine.bus_id()):
             # Nobody else has led since it began.
             return True
-    if session.is_migrating():
+    if _is_migrating(session):
         raise AdoptionError(f"controller {former} migrates this cluster to KRaft, and would take it back")
     if engine.view.topics:
         names = ", ".join(sorted(engine.view.topics)[:10])
         raise AdoptionError(f"the bus already has topics ({names}): a cluster is taken over onto an empty bus")
     return True
+
+
+def _is_migrating(session: Session) -> bool:
+    """Say whether the controller is one of KRaft. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    held = session.read(znodes.CONTROLLER)
+    return held is not None and znodes.controller_of(held[0]).kraft_controller_epoch >= 0
 
 
 def _give_ids(session: Session) -> None:

@@ -101,6 +101,12 @@ def is_under_way(session: Session, bus_id: int) -> bool:
     return held is not None and held[0] == text_of(bus_id)
 
 
+def give_up(session: Session) -> None:
+    """Delete ``/controller`` and the notes, so that the brokers elect one of themselves. Raises ``ZookeeperError``."""
+    notes = [path for path in (znodes.ADOPTION, znodes.BUS) if session.read(path) is not None]
+    session.write([Delete(path) for path in (*notes, znodes.CONTROLLER)])
+
+
 def _written(session: Session, path: str, text: bytes) -> Write:
     return Set(path, text) if session.read(path) is not None else Create(path, text)
 

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.bus_note import noted
+from brokers.gateways.zk.bus_note import give_up, noted
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Write
 from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
@@ -43,7 +43,7 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gat
     """
     image = bus.image()
     held, view = read_image(image), _view_of(image)
-    session = Session(zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda: None)
+    session = Session(zookeeper, settings.zookeeper_session_timeout_ms, lambda path: None, lambda why: None)
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(cluster_id)
@@ -101,7 +101,7 @@ def _handed_back(
         for name in _made_for_gateways(mirror, view, gateways):
             session.remove(znodes.topic_path(name))
     # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
-    session.give_up()
+    give_up(session)
     return True
 
 

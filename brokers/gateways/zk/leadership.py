@@ -109,12 +109,12 @@ class Leadership:
             now_ms(),
             notes=partial(noted, self._session, self._bus_id, self._view),
         )
+        await self._call(self._session.keep_place)
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
         self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)
         tell_beats = partial(self._tell, lane=Lane.BROKER)
-        interval_ms = self._settings.broker_heartbeat_interval_ms
-        beating = self._begin(beat(self._session, self._view, tell_beats, interval_ms))
+        beating = self._begin(beat(self._session, self._view, tell_beats, self._settings.broker_heartbeat_interval_ms))
         await self._broker_writes.begin()
         written = await self._call(self._load)
         self._report(written)
@@ -295,6 +295,6 @@ class Leadership:
             # The loop may be closed by the time the client hears of something.
             self._loop.call_soon_threadsafe(rounds.change)
 
-    def _lost_elsewhere(self) -> None:
+    def _lost_elsewhere(self, why: str) -> None:
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._end, "the session with ZooKeeper is lost")
+            self._loop.call_soon_threadsafe(self._end, why)

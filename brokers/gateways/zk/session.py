@@ -13,6 +13,7 @@ from kazoo.protocol.states import KazooState
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.mirror import Create, Delete, Write, transactions
+from brokers.gateways.zk.transactions import add, failure
 
 logger = structlog.get_logger()
 
@@ -24,8 +25,6 @@ WRITES_AT_ONCE = 300
 BYTES_AT_ONCE = 500_000
 # How often a transaction is tried if znodes of others are below one that it deletes.
 _CLEARINGS_MAX = 10
-# The results of operations in a transaction in which another operation failed.
-_OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
 _FEATURES = b'{"version":2,"status":1,"features":{}}'
 
 
@@ -58,17 +57,20 @@ class ControllerMovedError(RefusedWriteError):
 
 
 class Session:
-    """A session of one leadership. ``changed`` is called with a watched path, ``lost`` when the session is over.
+    """A session of one leadership. ``changed`` is called with a watched path, ``lost`` with why the leadership is over.
 
     Both are called from a thread of the client.
     """
 
-    def __init__(self, hosts: str, timeout_ms: int, changed: Callable[[str], None], lost: Callable[[], None]) -> None:
+    def __init__(
+        self, hosts: str, timeout_ms: int, changed: Callable[[str], None], lost: Callable[[str], None]
+    ) -> None:
         self._hosts = hosts
         self._client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET)
         self._changed = changed
         self._lost = lost
         self._epoch_version = -1
+        self._controller_text = b""
 
     def open(self, timeout_ms: int) -> None:
         """Connect. Raises ``ZookeeperError``."""
@@ -89,7 +91,7 @@ class Session:
         address, slash, root = self._hosts.partition("/")
         if not root or self._asked(self._client.exists, "/") is not None:
             return
-        outer = Session(address, timeout_ms, lambda path: None, lambda: None)
+        outer = Session(address, timeout_ms, lambda path: None, lambda why: None)
         outer.open(timeout_ms)
         try:
             outer._asked(outer._client.ensure_path, slash + root)
@@ -99,7 +101,7 @@ class Session:
     def _heard(self, state: str) -> None:
         # A suspended session may have missed changes, so it counts as lost too.
         if state != KazooState.CONNECTED:
-            self._lost()
+            self._lost("the session with ZooKeeper is lost")
 
     def close(self) -> None:
         with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
@@ -119,11 +121,6 @@ class Session:
         """Return the present controller's id; None if there is none. Raises ``ZookeeperError`` or ``ZnodeError``."""
         held = self.read(znodes.CONTROLLER)
         return None if held is None else znodes.controller_of(held[0]).brokerid
-
-    def is_migrating(self) -> bool:
-        """Say whether the controller is one of KRaft. Raises ``ZookeeperError`` or ``ZnodeError``."""
-        held = self.read(znodes.CONTROLLER)
-        return held is not None and znodes.controller_of(held[0]).kraft_controller_epoch >= 0
 
     def take(
         self,
@@ -158,12 +155,34 @@ class Session:
         transaction = self._client.transaction()
         if former is not None:
             transaction.delete(znodes.CONTROLLER)
-        transaction.create(znodes.CONTROLLER, znodes.controller_text(controller, time_ms))
+        self._controller_text = znodes.controller_text(controller, time_ms)
+        transaction.create(znodes.CONTROLLER, self._controller_text)
         transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
-        _add(transaction, noted)
+        add(transaction, noted)
         self._committed(transaction)
         self._epoch_version = stat.version + 1
         return epoch
+
+    def keep_place(self) -> None:
+        """From now on, put ``/controller`` back at once if somebody removes it. Raises ``ZookeeperError``.
+
+        Brokers compete for a place that is free. Whatever happens to it, the leadership is over.
+        """
+        if self._asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
+            self._put_back()
+
+    def _displaced(self, event: Any) -> None:
+        # Events without a path are about the session, and the listener hears of these.
+        if event.path:
+            self._put_back()
+
+    def _put_back(self) -> None:
+        try:
+            self._make([Create(znodes.CONTROLLER, self._controller_text)])
+        except (ZookeeperError, znodes.ZnodeError) as error:
+            self._lost(f"somebody changed {znodes.CONTROLLER}: {error}")
+        else:
+            self._lost(f"somebody removed {znodes.CONTROLLER}, and this gateway put it back")
 
     def _created_once(self, path: str, data: bytes) -> None:
         with contextlib.suppress(NodeExistsError):
@@ -207,19 +226,14 @@ class Session:
     def _make(self, part: Sequence[Write]) -> None:
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
-        _add(transaction, part)
+        add(transaction, part)
         self._committed(transaction)
 
     def _committed(self, transaction: Any) -> None:
-        results = self._asked(transaction.commit)
-        causes = [
-            (number, transaction.operations[number].path, type(one).__name__)
-            for number, one in enumerate(results)
-            if isinstance(one, Exception) and type(one).__name__ not in _OTHERS_FAILED
-        ]
-        if not causes:
+        failed = failure(transaction, self._asked(transaction.commit))
+        if failed is None:
             return
-        number, path, kind = causes[0]
+        number, path, kind = failed
         # A root in zookeeper.connect stands before the path.
         if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
             raise ControllerMovedError(f"{self.former_controller()} is the controller now")
@@ -229,11 +243,6 @@ class Session:
         if kind == NotEmptyError.__name__:
             raise HasChildrenError(message, number)
         raise (MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError)(message)
-
-    def give_up(self) -> None:
-        """Delete ``/controller``, so that the brokers elect one of themselves. Raises ``ZookeeperError``."""
-        notes = [path for path in (znodes.ADOPTION, znodes.BUS) if self.read(path) is not None]
-        self._write([Delete(path) for path in (*notes, znodes.CONTROLLER)])
 
     def read(self, path: str, watch: bool = False) -> tuple[bytes, Any] | None:
         """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
@@ -286,14 +295,3 @@ class Session:
             raise ForbiddenError(f"{type(error).__name__}: {error}") from error
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
-
-
-def _add(transaction: Any, writes: Sequence[Write]) -> None:
-    for one in writes:
-        match one:
-            case Create():
-                transaction.create(one.path, one.data, sequence=one.sequence)
-            case Delete():
-                transaction.delete(one.path)
-            case _:
-                transaction.set_data(one.path, one.data, version=one.version)

@@ -50,7 +50,7 @@ class Term:
         self.view.apply(led())
         self.decide(a="1")
         monkeypatch.setattr(session, "KazooClient", self.tree)
-        self._session = Session("", 0, lambda path: None, lambda: None)
+        self._session = Session("", 0, lambda path: None, lambda why: None)
         self._session.take(100, frozenset({100}), 7, 0)
         self._session.write(list(self.mirror.writes(self.view, ["t"], 7)))
 

@@ -13,7 +13,7 @@ PLACES = [TOPIC, f"{TOPIC}/partitions", f"{TOPIC}/partitions/1", f"{TOPIC}/parti
 
 
 def controlling() -> Session:
-    session = Session("none:1", 6_000, lambda path: None, lambda: None)
+    session = Session("none:1", 6_000, lambda path: None, lambda why: None)
     session.open(1_000)
     session.take(100, frozenset({100}), 0, 0)
     return session

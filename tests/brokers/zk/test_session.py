@@ -14,7 +14,7 @@ NOTE = f"{znodes.LOG_DIR_EVENTS}/log_dir_event_0000000000"
 
 def controlling(gateway: int) -> Session:
     """Return the session of a gateway that has just become the controller."""
-    opened = Session("none:1", 6_000, lambda path: None, lambda: None)
+    opened = Session("none:1", 6_000, lambda path: None, lambda why: None)
     opened.open(1_000)
     opened.take(gateway, frozenset({100, 101}), 0, 0)
     return opened
@@ -43,7 +43,7 @@ def test_a_root_that_does_not_exist_yet_is_made_by_a_client_without_one(
         return zookeeper
 
     monkeypatch.setattr(session, "KazooClient", client)
-    Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda: None).open(1_000)
+    Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda why: None).open(1_000)
     assert hosts == ["one:1,two:2/kafka/a", "one:1,two:2"]
     assert zookeeper.znodes.keys() == {"/kafka", "/kafka/a"}
 

@@ -1,6 +1,6 @@
 """A ZooKeeper in memory, and the client of it that a session gets: what is read, written, refused and undone.
 
-Watches never fire, so a gateway finds changes when it looks.
+Watches fire only where a test says so, so a gateway finds changes when it looks.
 """
 
 import threading
@@ -26,6 +26,12 @@ class Znode(NamedTuple):
     mzxid: int
 
 
+class Changed(NamedTuple):
+    """What a watch is told."""
+
+    path: str | None
+
+
 class Operation(NamedTuple):
     """A part of a transaction, which has the ``path`` that kazoo's has."""
 
@@ -38,6 +44,8 @@ class Zookeeper:
 
     def __init__(self) -> None:
         self.znodes: dict[str, Znode] = {}
+        # The watches on a znode itself, by its path.
+        self.watches: dict[str, list[Callable[[object], None]]] = {}
         # Called with each path before it is read.
         self.before_read: Callable[[str], None] = lambda path: None
         # Held for a whole transaction, so that undoing one undoes nothing else.
@@ -102,8 +110,15 @@ class Zookeeper:
         self.check(path, -1)
         return self.znodes[path].data, self.znodes[path]
 
-    def exists(self, path: str, watch: object = None) -> Znode | None:
+    def exists(self, path: str, watch: Callable[[object], None] | None = None) -> Znode | None:
+        if watch is not None:
+            self.watches.setdefault(path, []).append(watch)
         return self.znodes.get(path)
+
+    def fire(self, path: str) -> None:
+        """Tell those who watch a znode that it has changed."""
+        for watch in self.watches.pop(path, []):
+            watch(Changed(path))
 
     def get_children(self, path: str, watch: object = None) -> list[str]:
         self.check(path, -1)
