@@ -92,6 +92,11 @@ class ZookeeperCluster(UpCluster):
         with self._client() as client:
             return znodes.epoch_of(client.get(znodes.CONTROLLER_EPOCH)[0])
 
+    def remove_controller(self) -> None:
+        """Remove ``/controller`` by hand."""
+        with self._client() as client:
+            client.delete(znodes.CONTROLLER)
+
     def ask_to_move(self, topic: str, targets: Sequence[tuple[int, ...]]) -> None:
         """Ask in ZooKeeper for a move of each partition from 0 on."""
         partitions = [{"topic": topic, "partition": n, "replicas": target} for n, target in enumerate(targets)]

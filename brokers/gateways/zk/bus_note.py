@@ -6,8 +6,8 @@ transaction that takes ``/controller``, and each later term begins only from the
 
     noted      the same bus             leads
                another bus              is refused
-               the same bus, and a      is refused, because the bus does not know what was decided
-               broker led since
+               the same bus, and a      is refused, because the bus does not know what was decided. It may have been
+               broker led since         nothing (``taking``)
     not noted  no topic was led         notes the bus, and leads
                the bus knows one        the same, because an isrflow that wrote no note led it
                the bus knows none       is refused
@@ -33,18 +33,34 @@ class _Note(msgspec.Struct):
     bus: int
     # That of the last gateway; an isrflow that wrote none may have been the last.
     controller_epoch: int | None = None
+    # The transaction in which a broker became the controller, while it is not proven that it decided nothing.
+    unproven_since: int | None = None
+    # A broker has decided something.
+    is_outdated: bool = False
 
 
-def noted(session: Session, bus_id: int, view: ClusterView, controller_epoch: int) -> list[Write]:
+def note_of(session: Session) -> tuple[_Note, int] | None:
+    """Read the note, with its znode's version; None if there is none. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    held = session.read(znodes.BUS)
+    return None if held is None else (_note_in(held[0]), held[1].version)
+
+
+def noted(
+    session: Session, bus_id: int, view: ClusterView, controller_epoch: int, *, unproven_since: int | None = None
+) -> list[Write]:
     """Return the writes that note a bus, and the epoch that its gateway takes. ``view`` is what the bus says.
+
+    While something is unproven, the note keeps the former epoch.
 
     Raises ``OtherBusError`` if the cluster must not be led from this bus, and ``ZookeeperError`` or ``ZnodeError``.
     """
-    held = session.read(znodes.BUS)
+    held = note_of(session)
     if held is None:
         _check_known(session, bus_id, view)
+    elif held[0].bus == bus_id and unproven_since is not None:
+        return [Set(znodes.BUS, text_of(bus_id, held[0].controller_epoch, unproven_since))]
     else:
-        _check_same(session, _note_in(held[0]), bus_id)
+        _check_same(session, held[0], bus_id)
     return [_written(session, znodes.BUS, text_of(bus_id, controller_epoch))]
 
 
@@ -54,6 +70,13 @@ def _check_same(session: Session, note: _Note, bus_id: int) -> None:
             f"this cluster is led from bus {note.bus}, and not from {bus_id} ({znodes.BUS}): use that bus, or hand the"
             " cluster back from it and take it over onto this one with --adopt"
         )
+    if note.is_outdated:
+        raise OtherBusError(
+            f"a broker was the controller after the gateway of epoch {note.controller_epoch} ({znodes.BUS}), and has"
+            " decided something since: take the cluster over onto an empty bus with --adopt"
+        )
+    if note.unproven_since is not None:
+        raise OtherBusError(f"a gateway was killed while it took the place of a broker ({znodes.BUS}): start it again")
     held = session.read(znodes.CONTROLLER_EPOCH)
     if note.controller_epoch is None or held is None or session.read(znodes.CONTROLLER) is not None:
         # A place that is taken is a gateway's, and stays. So no broker has led since.
@@ -101,6 +124,16 @@ def is_under_way(session: Session, bus_id: int) -> bool:
     return held is not None and held[0] == text_of(bus_id)
 
 
+def prove(session: Session, bus_id: int, controller_epoch: int) -> None:
+    """Note that the bus knows everything, and the epoch of its gateway. Raises ``ZookeeperError``."""
+    session.write([Set(znodes.BUS, text_of(bus_id, controller_epoch))])
+
+
+def outdated(bus_id: int, controller_epoch: int, version: int = -1) -> Write:
+    """Return the write that notes that a broker has decided something, over the note at ``version``."""
+    return Set(znodes.BUS, text_of(bus_id, controller_epoch, is_outdated=True), version)
+
+
 def give_up(session: Session) -> None:
     """Delete ``/controller`` and the notes, so that the brokers elect one of themselves. Raises ``ZookeeperError``."""
     notes = [path for path in (znodes.ADOPTION, znodes.BUS) if session.read(path) is not None]
@@ -118,7 +151,14 @@ def _note_in(data: bytes) -> _Note:
         raise ZnodeError(f"{znodes.BUS}: {error}") from error
 
 
-def text_of(bus_id: int, controller_epoch: int | None = None) -> bytes:
+def text_of(
+    bus_id: int,
+    controller_epoch: int | None = None,
+    unproven_since: int | None = None,
+    *,
+    is_outdated: bool = False,
+) -> bytes:
     """Write a note of a bus."""
-    epoch = {} if controller_epoch is None else {"controller_epoch": controller_epoch}
-    return msgspec.json.encode({"version": 1, "bus": bus_id} | epoch)
+    values = {"version": 1, "bus": bus_id, "controller_epoch": controller_epoch, "unproven_since": unproven_since}
+    found = {name: value for name, value in values.items() if value is not None}
+    return msgspec.json.encode(found | ({"is_outdated": True} if is_outdated else {}))

@@ -21,7 +21,6 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, requests_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
-from brokers.gateways.zk.bus_note import noted
 from brokers.gateways.zk.call import in_own_thread
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView, Place
@@ -38,6 +37,7 @@ from brokers.gateways.zk.session import Session, ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, load, stored_brokers
+from brokers.gateways.zk.taking import take_place
 from brokers.gateways.zk.written_isrs import WrittenIsrs
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, StopReplica
@@ -101,15 +101,7 @@ class Leadership:
         """
         await self._call(self._session.open, self._settings.zookeeper_connection_timeout_ms)
         await self._call(self._session.check_cluster, self._identity.cluster_id)
-        epoch = await self._call(
-            self._session.take,
-            self._identity.gateway,
-            self._identity.gateways,
-            self._view.controller_epoch,
-            now_ms(),
-            notes=partial(noted, self._session, self._bus_id, self._view),
-        )
-        await self._call(self._session.keep_place)
+        epoch = await self._call(take_place, self._session, self._identity, self._bus_id, self._view)
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
         self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)

@@ -130,14 +130,17 @@ class Session:
         time_ms: int,
         *,
         adopting: bool = False,
+        from_brokers: bool = False,
         notes: Callable[[int], Sequence[Write]] = lambda epoch: (),
     ) -> int:
         """Become the controller, and return the new controller epoch.
 
         The znode stays when this process dies. Otherwise a broker would become the controller, and the engine would no
-        longer decide. Only with ``adopting`` is the znode taken from a broker, or while a note says that ZooKeeper
-        holds what the engine does not know yet. ``notes`` is given the new epoch. It may raise an error to refuse, or
-        return writes for the same transaction. Raises ``ZookeeperError``.
+        longer decide. Only with ``adopting`` or ``from_brokers`` is the znode taken from a broker, and only with
+        ``adopting`` while a note says that ZooKeeper holds what the engine does not know yet. ``notes`` is given the
+        new epoch. It may raise an error to refuse, or return writes for the same transaction.
+
+        Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
             self._asked(self._client.ensure_path, path)
@@ -145,7 +148,7 @@ class Session:
         self._created_once(znodes.CONTROLLER_EPOCH, b"0")
         data, stat = self._asked(self._client.get, znodes.CONTROLLER_EPOCH)
         former, is_noted = self.former_controller(), self.read(znodes.ADOPTION) is not None
-        if not adopting and former is not None and former not in gateways:
+        if not (adopting or from_brokers) and former is not None and former not in gateways:
             raise ZookeeperError(f"broker {former} is the controller: only a gateway with --adopt takes its place")
         if not adopting and is_noted:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")

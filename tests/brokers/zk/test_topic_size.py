@@ -141,7 +141,7 @@ class OneZnode:
         return []
 
     def read(self, path: str, watch: bool) -> tuple[bytes, Znode] | None:
-        return (self.text, Znode(self.text, 0, 1, 1)) if path == znodes.REASSIGN_PARTITIONS else None
+        return (self.text, Znode(self.text, 0, 1, 1, 1)) if path == znodes.REASSIGN_PARTITIONS else None
 
 
 def test_a_list_of_moves_in_zookeeper_has_the_same_limit() -> None:

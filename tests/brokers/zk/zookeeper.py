@@ -18,12 +18,13 @@ from kazoo.exceptions import (
 
 
 class Znode(NamedTuple):
-    """A znode. ``czxid`` is the transaction that made it, ``mzxid`` the one that wrote it last."""
+    """A znode: the transactions that made it, that wrote it last, and that last made or removed one below it."""
 
     data: bytes
     version: int
     czxid: int
     mzxid: int
+    pzxid: int
 
 
 class Changed(NamedTuple):
@@ -83,8 +84,13 @@ class Zookeeper:
             raise NoNodeError
         if name in self.znodes:
             raise NodeExistsError
-        self.znodes[name] = Znode(data, 0, self._count, self._count)
+        self._changed_below(parent)
+        self.znodes[name] = Znode(data, 0, self._count, self._count, self._count)
         return name
+
+    def _changed_below(self, path: str) -> None:
+        if path in self.znodes:
+            self.znodes[path] = self.znodes[path]._replace(pzxid=self._count)
 
     def set(self, path: str, data: bytes, version: int = -1) -> Znode:
         self.check(path, version)
@@ -104,6 +110,8 @@ class Zookeeper:
         if self.get_children(path):
             raise NotEmptyError
         del self.znodes[path]
+        self._count += 1
+        self._changed_below(path.rpartition("/")[0])
 
     def get(self, path: str) -> tuple[bytes, Znode]:
         self.before_read(path)
