@@ -29,4 +29,6 @@ class Rounds:
         """Wait until the next round is due."""
         left_s = self._due_s - asyncio.get_running_loop().time()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), max(0.0, left_s))
+            # Not ``wait_for``: the one of Python 3.11 goes on if it is cancelled just as what it waits for is done.
+            async with asyncio.timeout(max(0.0, left_s)):
+                await self._changed.wait()
