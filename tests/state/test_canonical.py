@@ -5,14 +5,17 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
-from state.canonical import number, parts_clash
+from state import canonical
+from state.canonical import bounded, number, parts_clash
 from state.decisions import (
     KIND_RANK,
     Answer,
     AnyDecision,
     BrokerDecision,
     HighWatermark,
+    Imbalance,
     PartitionResult,
     Rejected,
     StopReplica,
@@ -156,3 +159,31 @@ def test_results_without_refusal_are_answered_with_none() -> None:
     parts = [answer(results=(result(4, "NONE"),)), answer(results=())]
     (merged,) = [json.loads(body) for _, _, body in number(part_of(part) for part in parts)]
     assert (merged["error"], merged["reason"]) == ("NONE", "REQUEST_DONE")
+
+
+def test_a_shard_that_refuses_decides_the_answer_of_all() -> None:
+    refused: dict[str, Any] = {"message": "why", "reason": Reason.REQUEST_REFUSED}
+    parts = [part_of(answer(remaining=2)), *(part_of(answer(error=error, **refused)) for error in "BA")]
+    (merged,) = [json.loads(body) for _, _, body in number(parts)]
+    assert (merged["error"], merged["message"], merged["remaining"]) == ("A", "why", 2)
+
+
+def test_refusals_are_kept_before_successes_where_an_answer_has_too_many_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canonical, "RESULTS_MAX", 3)
+    lists = ([result(0, "NONE"), result(5, "C"), result(2, "NONE")], [result(4, "B"), result(1, "NONE")])
+    first, other = [bounded(results, left_out) for results, left_out in zip(lists, (4, 0), strict=True)]
+    assert (first[1], other[1]) == (4, UNSET)
+    parts = [part_of(answer(results=results, results_left_out=left_out)) for results, left_out in (first, other)]
+    (merged,) = [json.loads(body) for _, _, body in number(parts)]
+    assert [r["partition"] for r in merged["results"]] == [0, 4, 5]
+    assert merged["results_left_out"] == 6
+
+
+def test_counts_of_imbalance_are_added_up_and_none_is_no_decision() -> None:
+    counts: list[dict[int, tuple[int, int]]] = [{2: (0, 4), 1: (1, 3)}, {3: (0, 2), 1: (2, 5)}]
+    parts = [part_of(Imbalance(**COMMON, seq=1, counts=one)) for one in counts]
+    (merged,) = [json.loads(body) for _, _, body in number(parts)]
+    assert list(merged["counts"].items()) == [("1", [3, 8]), ("2", [0, 4]), ("3", [0, 2])]
+    assert number([part_of(Imbalance(**COMMON, seq=1, counts={1: (0, 3)}))]) == []

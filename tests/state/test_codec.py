@@ -147,6 +147,8 @@ def test_version_1_with_later_fields_is_read(when: str, partition: Partition) ->
 def test_slices_of_version_2_are_read() -> None:
     assert decode_slices((GOLDEN / "topics-v2-slices.bin").read_bytes()) == SLICES
     assert decode_slices(encode_slices(SLICES)) == SLICES
+    mixed = [*SLICES, Slice(TOPICS[0], 1)]
+    assert decode_slices(encode_slices(mixed)) == mixed
 
 
 def test_whole_topics_are_written_as_in_version_1() -> None:
@@ -157,8 +159,10 @@ def test_whole_topics_are_written_as_in_version_1() -> None:
 
 
 def test_a_slice_is_not_read_as_a_whole_topic() -> None:
-    with pytest.raises(CodecError, match="state of version 02"):
+    with pytest.raises(CodecError, match="state of version 02; this code reads 01"):
         decode_topics(encode_slices(SLICES))
+    with pytest.raises(CodecError, match="state of version none; this code reads 01"):
+        decode_topics(b"")
 
 
 @pytest.mark.parametrize("lost", [0, 1])

@@ -161,9 +161,11 @@ def test_a_partition_that_was_read_stays_the_same_object() -> None:
     assert unpacked.all()[3] is unpacked.some([2, 3])[1] is unpacked.at(3) is third
 
 
-@pytest.mark.parametrize("numbers", [[], [0], [255, 1], [256], [1, 2**16], [2**32 - 1]])
+@pytest.mark.parametrize("numbers", [[], [0], [255, 1], [256], [2**16 - 1], [1, 2**16], [2**32 - 1]])
 def test_a_column_is_read_back(numbers: list[int]) -> None:
     assert list(numbers_in(column_of(numbers), len(numbers))) == numbers
+    width = 1 if max(numbers, default=0) < 2**8 else 2 if max(numbers) < 2**16 else 4
+    assert len(column_of(numbers)) == width * len(numbers)
 
 
 @pytest.mark.parametrize(("column", "count"), [(b"\0\0\0", 1), (b"\0", 0), (b"", 1), (b"\0\0\0", 2)])
@@ -245,11 +247,14 @@ def test_only_the_slice_of_a_partition_is_loaded() -> None:
     assert slices.asked == [2]
     assert len(partitions) == 2_500
     assert partitions[998:1_002] == LARGE.partitions[998:1_002]
+    assert partitions[0] is partitions[-2_500]
+    assert partitions.some([2_499, 0, 1_000]) == [LARGE.partitions[n] for n in (2_499, 0, 1_000)]
     assert partitions == LARGE.partitions
     assert partitions != LARGE.partitions[:-1]
     assert partitions != 2_500
-    with pytest.raises(IndexError):
-        partitions[2_500]
+    for beyond in (2_500, -2_501):
+        with pytest.raises(IndexError):
+            partitions[beyond]
 
 
 def test_leaders_are_told_from_all_slices() -> None:

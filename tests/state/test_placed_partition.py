@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from state.codec import decode_slices, decode_stored, decode_topics, encode_slices, encode_stored, encode_topics
-from state.log_directory import UNASSIGNED
+from state.log_directory import LOST, MIGRATING, UNASSIGNED, is_online
 from state.packed import Unpacked, pack
 from state.partition import Partition, Topic, TopicState
 from state.placed_partition import PlacedPartition, changed_directories, directories_of, directory_of, placed
@@ -34,6 +34,21 @@ def test_only_a_placed_partition_takes_more_bytes() -> None:
 def test_packed_partitions_are_read_in_every_way() -> None:
     assert [Unpacked(pack(MIXED)).at(place) for place in range(12)] == MIXED
     assert list(Unpacked(pack(MIXED)).all()) == MIXED == Unpacked(pack(MIXED)).some(range(12))
+
+
+@pytest.mark.parametrize("online", [(), ("A", "B")])
+def test_a_replica_is_online_in_a_directory_that_its_broker_can_read(online: tuple[str, ...]) -> None:
+    assert [is_online(directory, online) for directory in ("", MIGRATING, "A")] == [True] * 3
+    assert [is_online(directory, online) for directory in (UNASSIGNED, LOST)] == [False] * 2
+    assert is_online("C", online) == (not online)
+
+
+def test_a_page_of_topics_with_and_without_directories_is_read_back() -> None:
+    placed_topic = Topic("t", "id", TopicState.created, {}, tuple(MIXED))
+    plain_topic = Topic("u", "id", TopicState.created, {}, tuple(PLAIN))
+    assert decode_topics(encode_topics([placed_topic, plain_topic])) == [placed_topic, plain_topic]
+    part = Slice(replace(placed_topic, partitions=tuple(MIXED[5:])))
+    assert decode_slices(encode_slices([part])) == [part]
 
 
 @pytest.mark.parametrize("count", [6, 12])

@@ -166,6 +166,10 @@ def test_two_decisions_in_one_place_still_clash() -> None:
     twice: list[Said] = [row(led(3), "t", 1), row(led(3), "t", 2), row(led(3), "t", 1)]
     assert parts_clash(parts_of(twice))
     assert not parts_clash(parts_of(twice[:2]))
+    assert len(parts_of(twice)) == 3
+    marks: list[Said] = [watermark(3, "t", 1), watermark(3, "t", 2), watermarks(3, "t", [1, 4]), watermark(3, "u", 1)]
+    assert parts_clash(parts_of(marks))
+    assert sorted(part.partition for part in parts_of(marks)) == [1, 1, 1, 2, 4]
 
 
 ELECTIONS = [
@@ -212,3 +216,12 @@ def test_an_admin_is_named_in_decisions_of_every_form() -> None:
     # Decisions that shared a pattern share one again.
     patterns = {id(one.pattern) for one in by_admin if isinstance(one, AlikeDecision)}
     assert len(patterns) == len({id(one.pattern) for one in said if isinstance(one, AlikeDecision)})
+
+
+def test_the_length_of_a_runs_texts_is_known_or_about_known() -> None:
+    decisions = [decision_of(row(led(3), "t" * 200, n)) for n in range(9)]
+    [lines] = numbered_runs(parts_of(decisions))
+    assert lines.text_bytes == len(lines.lines)
+    [columns] = numbered_runs(parts_of([row(led(3), "t" * 200, n) for n in range(9)]))
+    assert columns.columns
+    assert columns.text_bytes == pytest.approx(lines.text_bytes, rel=0.05)

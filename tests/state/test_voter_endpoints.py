@@ -39,5 +39,6 @@ def test_what_is_no_endpoint_is_refused(text: str) -> None:
 def test_a_listener_is_named_once_and_there_are_not_too_many() -> None:
     with pytest.raises(ValueError, match="names a listener twice"):
         endpoints_of("C://a:1,C://b:1")
+    assert len(endpoints_of(",".join(f"C{number}://a:1" for number in range(ENDPOINTS_MAX)))) == ENDPOINTS_MAX
     with pytest.raises(ValueError, match="at most"):
         endpoints_of(",".join(f"C{number}://a:1" for number in range(ENDPOINTS_MAX + 1)))
