@@ -50,6 +50,13 @@ def test_a_new_min_isr_takes_effect_at_once(leaderless: World) -> None:
     assert leaderless.state.cluster.totals.under_min_isr == 1
 
 
+def test_a_new_min_isr_counts_no_topic_that_is_being_deleted(leaderless: World) -> None:
+    leaderless.publish("delete_topic", topic="t")
+    assert leaderless.state.cluster.totals.topics == 1
+    alter(leaderless, "cluster", None, **{MIN_ISR: 2})
+    assert leaderless.state.cluster.totals.under_min_isr == 1
+
+
 def test_an_unregistered_broker_may_have_settings(leaderless: World) -> None:
     alter(leaderless, "broker", "77", **{"log.retention.ms": 5})
     assert (leaderless.kinds, leaderless.one(ConfigDecision).name) == ("answer,config", "77")
@@ -81,8 +88,10 @@ def test_settings_with_an_invalid_one_are_refused_as_a_whole(
 
 
 def test_a_cluster_setting_on_a_topic_is_left_to_brokers(leaderless: World) -> None:
-    alter(leaderless, "topic", "t", **{"broker.session.timeout.ms": "never"})
-    assert leaderless.one(Answer).error == "NONE"
+    leaderless.claim()
+    for name in ("broker.session.timeout.ms", "num.partition"):
+        alter(leaderless, "topic", "t", **{name: "never"})
+        assert leaderless.one(Answer).error == "NONE"
 
 
 @pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])

@@ -75,6 +75,7 @@ def test_settings_on_all_shards_are_bounded_together(world: World) -> None:
     said = alter(world, "cluster", None, full)
     assert said.message.startswith("the settings of cluster and brokers would have")
     assert said.message.endswith(f"at most {SHARED_BYTES_MAX} are allowed")
+    assert alter(world, "broker", "0", {"k0": BIG[:-3]}).error == "NONE", "what it has replaces what it had"
     assert alter(world, "broker", "0", dict.fromkeys(full)).error == "NONE"
     # A topic's settings are stored in its own shard.
     assert alter(world, "topic", "t", full).error == "NONE"

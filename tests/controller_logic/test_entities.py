@@ -244,6 +244,16 @@ def test_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert alter(started, "client_quota", {"user": "a"}, {"producer_byte_rate": 3}) == "POLICY_VIOLATION"
 
 
+def test_ids_names_and_values_count_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = world()
+    assert quota(started, {"user": "é"}) == "NONE"
+    [(entity_id, values)] = held(started).items()
+    size = sum(len(text.encode()) for text in (entity_id, *values.keys(), *values.values()))
+    for most, error in ((size, "NONE"), (size - 1, "POLICY_VIOLATION")):
+        monkeypatch.setattr(rules, "ENTITIES_BYTES_MAX", most)
+        assert quota(world(), {"user": "é"}) == error
+
+
 def test_shard_0_alone_keeps_entities_and_decides_as_one_shard_does() -> None:
     started = world()
     quota(started, ALICE)

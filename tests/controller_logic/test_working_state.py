@@ -11,7 +11,7 @@ from state.partition import Topic, TopicState
 from state.policy import Policy
 from state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, told_to_delete
-from tests.support.world import World
+from tests.support.world import World, claimed
 
 
 def delete(world: World, topic: str) -> None:
@@ -108,6 +108,17 @@ def test_partitions_that_repeat_those_of_another_topic_are_stored() -> None:
     [state] = decided.states
     assert {name: len(world.state.topics.get(name).partitions) for name in ("a", "b")} == {"a": 2, "b": 2}
     assert state.topics == world.state.topics
+
+
+def test_partitions_that_lost_their_leader_alike_are_all_elected_later_in_the_batch() -> None:
+    world = claimed(1, 2)
+    world.create("t", (1, 2), (1, 2))
+    world.alter_isrs(1, ("t", 0, (1,)), ("t", 1, (1,)))
+    world.fence(1)
+    world.publish("elect_leaders", election_type="unclean", partitions=[{"topic": "t", "partition": 0}])
+    world.publish("alter_config", entity="cluster", config={"unclean.leader.election.enable": True})
+    assert [world.partition("t", number).leader for number in (0, 1)] == [2, 2]
+    assert_cuts_do_not_show(world)
 
 
 def test_only_topics_that_exist_are_gone_through() -> None:

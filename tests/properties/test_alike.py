@@ -1,6 +1,7 @@
 """A rule's effect that is repeated for partitions that are alike is what the rule itself does to each of them."""
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from state.partition import (
     Topic,
     TopicState,
 )
+from state.placed_partition import placed
 from state.policy import Policy
 from state.reason import Reason
 from state.rules import NEWEST_RULES
@@ -122,8 +124,7 @@ def _broker(broker: int, state: BrokerState) -> Broker:
 
 def cluster_about(state: BrokerState = BrokerState.active) -> Cluster:
     """Return a cluster of three brokers under the newest rules, the first of which is in ``state``."""
-    brokers = {n: _broker(n, BrokerState.active) for n in (2, 3)}
-    brokers[1] = _broker(1, state)
+    brokers = {n: _broker(n, state if n == 1 else BrokerState.active) for n in (1, 2, 3)}
     return Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99), rules_version=NEWEST_RULES)
 
 
@@ -158,6 +159,15 @@ def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(fiel
                 repeated = _effect(both, rule, [{}, {}])
                 with by_reference():
                     assert _effect(both, rule, [{}, {}]) == repeated
+
+
+@pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
+def test_partitions_keep_the_directories_of_their_own_replicas(rule: str) -> None:
+    for base in BASES:
+        for both in product([base, placed(base, ("A", "")), placed(base, ("B", "C"))], repeat=2):
+            repeated = _effect([*both], rule, [{}, {}])
+            with by_reference():
+                assert _effect([*both], rule, [{}, {}]) == repeated
 
 
 @pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
