@@ -35,6 +35,7 @@ ON_ONE_NODE = frozenset(
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",
         "tests/streaming/test_on_spark_cluster.py",
+        "tests/streaming/test_reshard.py",
     }
 )
 SLOW = ("spark", "cluster")
