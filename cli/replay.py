@@ -1,5 +1,6 @@
 """Decide a recorded log again."""
 
+import contextlib
 import itertools
 import os
 from collections.abc import Iterable, Iterator
@@ -97,15 +98,22 @@ def command(
     image = Image(0, []) if snapshot is None else _snapshot_in(snapshot)
     later = [entry for entry in entries if entry.seq > image.seq]
     bodies, view = _decide(engine, later, settings, overrides, image)
-    try:
-        with click.open_file(out, "wb") as stream:
-            _write(stream, bodies)
-        if state:
+    with _written(out), click.open_file(out, "wb") as stream:
+        _write(stream, bodies)
+    if state:
+        with _written(state):
             state.write_bytes(msgspec.json.encode(view) + b"\n")
+
+
+@contextlib.contextmanager
+def _written(name: str | Path) -> Iterator[None]:
+    """Raise ``WrongUse`` that names the file if it cannot be written. The system does not name one that is full."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise WrongUse(f"cannot write {error.filename or out}: {error.strerror}") from error
+        raise WrongUse(f"cannot write {name}: {error.strerror}") from error
 
 
 def _keep_files(events: str, snapshot: Path | None, out: str, state: Path | None) -> None:

@@ -78,6 +78,9 @@ def test_a_file_that_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path
     done = isrflow("replay", "-", "--out", "gone/decisions.jsonl", text=EVENTS)
     assert done.exit_code == 2
     assert done.stderr == "Error: cannot write gone/decisions.jsonl: No such file or directory\n"
+    for full in (("--out", "/dev/full"), ("--out", "decisions.jsonl", "--state", "/dev/full")):
+        done = isrflow("replay", "-", *full, text=b"{}")
+        assert (done.exit_code, done.stderr) == (2, "Error: cannot write /dev/full: No space left on device\n")
 
 
 @pytest.mark.parametrize(
