@@ -38,7 +38,7 @@ class _Commands(LazyGroup):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         # --help is printed here, for which all commands are imported.
-        with ended_by_ctrl_c(), reader_may_leave():
+        with ended_by_ctrl_c(), reported(), reader_may_leave():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:

@@ -53,7 +53,8 @@ def reported() -> Iterator[None]:
     except UnicodeEncodeError as error:
         _say_not_text(error)
     except OSError as error:
-        raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+        said = error.strerror or str(error)
+        raise Unreachable(f"{error.filename}: {said}" if error.filename else said) from error
 
 
 def _say_not_text(error: UnicodeEncodeError) -> NoReturn:

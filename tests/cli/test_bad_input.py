@@ -106,6 +106,17 @@ def test_output_without_a_reader_is_no_refusal(bus: EmbeddedBus, arguments: list
     assert b"Traceback" not in said and b"Exception" not in said
 
 
+@pytest.mark.parametrize("arguments", [["describe"], ["events"], ["--help"], ["topics", "--help"]], ids=" ".join)
+def test_a_full_disk_under_the_output_is_an_error_in_a_line(bus: EmbeddedBus, arguments: list[str]) -> None:
+    environment = os.environ | {"ISRFLOW_BUS": str(bus.path)}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], env=environment, stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT_S, text=True
+        )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (3, "Error: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
 def test_characters_that_the_terminal_does_not_have_are_escaped(tmp_path: Path) -> None:
     bus = DecidedBus(tmp_path / "bus.db")
     bus.take(
