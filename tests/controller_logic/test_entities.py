@@ -131,7 +131,7 @@ REFUSED: list[tuple[str, dict[str, str | None], dict[str, Any], str]] = [
     ("client_quota", NOBODY, {"producer_byte_rate": 1}, "INVALID_REQUEST"),
     ("client_quota", {"group": "g"}, {"producer_byte_rate": 1}, "INVALID_REQUEST"),
     ("client_quota", {"user": ""}, {"producer_byte_rate": 1}, "INVALID_REQUEST"),
-    ("client_quota", {"user": "a", "ip": "10.0.0.1"}, {"producer_byte_rate": 1}, "INVALID_REQUEST"),
+    ("client_quota", {"user": "a", "ip": "10.0.0.1"}, {"connection_creation_rate": 1}, "INVALID_REQUEST"),
     ("client_quota", {"ip": "no address"}, {"connection_creation_rate": 1}, "INVALID_REQUEST"),
     ("client_quota", ADDRESS, {"producer_byte_rate": 1}, "INVALID_REQUEST"),
     ("client_quota", ADDRESS, {"connection_creation_rate": 2**31}, "INVALID_REQUEST"),

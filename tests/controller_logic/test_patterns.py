@@ -2,7 +2,7 @@
 
 import pytest
 
-from state.decisions import Answer
+from state.decisions import Answer, EntityDecision
 from state.rules import FEW_GROUPS_RULES
 from tests.controller_logic.test_entities import METRICS, alter, world
 
@@ -31,3 +31,23 @@ def test_older_rules_say_of_a_long_pattern_what_they_said() -> None:
     pattern = f"client_id={'(' * 1_001}"
     assert alter(started, "client_metrics", METRICS, {"match": pattern}) == "INVALID_CONFIG"
     assert started.one(Answer).message == f"match: {pattern!r} is not a pattern of the form name=expression"
+
+
+@pytest.mark.parametrize(
+    ("match", "error"),
+    [
+        (f"client_id={'a' * 990}", "NONE"),
+        (f"client_id={'a' * 991}", "INVALID_CONFIG"),
+        ("client_id=a, client_software_name=b", "NONE"),
+        ("client_id=a=b", "INVALID_CONFIG"),
+    ],
+)
+def test_a_pattern_has_an_end_and_one_equals_sign(match: str, error: str) -> None:
+    assert alter(world(FEW_GROUPS_RULES), "client_metrics", METRICS, {"match": match}) == error
+
+
+def test_values_are_kept_in_order_of_name() -> None:
+    started = world(FEW_GROUPS_RULES)
+    assert alter(started, "client_metrics", METRICS, {"metrics": "a"}) == "NONE"
+    assert alter(started, "client_metrics", METRICS, {"match": "client_id=a", "interval.ms": 1_000}) == "NONE"
+    assert list(started.one(EntityDecision).values) == ["interval.ms", "match", "metrics"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cli.decision_line import text_of
-from state.decisions import EntityDecision, Rejected
+from state.decisions import Answer, EntityDecision, Rejected
 from state.rules import ENTITY_RULES
 from state.view import view_of
 from tests.controller_logic.test_entities import BOB, CREDENTIAL, KEY, alter, held, world
@@ -42,3 +42,17 @@ def test_the_view_of_the_state_shows_no_secret() -> None:
     [shown] = view_of(started.state.cluster, [])["entities"]
     assert shown["values"] == dict.fromkeys(CREDENTIAL, "[hidden]")
     assert KEY not in text_of(started.one(EntityDecision))
+
+
+@pytest.mark.parametrize("values", [{"colour": "blue"}, {"salt": "c2FsdA=="}])
+def test_a_refusal_names_the_parts_of_a_credential_in_order(values: dict[str, str]) -> None:
+    started = world()
+    assert alter(started, "scram_credential", BOB, values) == "INVALID_REQUEST"
+    expected = "a SCRAM credential consists of iterations, salt, server_key, stored_key"
+    assert started.one(Answer).message == expected
+
+
+def test_iterations_are_a_number_whatever_their_length() -> None:
+    assert (
+        alter(world(), "scram_credential", BOB, CREDENTIAL | {"iterations": "9" * 5_000}) == "UNACCEPTABLE_CREDENTIAL"
+    )

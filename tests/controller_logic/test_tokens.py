@@ -8,7 +8,7 @@ import pytest
 from controller_logic import entities
 from controller_logic.guard import guarded_step
 from controller_logic.replay import decide
-from state.decisions import EntityDecision, Rejected
+from state.decisions import Answer, EntityDecision, Rejected
 from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID
 from state.event_text import decode
 from state.events import Logged
@@ -170,3 +170,27 @@ def test_a_replay_in_any_number_of_shards_removes_the_same_tokens() -> None:
     decided = [decide(log, Policy(), shards=shards).decisions for shards in (1, 3)]
     assert decided[0] == decided[1]
     assert sum("TOKEN_EXPIRED" in str(one) for one in decided[0]) == 1
+
+
+@pytest.mark.parametrize("values", [{"colour": "[]"}, {"renewers": "[]"}])
+def test_a_refusal_names_the_parts_of_a_token_in_order(values: dict[str, str]) -> None:
+    started = world()
+    assert alter(started, TOKEN, ID, values) == "INVALID_REQUEST"
+    assert started.one(Answer).message == (
+        "a delegation token consists of expiry_timestamp_ms, issue_timestamp_ms, max_timestamp_ms, owner, renewers, "
+        "requester"
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "error"),
+    [
+        ({"issue_timestamp_ms": "90000"}, "NONE"),
+        ({TOKEN_EXPIRY: "90000"}, "NONE"),
+        ({"issue_timestamp_ms": "90001"}, "INVALID_REQUEST"),
+        ({TOKEN_EXPIRY: "90001"}, "INVALID_REQUEST"),
+        ({"max_timestamp_ms": "9" * 5_000}, "INVALID_REQUEST"),
+    ],
+)
+def test_the_last_time_of_a_token_is_its_greatest(times: dict[str, str], error: str) -> None:
+    assert alter(world(), TOKEN, ID, VALUES | times) == error
