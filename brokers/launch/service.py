@@ -13,6 +13,7 @@ STOP_TIMEOUT_S = 60.0
 LOG_LINES_SHOWN = 8
 _POLL_S = 0.05
 _TAIL_BYTES = 1 << 16
+_OF_STACK_TRACE = "\tat "
 
 
 class ServiceError(Exception):
@@ -100,13 +101,14 @@ class Service:
             raise ServiceError(f"{self.name} ended by itself; its log {self.log_file} ends with:\n{self.last_lines()}")
 
     def last_lines(self) -> str:
-        """Return the end of the process's output, for a message."""
+        """Return the end of the process's output, for a message, without the calls that Java lists below an error."""
         lines: list[str] = []
         for path in dict.fromkeys((self.log_file, self.console)):
             if path.exists():
                 with path.open("rb") as file:
                     file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-                    lines += file.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+                    read = file.read().decode(errors="replace").splitlines()
+                lines += [line for line in read if not line.startswith(_OF_STACK_TRACE)][-LOG_LINES_SHOWN:]
         return "\n".join(lines)
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:

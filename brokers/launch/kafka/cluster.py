@@ -1,6 +1,5 @@
 """Several Kafka nodes that belong together, in a folder that remembers them."""
 
-import base64
 import contextlib
 import os
 import shutil
@@ -13,6 +12,7 @@ import msgspec
 
 from brokers.launch.kafka.node import KafkaError, KafkaNode
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, checked
+from brokers.launch.kafka.storage import random_uuid
 from brokers.launch.ports import free_ports
 from brokers.launch.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from brokers.voters import Voter
@@ -28,10 +28,8 @@ class _Remembered(msgspec.Struct, frozen=True):
 
 
 def random_cluster_id() -> str:
-    """Draw a cluster id in Kafka's form. Like Kafka's own ids, it never begins with a dash, as an option does."""
-    while (drawn := base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")).startswith("-"):
-        pass
-    return drawn
+    """Draw the id of a new cluster."""
+    return random_uuid()
 
 
 def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[NodeSpec, ...]:

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from brokers.launch.kafka import storage
 from brokers.launch.kafka.java_properties import file_url
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec, log_dirs, log_properties, server_properties
 from brokers.launch.service import Service, ServiceError
@@ -67,7 +68,10 @@ class KafkaNode(Service):
         if self.spec.zookeeper is not None:
             # Such a broker makes its storage by itself.
             return
-        if all((folder / "meta.properties").exists() for folder in self.data):
+        if storage.is_formatted(self.data):
+            return
+        if storage.can_be_written(self.spec, self.data):
+            storage.write(self.spec, self.data, cluster_id)
             return
         tool = ("kafka.tools.StorageTool", "format", "--ignore-formatted")
         command = [*self._java("256m", None), *tool, "--cluster-id", cluster_id, "--config", str(self._properties)]

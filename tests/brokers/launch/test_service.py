@@ -11,6 +11,7 @@ from brokers.launch.service import Service, ServiceError, kill_all
 
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
 ENDS = "print('the reason'); raise SystemExit(3)"
+FAILS_AS_JAVA_DOES = r"print('the reason' + '\n\tat a.B.c(B.java:1)' * 20); raise SystemExit(1)"
 WAITS_TO_BE_TOLD = """
 import pathlib, sys, time
 while not pathlib.Path("go").exists():
@@ -61,6 +62,13 @@ def test_a_service_that_ends_by_itself_is_named_with_its_log(folder: Path) -> No
     service = Program(folder, ENDS)
     service.start()
     with pytest.raises(ServiceError, match=r"broker 1 ended by itself; its log .*broker\.log ends with:\nthe reason"):
+        service.wait_until_started(20)
+
+
+def test_a_reason_is_shown_however_many_calls_java_lists_below_it(folder: Path) -> None:
+    service = Program(folder, FAILS_AS_JAVA_DOES)
+    service.start()
+    with pytest.raises(ServiceError, match=r"ends with:\nthe reason$"):
         service.wait_until_started(20)
 
 
