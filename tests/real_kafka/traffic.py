@@ -16,11 +16,47 @@ RECORDS_A_SECOND = 20
 RECORDS_AT_ONCE = 2
 BURST = PARTITIONS * RECORDS_AT_ONCE
 TRANSACTIONS_A_SECOND = 2
+# Tests break something when they have seen that traffic goes on, and then mostly wait: for a session to end, or for a
+# process to start. Meanwhile the traffic costs more than all else, so there is less of it: a quarter.
+OFTEN_S = 3.0
+SELDOM_FACTOR = 4
 MEMBERS = 2
 # A frozen broker keeps its connections open, so clients must not wait on them for Kafka's default of up to a minute.
 QUICK = {"confluent-kafka": {"socket.timeout.ms": 10_000}, "kafka-python": {"request_timeout_ms": 10_000}}
 
 Place = tuple[str, int]
+
+
+class Pace:
+    """When traffic comes: often while somebody looks at it and for some seconds after that, and seldom otherwise."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._often_until_s = time.monotonic()
+        self._has_ended = False
+
+    def hasten(self) -> None:
+        """Let traffic come often, from now on for some seconds."""
+        with self._changed:
+            self._often_until_s = time.monotonic() + OFTEN_S
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def waited(self, period_s: float) -> bool:
+        """Wait for a period, or for several where traffic comes seldom. Return False if the traffic has ended."""
+        began_s = time.monotonic()
+        with self._changed:
+            while not self._has_ended and (left_s := self._end_s(began_s, period_s) - time.monotonic()) > 0:
+                self._changed.wait(left_s)
+            return not self._has_ended
+
+    def _end_s(self, began_s: float, period_s: float) -> float:
+        end_s = began_s + period_s
+        return end_s if end_s < self._often_until_s else began_s + period_s * SELDOM_FACTOR
 
 
 class Transactions:
@@ -30,13 +66,13 @@ class Transactions:
     one, the client is replaced, as its users have to do.
     """
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, pace: Pace) -> None:
         self.topic = topic
         self.committed: list[int] = []
         self.unknown: set[int] = set()
         self.error: Exception | None = None
         self._bootstrap = bootstrap
-        self._ended = threading.Event()
+        self._pace = pace
         self._thread = threading.Thread(target=self._run, name=topic, daemon=True)
         self._thread.start()
 
@@ -44,7 +80,7 @@ class Transactions:
         try:
             producer = self._producer()
             number = 0
-            while not self._ended.wait(1 / TRANSACTIONS_A_SECOND):
+            while self._pace.waited(1 / TRANSACTIONS_A_SECOND):
                 try:
                     self._transact(producer, number)
                 except KafkaException:
@@ -71,8 +107,7 @@ class Transactions:
             self.committed.append(number)
 
     def end(self) -> None:
-        """Stop; raise the error if it had already failed."""
-        self._ended.set()
+        """Wait until the last one is done, after the pace has ended; raise the error if one had failed."""
         self._thread.join(TIMEOUT_S)
         assert not self._thread.is_alive()
         if self.error is not None:
@@ -90,10 +125,9 @@ class Group:
             "bootstrap.servers": bootstrap,
             "group.id": name,
             "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 2_000,
-            # A broker answers twice a second with all there is, and not for each record.
+            # A broker answers every two seconds with all there is, and not for each record.
             "fetch.min.bytes": 1_000_000,
-            "fetch.wait.max.ms": 500,
+            "fetch.wait.max.ms": 2_000,
             "isolation.level": "read_committed",
             "log_level": 0,
             **QUICK["confluent-kafka"],
@@ -148,9 +182,9 @@ class Traffic:
         self._bootstrap = bootstrap
         self._topic = topic
         self.senders: dict[str, Sender] = {name: new(bootstrap, **QUICK[name]) for name, new in SENDERS.items()}
-        self._transactions = Transactions(bootstrap, f"{topic}-whole")
+        self._pace = Pace()
+        self._transactions = Transactions(bootstrap, f"{topic}-whole", self._pace)
         self._group = Group(bootstrap, topic, [topic, self._transactions.topic])
-        self._ended = threading.Event()
         self._threads = [
             threading.Thread(target=self._send, args=(name, sender), daemon=True)
             for name, sender in self.senders.items()
@@ -160,7 +194,7 @@ class Traffic:
 
     def _send(self, name: str, sender: Sender) -> None:
         number = 0
-        while not self._ended.wait(BURST / RECORDS_A_SECOND):
+        while self._pace.waited(BURST / RECORDS_A_SECOND):
             for partition in [*range(PARTITIONS)] * RECORDS_AT_ONCE:
                 sender.send(self._topic, partition, f"{name} {number}".encode())
                 number += 1
@@ -174,6 +208,7 @@ class Traffic:
         committed = len(self._transactions.committed)
 
         def gone_on() -> bool:
+            self._pace.hasten()
             assert self._transactions.error is None, self._transactions.error
             return len(self._transactions.committed) > committed + 1 and all(
                 len(sender.acknowledged) > before[name] + BURST for name, sender in self.senders.items()
@@ -183,7 +218,7 @@ class Traffic:
 
     def end(self) -> None:
         """Stop sending, and compare the cluster's records and the consumed ones with the acknowledged ones."""
-        self._ended.set()
+        self._pace.end()
         for thread in self._threads:
             thread.join(60)
         self._transactions.end()
