@@ -101,7 +101,7 @@ def leaders_go_on_alone(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     for gateway in cluster.gateways.values():
         gateway.kill()
     cluster.broker(3).kill()
-    wait_until(lambda: any(3 not in held[2] for held in cluster.stored("t").values()), "a leader to write its ISR")
+    a_leader_writes_its_isr_without_broker_3(cluster)
     for gateway in cluster.gateways.values():
         gateway.start()
     for gateway in cluster.gateways.values():
@@ -117,7 +117,15 @@ def leaders_go_on_without_an_engine(cluster: ZookeeperCluster, traffic: Traffic)
     """Let leaders write their ISRs while nobody decides, so that the cluster is handed back with what they wrote."""
     traffic.goes_on()
     cluster.broker(3).pause()
-    wait_until(lambda: any(3 not in held[2] for held in cluster.stored("t").values()), "a leader to write its ISR")
+    a_leader_writes_its_isr_without_broker_3(cluster)
     cluster.broker(3).resume()
-    wait_until(lambda: all(len(held[2]) == 3 for held in cluster.stored("t").values()), "the broker to catch up")
+    cluster.wait_for_stored(
+        "t", lambda stored: all(len(held[2]) == 3 for held in stored.values()), "the broker to catch up"
+    )
     traffic.goes_on()
+
+
+def a_leader_writes_its_isr_without_broker_3(cluster: ZookeeperCluster) -> None:
+    cluster.wait_for_stored(
+        "t", lambda stored: any(3 not in held[2] for held in stored.values()), "a leader to write its ISR"
+    )

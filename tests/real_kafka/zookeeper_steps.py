@@ -102,7 +102,7 @@ def lives_by_itself(cluster: ZookeeperCluster, folder: Path, traffic: Traffic) -
     traffic.goes_on()
     cluster.tool("TopicCommand", "--create --topic by-kafka --partitions 1 --replication-factor 2")
     cluster.broker(2).kill()
-    wait_until(lambda: 2 not in {held[0] for held in cluster.stored("t").values()}, "another leader")
+    cluster.wait_for_stored("t", lambda stored: 2 not in {held[0] for held in stored.values()}, "another leader")
     traffic.goes_on()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -46,16 +46,10 @@ class ZookeeperCluster(UpCluster):
         jars = kafka.jars if name == CONFIGS else kafka.tools
         return run_tool(name, self.bootstrap, arguments.split(), jars)
 
-    def stored(self, topic: str) -> dict[int, Stored]:
-        """Return what ZooKeeper holds of each partition, with its znode's version as the partition epoch."""
+    def wait_for_stored(self, topic: str, holds: Callable[[dict[int, Stored]], bool], what: str) -> None:
+        """Wait until what ZooKeeper has of a topic is so. This connects once, and not for each look."""
         with self._client() as client:
-            found = {}
-            for number in client.get_children(f"{znodes.topic_path(topic)}/partitions"):
-                path = znodes.state_path(Place(topic, int(number)))
-                data, stat = client.get(path)
-                state = znodes.state_of(path, data)
-                found[int(number)] = (state.leader, state.leader_epoch, tuple(sorted(state.isr)), stat.version)
-            return found
+            wait_until(lambda: holds(_stored(client, topic)), f"{what}, in what ZooKeeper holds")
 
     @property
     def settings(self) -> Settings:
@@ -65,12 +59,13 @@ class ZookeeperCluster(UpCluster):
     def wait_until_stored(self, topic: str) -> None:
         """Wait until ZooKeeper holds what was decided. A znode that leaders write too has a version of its own."""
 
-        def is_stored() -> bool:
-            count = 3 if self.settings.leaders_write_isrs else 4
-            stored, decided = self.stored(topic), self.decided(topic)
+        count = 3 if self.settings.leaders_write_isrs else 4
+
+        def is_decided(stored: dict[int, Stored]) -> bool:
+            decided = self.decided(topic)
             return {n: held[:count] for n, held in stored.items()} == {n: held[:count] for n, held in decided.items()}
 
-        wait_until(is_stored, "ZooKeeper to hold what was decided")
+        self.wait_for_stored(topic, is_decided, "what was decided")
 
     def controller(self) -> int | None:
         """Return who holds ``/controller``; None if nobody does."""
@@ -156,6 +151,16 @@ class ZookeeperCluster(UpCluster):
             number: (held["leader"], held["leader_epoch"], tuple(sorted(held["isr"])), held["partition_epoch"])
             for number, held in self.partitions(topic).items()
         }
+
+
+def _stored(client: KazooClient, topic: str) -> dict[int, Stored]:
+    found = {}
+    for number in client.get_children(f"{znodes.topic_path(topic)}/partitions"):
+        path = znodes.state_path(Place(topic, int(number)))
+        data, stat = client.get(path)
+        state = znodes.state_of(path, data)
+        found[int(number)] = (state.leader, state.leader_epoch, tuple(sorted(state.isr)), stat.version)
+    return found
 
 
 @contextmanager
