@@ -14,7 +14,13 @@ from confluent_kafka.admin import (
 )
 
 from tests.real_kafka.traffic import PARTITIONS, Traffic
-from tests.real_kafka.zookeeper_steps import POLICY, goes_on_through_failures, is_handed_back_and_adopted, status_of
+from tests.real_kafka.zookeeper_steps import (
+    CLIENT_TIMEOUT_MS,
+    POLICY,
+    goes_on_through_failures,
+    is_handed_back_and_adopted,
+    status_of,
+)
 from tests.support.cluster_command import on_cluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -60,7 +66,7 @@ def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_le
     cluster.create(NewTopic("t-whole", PARTITIONS, 3, config=SAFE))
     for topic in ("t", "t-whole"):
         cluster.agree(topic)
-    traffic = Traffic(cluster.bootstrap, "t")
+    traffic = Traffic(cluster.bootstrap, "t", CLIENT_TIMEOUT_MS)
     traffic.goes_on()
 
     goes_on_through_failures(cluster, folder, traffic)

@@ -9,6 +9,7 @@ from confluent_kafka.admin import NewTopic
 
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.real_kafka.zookeeper_steps import (
+    CLIENT_TIMEOUT_MS,
     HALF,
     POLICY,
     Replicas,
@@ -62,7 +63,7 @@ def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     cluster.create(NewTopic("t", PARTITIONS, 3, config=SAFE), NewTopic("t-whole", PARTITIONS, 3, config=SAFE))
     for topic in ("t", "t-whole"):
         cluster.agree(topic)
-    traffic = Traffic(cluster.bootstrap, "t")
+    traffic = Traffic(cluster.bootstrap, "t", CLIENT_TIMEOUT_MS)
     traffic.goes_on()
 
     cluster.broker(1).kill()

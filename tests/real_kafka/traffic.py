@@ -22,7 +22,8 @@ OFTEN_S = 3.0
 SELDOM_FACTOR = 4
 MEMBERS = 2
 # A frozen broker keeps its connections open, so clients must not wait on them for Kafka's default of up to a minute.
-QUICK = {"confluent-kafka": {"socket.timeout.ms": 10_000}, "kafka-python": {"request_timeout_ms": 10_000}}
+TIMEOUT_MS = 10_000
+QUICK = {"socket.timeout.ms": TIMEOUT_MS}
 
 Place = tuple[str, int]
 
@@ -92,7 +93,7 @@ class Transactions:
 
     def _producer(self) -> Producer:
         settings = {"bootstrap.servers": self._bootstrap, "transactional.id": self.topic, "log_level": 0}
-        producer = Producer({**settings, **QUICK["confluent-kafka"]})
+        producer = Producer({**settings, **QUICK})
         producer.init_transactions(TIMEOUT_S)
         return producer
 
@@ -130,7 +131,7 @@ class Group:
             "fetch.wait.max.ms": 2_000,
             "isolation.level": "read_committed",
             "log_level": 0,
-            **QUICK["confluent-kafka"],
+            **QUICK,
         }
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -176,12 +177,17 @@ class Group:
 
 
 class Traffic:
-    """Steady traffic until ``end``: both clients and transactions produce, and a group consumes."""
+    """Steady traffic until ``end``: both clients and transactions produce, and a group consumes.
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    ``timeout_ms`` is kafka-python's. It should be longer than a frozen broker keeps its session: after this time the
+    client connects to the broker again, and takes a whole core until that is answered.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, timeout_ms: int = TIMEOUT_MS) -> None:
         self._bootstrap = bootstrap
         self._topic = topic
-        self.senders: dict[str, Sender] = {name: new(bootstrap, **QUICK[name]) for name, new in SENDERS.items()}
+        quick = {"confluent-kafka": QUICK, "kafka-python": {"request_timeout_ms": timeout_ms}}
+        self.senders: dict[str, Sender] = {name: new(bootstrap, **quick[name]) for name, new in SENDERS.items()}
         self._pace = Pace()
         self._transactions = Transactions(bootstrap, f"{topic}-whole", self._pace)
         self._group = Group(bootstrap, topic, [topic, self._transactions.topic])

@@ -7,6 +7,8 @@ from typing import Any
 from confluent_kafka.admin import NewTopic
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
+from brokers.launch.kafka.properties import ZOOKEEPER_SESSION_MS
+from brokers.launch.kafka.zookeeper import TICK_MS
 from brokers.wire.errors import ErrorCode
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
@@ -18,6 +20,8 @@ from tests.support.zookeeper_cluster import ZookeeperCluster
 HALF = PARTITIONS // 2
 # ZooKeeper says when a broker is gone, so the engine's own sessions are long.
 POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
+# A client that is answered by nobody waits until the session of a frozen broker has ended.
+CLIENT_TIMEOUT_MS = ZOOKEEPER_SESSION_MS + 2 * TICK_MS
 Replicas = tuple[int, ...]
 
 
