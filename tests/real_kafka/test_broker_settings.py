@@ -1,16 +1,15 @@
 """The gateway knows the settings of brokers as Kafka's own code does."""
 
-import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from brokers.gateways.kraft.broker_lists import broker_lists_in
-from conf.jars import fetch
-from conf.java import java_home
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state import broker_setting_types as types
 from state.features import METADATA_VERSIONS
+from tests.real_kafka.kafkas_classes import run_java
 
 pytestmark = pytest.mark.cluster
 TYPES = ("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
@@ -32,28 +31,38 @@ OTHER_NAMES = [
 SOURCE = Path(__file__).with_name("BrokerSettings.java")
 
 
-def told(kafka: KafkaVersion, *names: str) -> tuple[dict[str, tuple[str, str]], list[str]]:
-    """Return the type and default of every setting that Kafka knows, and the type of each of ``names``."""
-    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch(kafka.jars))), str(SOURCE)]
-    lines = "".join(f"{name}\n" for name in names)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
-    known, _, types = done.stdout.partition("\n\n")
+class Told(NamedTuple):
+    """What Kafka says of settings."""
+
+    # The type and default of every setting that it knows.
+    known: dict[str, tuple[str, str]]
+    # The type of each of ``OTHER_NAMES``.
+    others: list[str]
+
+
+@pytest.fixture(scope="module", params=KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
+def kafka(request: pytest.FixtureRequest) -> KafkaVersion:
+    """Each version in turn, for all tests."""
+    version: KafkaVersion = request.param
+    return version
+
+
+@pytest.fixture(scope="module")
+def told(kafka: KafkaVersion) -> Told:
+    """What Kafka says of its settings, and of ``OTHER_NAMES``."""
+    known, _, others = run_java(SOURCE, lines=OTHER_NAMES, kafka=kafka).partition("\n\n")
     rows = (line.split("=", 2) for line in known.splitlines())
-    return {name: (kind, default) for name, kind, default in rows}, types.splitlines()
+    return Told({name: (kind, default) for name, kind, default in rows}, others.splitlines())
 
 
-@pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
-def test_the_same_settings_are_lists_with_the_same_defaults(kafka: KafkaVersion) -> None:
-    known, _ = told(kafka)
-    lists = {name: default for name, (kind, default) in known.items() if kind == "LIST"}
+def test_the_same_settings_are_lists_with_the_same_defaults(kafka: KafkaVersion, told: Told) -> None:
+    lists = {name: default for name, (kind, default) in told.known.items() if kind == "LIST"}
     assert lists == broker_lists_in(METADATA_VERSIONS[kafka.release])
 
 
-@pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
-def test_settings_have_the_same_types(kafka: KafkaVersion) -> None:
-    known, others = told(kafka, *OTHER_NAMES)
-    assert len(others) == len(OTHER_NAMES)
-    every = {name: kind for name, (kind, _) in known.items()} | dict(zip(OTHER_NAMES, others, strict=True))
+def test_settings_have_the_same_types(kafka: KafkaVersion, told: Told) -> None:
+    assert len(told.others) == len(OTHER_NAMES)
+    every = {name: kind for name, (kind, _) in told.known.items()} | dict(zip(OTHER_NAMES, told.others, strict=True))
     ours = {name: TYPES[types.broker_setting_type(name)] for name in every}
     differ = {(kafka.release, name, kind) for name, kind in every.items() if ours[name] != kind}
     assert differ == {one for one in CHANGED if one[0] == kafka.release}

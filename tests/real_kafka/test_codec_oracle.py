@@ -1,7 +1,6 @@
 """Kafka's own classes read the bytes of our codec and write the same bytes: every message, in every version."""
 
 import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import pytest
 from brokers.gateways.kraft.messages import layouts, message
 from brokers.wire.layout import FieldLayout, Layout
 from brokers.wire.plain import uuid_text
-from conf.jars import fetch
-from conf.java import java_home
+from tests.real_kafka.kafkas_classes import run_java
 
 pytestmark = pytest.mark.cluster
 MESSAGES_EACH = 20
-ORACLE_TIMEOUT_S = 120
 SOURCE = Path(__file__).with_name("Messages.java")
 BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
@@ -61,16 +58,6 @@ def class_of(layout: Layout) -> str:
     return f"org.apache.kafka.common.{package}.{layout.name}{suffix}"
 
 
-def oracle(lines: list[str]) -> list[str]:
-    """Ask Kafka's classes; Java compiles the source when it starts, if it has a compiler."""
-    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
-    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=ORACLE_TIMEOUT_S)
-    if "jdk.compiler" in done.stderr:
-        pytest.skip("this Java is a runtime without a compiler")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
 def test_kafka_reads_what_we_write_and_writes_it_again() -> None:
     rng = random.Random(1)
     questions: list[str] = []
@@ -79,7 +66,7 @@ def test_kafka_reads_what_we_write_and_writes_it_again() -> None:
             for _ in range(MESSAGES_EACH):
                 data = message(layout.name).encode(version, drawn(rng, layout.fields, version))
                 questions.append(f"{class_of(layout)} {version} {data.hex()}")
-    answers = oracle(questions)
+    answers = run_java(SOURCE, lines=questions).splitlines()
     assert len(answers) == len(questions) > 2_000
     wrong = [(ask, answer) for ask, answer in zip(questions, answers, strict=True) if ask.split(" ")[2] != answer]
     assert wrong[:3] == []

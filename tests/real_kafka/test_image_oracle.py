@@ -1,21 +1,19 @@
 """Kafka's own classes read the metadata log as a broker does, and know what the rules know."""
 
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from brokers.gateways.kraft.log import entries, snapshots
-from conf.jars import fetch
-from conf.java import java_home
 from state.broker import BrokerState
 from state.cluster import State
 from state.ids import NO_EPOCH
 from state.partition import Partition, TopicState
 from state.policy import Policy
 from tests.brokers.kraft.storages import follow, opened
+from tests.real_kafka.kafkas_classes import run_java
 from tests.support.decided_bus import DecidedBus
 from tests.support.random_logs import seeded_draws, walk
 from tests.support.scenes import Draw
@@ -23,18 +21,7 @@ from tests.support.scenes import Draw
 pytestmark = pytest.mark.cluster
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 EVENTS = 400
-ORACLE_TIMEOUT_S = 120
 SOURCE = Path(__file__).with_name("Images.java")
-
-
-def java(*arguments: str) -> list[str]:
-    """Run one of Kafka's classes, or a source file that uses them, and return its output."""
-    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=ORACLE_TIMEOUT_S)
-    if "jdk.compiler" in done.stderr:
-        pytest.skip("this Java is a runtime without a compiler")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def joined(ids: tuple[int, ...]) -> str:
@@ -89,7 +76,7 @@ def test_a_broker_knows_what_the_rules_know_after_every_event(
     for seed in range(4):
         directory = tmp_path / f"{seed}"
         known = followed(directory, with_a_leader(seed), snapshot_interval_bytes=2**30)
-        for line in java(str(SOURCE), *map(str, sorted(directory.glob("*.log")))):
+        for line in run_java(SOURCE, sorted(directory.glob("*.log"))).splitlines():
             end_offset, _, seen = line.partition("|")
             assert seen == known[int(end_offset)]
             published += 1
@@ -118,7 +105,7 @@ def test_a_snapshot_gives_the_same_image_and_the_log_continues_from_it(tmp_path:
     assert held
     files = [snapshots.path_of(directory, held[0]), *sorted(directory.glob("*.log"))]
     files = [path for path in files if path.suffix != ".log" or int(path.stem) >= held[0].end_offset]
-    first, *others = java(str(SOURCE), *map(str, files))
+    first, *others = run_java(SOURCE, files).splitlines()
     assert first.partition("|")[2] == known[held[0].end_offset]
     assert len(others) > 10
     for line in others:
@@ -132,7 +119,7 @@ def test_kafkas_own_tool_reads_every_file(tmp_path: Path) -> None:
     files = [*sorted(directory.glob("*.log")), *sorted(directory.glob("*.checkpoint"))]
     assert {path.suffix for path in files} == {".log", ".checkpoint"}
     listed = ",".join(map(str, files))
-    lines = java("kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", listed)
+    lines = run_java("kafka.tools.DumpLogSegments", ("--cluster-metadata-decoder", "--files", listed)).splitlines()
     ours = Counter(record.name for path in files for record in entries.records_in(path.read_bytes()))
     kafkas = Counter(name for line in lines for name in re.findall(r'payload: {"type":"(\w+)"', line))
     assert kafkas == {re.sub(r"\B([A-Z])", r"_\1", name).upper(): count for name, count in ours.items()}

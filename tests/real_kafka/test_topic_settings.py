@@ -1,15 +1,13 @@
 """The gateway refuses the same topic settings and values as Kafka's own code."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from brokers.gateways.kraft.topic_settings import complaint_about, names_in
-from conf.jars import fetch
-from conf.java import java_home
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state.features import METADATA_VERSIONS
+from tests.real_kafka.kafkas_classes import run_java
 
 pytestmark = pytest.mark.cluster
 SOURCE = Path(__file__).with_name("TopicSettings.java")
@@ -66,10 +64,8 @@ def test_the_gateway_accepts_the_same_topic_settings_as_kafka(kafka: KafkaVersio
     known = names_in(level)
     every = dict.fromkeys(name for each in METADATA_VERSIONS.values() for name in names_in(each))
     pairs = [(name, value) for name in (*every, "no.such.setting") for value in VALUES]
-    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch(kafka.jars))), str(SOURCE)]
-    lines = "".join(f"{name}={value}\n" for name, value in pairs)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
-    names, *verdicts = done.stdout.splitlines()
+    told = run_java(SOURCE, lines=(f"{name}={value}" for name, value in pairs), kafka=kafka)
+    names, *verdicts = told.splitlines()
     assert set(names.split()) == set(known)
     ours = ["taken" if complaint_about(name, value, level) is None else "refused" for name, value in pairs]
     assert len(verdicts) == len(pairs)
