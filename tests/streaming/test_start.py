@@ -52,12 +52,15 @@ def test_a_job_that_is_killed_while_spark_starts_leaves_nothing_in_the_systems_f
     assert [left.name for left in temporary.iterdir()] == [f"isrflow-{os.getuid()}"]
 
 
-def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
-    engine = Engine(tmp_path)
+def test_a_job_that_is_stopped_while_spark_starts_has_shown_no_secret_and_claims_nothing(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, "spark.hadoop.fs.s3a.secret.key=hidden", "spark.executor.memory=3g")
     try:
         wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
+        shown = " ".join(jvm_options(engine))
+        assert "hidden" not in shown
+        assert "spark.executor.memory=3g" in shown
         # What a killed JVM leaves there is removed by the next job. Nobody would remove it from /tmp.
-        (temporary, *_) = re.findall(r"-Djava\.io\.tmpdir=([^\s\"]+)", " ".join(jvm_options(engine)))
+        (temporary, *_) = re.findall(r"-Djava\.io\.tmpdir=([^\s\"]+)", shown)
         assert Path(temporary).name.startswith("job-")
         assert Path(temporary).is_dir()
         # Like an init system, which signals all processes of the job at once.
@@ -68,17 +71,6 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
     assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
     assert list((tmp_path / "spark-local").iterdir()) == []
     assert not Path(temporary).exists()
-
-
-def test_the_command_line_of_the_jvm_shows_no_secret(tmp_path: Path) -> None:
-    engine = Engine(tmp_path, "spark.hadoop.fs.s3a.secret.key=hidden", "spark.executor.memory=3g")
-    try:
-        wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
-        said = " ".join(jvm_options(engine))
-        assert "hidden" not in said
-        assert "spark.executor.memory=3g" in said
-    finally:
-        engine.kill()
 
 
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
