@@ -2,7 +2,7 @@
 
 In one of four the query has two shuffle partitions, which is the default, and restarts from its checkpoint. Both cost
 time: a batch takes half as much CPU again with a second partition, and a start takes as much as two batches. Kills in
-the middle of a batch have their own tests (``tests/streaming/test_crash.py``). Several stories are played at once in
+the middle of a batch have their own tests (``tests/streaming/test_takeover.py``). Several stories are played at once in
 one Spark session.
 """
 

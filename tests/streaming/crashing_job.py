@@ -1,4 +1,4 @@
-"""Run the engine's job, and kill it with its JVM at a chosen point of its micro-batch number N.
+"""Run the engine's job, and kill it with its JVM at a chosen point of a micro-batch, once a file tells it to.
 
 The points lie between the writes of Spark and the sink:
 
@@ -9,16 +9,14 @@ The points lie between the writes of Spark and the sink:
 * ``commit``: the decisions are committed, Spark's commit log is not written
 * ``next``: Spark's commit log is written (not on Kafka)
 
-SIGUSR1 makes the next batch the one that is killed at ``output`` or ``commit``.
+The test makes the file. The next batch that comes to the point is killed.
 """
 
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from cli import main
@@ -27,29 +25,24 @@ from streaming import query, shard
 from streaming.sources import embedded
 
 JOB_PID = os.getpid()
-POINT, BATCH = sys.argv[1], int(sys.argv[2])
+# Sources and operators run in other processes, which see the file too.
+POINT, ARMED = sys.argv[1], Path(sys.argv[2])
 SHARD = 7
-# The operator runs in worker processes and is created again for each batch, so it counts in a file.
-COUNTED = Path(tempfile.mkstemp(prefix="isrflow-crash-")[1])
 
 
-def die() -> None:
-    os.killpg(JOB_PID, signal.SIGKILL)
-    os._exit(1)
+def come_to(point: str) -> None:
+    if point == POINT and ARMED.exists():
+        os.killpg(JOB_PID, signal.SIGKILL)
+        os._exit(1)
 
 
 class CrashingReader(embedded.BusReader):
-    seen = 0
-
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Any:
-        self.seen += 1
-        if POINT == "offsets" and self.seen == BATCH:
-            die()
+        come_to("offsets")
         return super().partitions(start, end)
 
     def commit(self, end: dict[str, int]) -> None:
-        if POINT == "next" and self.seen >= BATCH:
-            die()
+        come_to("next")
         super().commit(end)
 
 
@@ -61,28 +54,16 @@ class CrashingSource(embedded.BusSource):
 class CrashingOperator(shard.ShardOperator):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         yield from super().handleInputRows(key, rows, timerValues)
-        if POINT == "state" and key[0] == SHARD and COUNTED.stat().st_size >= BATCH - 1:
-            die()
-        with COUNTED.open("ab") as file:
-            file.write(b"." if key[0] == SHARD else b"")
+        if key[0] == SHARD:
+            come_to("state")
 
 
 class CrashingLog(DecisionLog):
-    seen = 0
-
     def write(self, outcomes: Iterable[bytes]) -> Written | None:
-        self.__class__.seen += 1
-        if POINT == "output" and self.seen == BATCH:
-            die()
+        come_to("output")
         written = super().write(outcomes)
-        if POINT == "commit" and self.seen == BATCH:
-            die()
+        come_to("commit")
         return written
-
-
-def crash_next(number: int, frame: FrameType | None) -> None:
-    global BATCH
-    BATCH = CrashingLog.seen + 1
 
 
 def crash_in_transactions() -> None:
@@ -93,8 +74,8 @@ def crash_in_transactions() -> None:
 
     def crashing(transaction: Transaction, before: Mark, decisions: Sequence[Any]) -> Mark:
         mark = written(transaction, before, decisions)
-        if POINT == "transaction" and decisions and CrashingLog.seen >= BATCH:
-            die()
+        if decisions:
+            come_to("transaction")
         return mark
 
     Transaction.write_decisions = crashing  # type: ignore[method-assign]
@@ -106,7 +87,6 @@ if __name__ == "__main__":
     job.DecisionLog = CrashingLog  # type: ignore[misc]
     embedded.BusSource = CrashingSource  # type: ignore[misc]
     query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
-    signal.signal(signal.SIGUSR1, crash_next)
     if POINT == "transaction":
         crash_in_transactions()
     sys.argv = ["isrflow", "run", *sys.argv[3:]]

@@ -1,8 +1,7 @@
-"""Feed a job with a recorded world's events, also until it dies, and compare what it wrote with the rules."""
+"""Give a job a recorded world's events, also one that is to die, and compare what it wrote with the rules."""
 
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,31 +12,29 @@ from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from isrflow.kafka.seqs import SLOTS
-from tests.support.engine import AWAITED, Engine, by_rules, decisions_of
+from tests.support.engine import Engine, by_rules, decisions_of
 from tests.support.random_logs import seeded
 
-CRASH_TIMEOUT_S = 180.0
 ROOT = Path(__file__).parents[2]
 
 
-def crashing(point: str, batch: int) -> tuple[str, ...]:
-    """Return the command of a job that dies at ``point`` of its batch number ``batch``.
+def crashing(point: str, armed: Path) -> tuple[str, ...]:
+    """Return the command of a job that dies at ``point`` of a batch once the file ``armed`` exists.
 
     It finds the tests by PYTHONPATH, because another test may have set PYTHONSAFEPATH for the children of this process.
     """
-    return ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.streaming.crashing_job", point, str(batch))
+    return ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.streaming.crashing_job", point, str(armed))
 
 
-def feed_until_dead(engine: Engine, bus: Bus, log: Sequence[bytes], sent: int) -> int:
-    """Publish a few events of ``log`` every 50 ms until the engine has died; return how many were published."""
-    deadline = time.monotonic() + CRASH_TIMEOUT_S
-    while engine.process.poll() is None:
-        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
-        bus.publish_own(log[sent : sent + 5] or [AWAITED])
-        sent += 5
-        time.sleep(0.05)
-    assert engine.process.returncode == -signal.SIGKILL, f"the job ended by itself: {engine.log.read_text()[-4000:]}"
-    return sent
+def crash(engine: Engine, bus: Bus, armed: Path, events: Sequence[bytes]) -> None:
+    """Let a crashing job die in the batch of half of ``events``, or before it. The others wait for its successor."""
+    half = len(events) // 2
+    armed.touch()
+    bus.publish_own(events[:half])
+    code = engine.wait()
+    assert code == -signal.SIGKILL, f"the job ended by itself: {engine.log.read_text()[-4000:]}"
+    armed.unlink()
+    bus.publish_own(events[half:])
 
 
 def control_events(seed: int, count: int) -> list[bytes]:

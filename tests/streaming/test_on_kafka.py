@@ -11,14 +11,14 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
-from tests.streaming.feeding import assert_as_by_rules, control_events, crashing, feed_until_dead
+from tests.streaming.feeding import assert_as_by_rules, control_events, crash, crashing
 from tests.support.engine import AWAITED, STANDBY, Engine, decided, decisions_of, encoded
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 POINTS = ("transaction", "commit")
-BATCH = 3
+EVENTS_AT_ONCE = 100
 SUPERSEDED = 4
 # Longer than a session in Kafka's own controller, so that the node leads in another epoch afterwards.
 BUS_FROZEN_S = 12.0
@@ -32,31 +32,28 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
     bus.close()
 
 
-def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> Engine:
-    sets = (f"bus={bus.address}", *settings)
-    return Engine(directory, *sets, command=crashing(point, BATCH)) if point else Engine(directory, *sets)
-
-
 def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_log(
     bus: KafkaBus, kafka_node: KafkaCluster, tmp_path: Path
 ) -> None:
-    log = control_events(seed=11, count=6_000)
-    sent = 0
+    log = control_events(seed=11, count=8 * EVENTS_AT_ONCE)
+    parts = iter([log[at : at + EVENTS_AT_ONCE] for at in range(0, len(log), EVENTS_AT_ONCE)])
+    place, armed = f"bus={bus.address}", tmp_path / "armed"
     for point in POINTS:
-        killed = start(tmp_path, bus, point=point)
+        killed = Engine(tmp_path, place, command=crashing(point, armed))
         try:
-            sent = feed_until_dead(killed, bus, log, sent)
+            decided(bus, bus.publish_own(next(parts)), engine=killed)
+            crash(killed, bus, armed, next(parts))
         finally:
             killed.kill()
-    frozen = start(tmp_path, bus)
+    frozen = Engine(tmp_path, place)
     second = None
     try:
-        decided(bus, bus.publish_own(log[sent : sent + 100]), engine=frozen)
+        decided(bus, bus.publish_own(next(parts)), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
         # Sessions that outlast a busy machine, because a fenced broker's reports are refused.
-        sets = (f"bus={bus.address}", "takeover.timeout.ms=1000", "broker.session.timeout.ms=120000")
+        sets = (place, "takeover.timeout.ms=1000", "broker.session.timeout.ms=120000")
         second = Engine(tmp_path, *sets, command=STANDBY)
-        decided(bus, bus.publish_own(log[sent + 100 : sent + 200]), engine=second)
+        decided(bus, bus.publish_own(next(parts)), engine=second)
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == SUPERSEDED
         assert "controller epoch 4" in frozen.log.read_text()
