@@ -14,6 +14,8 @@ from xdist.scheduler import LoadFileScheduling
 
 # Its many stories take minutes, on one worker.
 FIRST = "tests/scenarios/test_stories_on_spark.py"
+# They use one Spark session in the process of their worker. The last of them ends it.
+IN_ONE_SESSION = ("tests/streaming/test_hadoop_path.py", "tests/streaming/test_damaged_checkpoint.py", FIRST)
 # They share one Kafka node, which lives as long as its worker. Otherwise each worker would start one.
 ON_ONE_NODE = frozenset(
     {
@@ -44,7 +46,7 @@ SLOW = ("spark", "cluster")
 class ByFile(LoadFileScheduling):
     """A scheduler that gives each file to one worker, in the order of ``put_in_order``.
 
-    Files on one Kafka node go to the same worker.
+    Files on one Kafka node go to the same worker, and so do files in one Spark session.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -57,7 +59,9 @@ class ByFile(LoadFileScheduling):
 
 def scope_of(file: str) -> str:
     """Name what one worker runs as a whole."""
-    return "on one node" if file in ON_ONE_NODE else file
+    if file in ON_ONE_NODE:
+        return "on one node"
+    return "in one session" if file in IN_ONE_SESSION else file
 
 
 def is_on_one_node(item: pytest.Item) -> bool:
@@ -73,8 +77,10 @@ def put_in_order(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[int, int]:
         file = file_of[item]
-        if file == FIRST or file in ON_ONE_NODE:
-            return (0, file != FIRST)
+        if file in IN_ONE_SESSION:
+            return (0, IN_ONE_SESSION.index(file))
+        if file in ON_ONE_NODE:
+            return (0, len(IN_ONE_SESSION))
         return (1, counts[file]) if file in slow else (2, 0)
 
     items.sort(key=place)

@@ -4,7 +4,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-from tests.support.scheduling import FIRST, ON_ONE_NODE, put_in_order, scope_of
+from tests.support.scheduling import FIRST, IN_ONE_SESSION, ON_ONE_NODE, put_in_order, scope_of
 from tests.tidy.test_tidy import name_of, python_files
 
 
@@ -16,7 +16,14 @@ def test_all_files_on_the_shared_kafka_node_run_on_one_worker() -> None:
     }
     assert users - {"tests/tidy/test_scheduling.py"} == ON_ONE_NODE
     assert len({scope_of(file) for file in ON_ONE_NODE}) == 1
-    assert scope_of(FIRST) == FIRST
+
+
+def test_all_files_that_build_a_spark_session_run_on_one_worker_and_the_last_one_ends_it() -> None:
+    texts = {name_of(path): path.read_text() for path in python_files("tests")}
+    users = {file for file, text in texts.items() if re.search(r"^    .*\bbuild_session\(", text, re.MULTILINE)}
+    assert users - {"tests/tidy/test_scheduling.py"} == set(IN_ONE_SESSION)
+    assert len({scope_of(file) for file in IN_ONE_SESSION} | {scope_of(min(ON_ONE_NODE))}) == 2
+    assert [file for file in IN_ONE_SESSION if "end_session(" in texts[file]] == [IN_ONE_SESSION[-1]]
 
 
 def test_long_files_come_first_and_quick_ones_last() -> None:
@@ -27,6 +34,7 @@ def test_long_files_come_first_and_quick_ones_last() -> None:
         SimpleItem(f"{file}::test_{number}", file in slow) for file, count in counts.items() for number in range(count)
     ]
     put_in_order(items)
+    assert IN_ONE_SESSION[-1] == FIRST
     order = list(dict.fromkeys(item.nodeid.split("::")[0] for item in items))
     assert order == [FIRST, kafka, "tests/engine.py", "tests/cluster.py", "tests/quick.py"]
 
