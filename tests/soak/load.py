@@ -20,8 +20,9 @@ FLUSH_TIMEOUT_S = 60.0
 class Load:
     """Three loops on a cluster of mock brokers that run until ``stop``; ``errors`` has the errors that ended one."""
 
-    def __init__(self, cluster: MockCluster) -> None:
+    def __init__(self, cluster: MockCluster, record_interval_s: float = RECORD_INTERVAL_S) -> None:
         self._cluster = cluster
+        self._record_interval_s = record_interval_s
         self._stopping = threading.Event()
         self.errors: list[Exception] = []
         self.acknowledged = 0
@@ -55,7 +56,7 @@ class Load:
         def delivered(error: object, message: object) -> None:
             self.acknowledged += error is None
 
-        while not self._stopping.wait(RECORD_INTERVAL_S):
+        while not self._stopping.wait(self._record_interval_s):
             with contextlib.suppress(BufferError):
                 producer.produce(TOPIC, b"x" * 100, on_delivery=delivered)
             producer.poll(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tests.soak.growth import Finding, findings
-from tests.soak.load import Load
+from tests.soak.load import RECORD_INTERVAL_S, Load
 from tests.soak.samples import Sample, Sampler
 from tests.support.engine import Engine
 from tests.support.mock_cluster import MockCluster
@@ -30,6 +30,7 @@ WARM_UP_INTERVAL_S = 2.0
 SAMPLES_MIN = 60
 LOG_CHARS_SHOWN = 4_000
 INTERVAL_S_MAX = 30.0
+MINUTES_FACTOR_MAX = 3
 # In a shorter run the samples follow each other so quickly that collecting would be most of the load.
 COLLECTS_MINUTES_MIN = 10.0
 
@@ -42,11 +43,21 @@ class SoakError(Exception):
         self.samples = samples
 
 
-def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[Sample]:
-    """Run engine, brokers and load for ``minutes``, and return the samples taken. Raises ``SoakError``."""
+def soak(
+    directory: Path,
+    minutes: float,
+    settings: Sequence[str] = (),
+    *,
+    record_interval_s: float = RECORD_INTERVAL_S,
+    batches_min: int = 0,
+) -> list[Sample]:
+    """Run engine, brokers and load for ``minutes``, and return the samples taken. Raises ``SoakError``.
+
+    On a busy machine it goes on until there were ``batches_min``, but at most ``MINUTES_FACTOR_MAX`` times as long.
+    """
     engine = Engine(directory, *SETTINGS, *settings)
     cluster = MockCluster(directory, settings=SETTINGS[1:])
-    load = Load(cluster)
+    load = Load(cluster, record_interval_s)
     try:
         engine.wait_ready(cluster.bus)
         cluster.start()
@@ -54,7 +65,7 @@ def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[
         collects = minutes >= COLLECTS_MINUTES_MIN
         sampler = Sampler(engine.process.pid, directory, metrics_url(engine.log), collects=collects)
         _warm_up(sampler)
-        samples = _sampled(sampler, minutes, engine, load)
+        samples = _sampled(sampler, minutes, batches_min, engine, load)
         load.stop()
         if load.errors:
             raise SoakError(f"the load failed: {load.errors[0]!r}")
@@ -76,11 +87,17 @@ def _warm_up(sampler: Sampler) -> None:
         time.sleep(WARM_UP_INTERVAL_S)
 
 
-def _sampled(sampler: Sampler, minutes: float, engine: Engine, load: Load) -> list[Sample]:
+def _sampled(sampler: Sampler, minutes: float, batches_min: int, engine: Engine, load: Load) -> list[Sample]:
     interval_s = min(minutes * 60 / SAMPLES_MIN, INTERVAL_S_MAX)
-    end_s = time.monotonic() + minutes * 60
+    began_s = time.monotonic()
     samples = [sampler.take()]
-    while time.monotonic() < end_s:
+
+    def is_over() -> bool:
+        minutes_now = (time.monotonic() - began_s) / 60
+        has_batches = samples[-1].batches - samples[0].batches >= batches_min
+        return minutes_now >= minutes * (1 if has_batches else MINUTES_FACTOR_MAX)
+
+    while not is_over():
         time.sleep(interval_s)
         if engine.process.poll() is not None:
             raise SoakError(f"the engine ended: {engine.log.read_text()[-LOG_CHARS_SHOWN:]}", samples)
