@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 POINTS = ("transaction", "commit")
 EVENTS_AT_ONCE = 100
+# A random log leaves much that is due, so each tick is a batch. A standby waits for two ticks, so there are some.
+FEW_TICKS = "tick.idle.interval.ms=2000"
 SUPERSEDED = 4
 # Longer than a session in Kafka's own controller, so that the node leads in another epoch afterwards.
 BUS_FROZEN_S = 12.0
@@ -39,19 +41,19 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     parts = iter([log[at : at + EVENTS_AT_ONCE] for at in range(0, len(log), EVENTS_AT_ONCE)])
     place, armed = f"bus={bus.address}", tmp_path / "armed"
     for point in POINTS:
-        killed = Engine(tmp_path, place, command=crashing(point, armed))
+        killed = Engine(tmp_path, place, FEW_TICKS, command=crashing(point, armed))
         try:
             decided(bus, bus.publish_own(next(parts)), engine=killed)
             crash(killed, bus, armed, next(parts))
         finally:
             killed.kill()
-    frozen = Engine(tmp_path, place)
+    frozen = Engine(tmp_path, place, FEW_TICKS)
     second = None
     try:
         decided(bus, bus.publish_own(next(parts)), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
         # Sessions that outlast a busy machine, because a fenced broker's reports are refused.
-        sets = (place, "takeover.timeout.ms=1000", "broker.session.timeout.ms=120000")
+        sets = (place, FEW_TICKS, "takeover.timeout.ms=1000", "broker.session.timeout.ms=120000")
         second = Engine(tmp_path, *sets, command=STANDBY)
         decided(bus, bus.publish_own(next(parts)), engine=second)
         frozen.signal_all(signal.SIGCONT)
