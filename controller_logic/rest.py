@@ -15,6 +15,7 @@ from state.entity import TOKEN, TOKEN_EXPIRY
 from state.events import AnyEvent, BrokerHeartbeat, GatewayHeartbeat, Malformed, Progress, Tick
 from state.ids import NO_TIME
 from state.metadata_format import NO_OP_FORMAT
+from state.metadata_quorum import Gateway
 from state.policy import Policy
 
 # Every tick has reached it.
@@ -54,9 +55,15 @@ def _of_brokers(cluster: Cluster, policy: Policy) -> Iterator[int]:
     for broker in cluster.brokers.values():
         if broker.is_live:
             heard_ms, lost_ms = broker.last_contact_ms, broker.connection_lost_ms
-            yield AT_ONCE if heard_ms == NO_TIME else heard_ms + policy.broker_session_timeout_ms
+            if heard_ms == NO_TIME:
+                yield AT_ONCE
+                continue
+            ends_ms = [heard_ms + policy.broker_session_timeout_ms]
             if grace_ms >= 0 and lost_ms != NO_TIME:
-                yield lost_ms + grace_ms
+                ends_ms.append(lost_ms + grace_ms)
+            # While no gateway leads, the silence of a broker behind it does not grow.
+            until_ms = _stands_still_at(cluster, policy) if broker.behind_gateway else None
+            yield from ends_ms if until_ms is None else (AT_ONCE for end_ms in ends_ms if end_ms <= until_ms)
 
 
 def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
@@ -64,17 +71,32 @@ def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
     leader = cluster.gateways.get(quorum.voter)
     if leader is None:
         return
-    silent_ms = leader.last_contact_ms + policy.controller_quorum_fetch_timeout_ms
-    # Once the leader is silent, the next gateway that is heard leads.
-    yield AT_ONCE if leader.is_stopping else silent_ms
+    if not _is_live(leader, cluster, policy):
+        # Another one leads at once. If there is none, the next one does that is heard.
+        if any(_is_live(gateway, cluster, policy) for gateway in cluster.gateways.values()):
+            yield AT_ONCE
+        return
+    yield leader.last_contact_ms + policy.controller_quorum_fetch_timeout_ms
     if policy.metadata_max_idle_interval_ms and quorum.metadata_format >= NO_OP_FORMAT:
         yield quorum.no_op_ms + policy.metadata_max_idle_interval_ms
 
 
-def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster) -> bool:
+def _stands_still_at(cluster: Cluster, policy: Policy) -> int | None:
+    """Return up to when silence behind a gateway counts; None if that is now, because one leads or none has started."""
+    leader = cluster.gateways.get(cluster.quorum.voter)
+    return None if leader is None or _is_live(leader, cluster, policy) else leader.last_contact_ms
+
+
+def _is_live(gateway: Gateway, cluster: Cluster, policy: Policy) -> bool:
+    silent_ms = cluster.clock_ms - gateway.last_contact_ms
+    return not gateway.is_stopping and silent_ms < policy.controller_quorum_fetch_timeout_ms
+
+
+def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster, policy: Policy) -> bool:
     """Say whether an event only shows that somebody lives whose state stays as it is, or is a tick.
 
-    An event whose time is ahead of the bus's is refused whatever this says.
+    An event whose time is ahead of the bus's is refused whatever this says. While no gateway leads, the next one that
+    is heard leads, and silence behind it counts again.
     """
     if isinstance(event, Tick):
         return event.request_id is None and event.controller_epoch == cluster.controller_epoch
@@ -96,6 +118,7 @@ def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster) ->
             and not gateway.is_stopping
             and not says_more
             and event.request_id is None
+            and _stands_still_at(cluster, policy) is None
         )
     return False
 

@@ -92,7 +92,8 @@ class Rest:
         entries = self._bus.recorded(after, last, EVENTS_READ_MAX, BYTES_READ_MAX)
         if (entries[-1].seq if entries else after) < last:
             return False
-        return all(changes_nothing(one.event, shared) for one in logged(entries))
+        policy = shared.policy
+        return all(changes_nothing(one.event, shared, policy) for one in logged(entries))
 
 
 def _has_fenced(shared: Cluster) -> bool:

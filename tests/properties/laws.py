@@ -56,7 +56,7 @@ def policy_in_force(state: State, policy: Policy, overrides: Mapping[str, str] =
 
 def check_rest(before: State, event: AnyEvent | Malformed | Progress, outcome: Outcome, policy: Policy) -> None:
     """Check that an event decides nothing if an engine at rest might let it wait, unless its clock is wrong."""
-    if not changes_nothing(event, before.cluster):
+    if not changes_nothing(event, before.cluster, policy):
         return
     due_ms = next_due_ms([before.cluster], policy)
     if isinstance(event, Tick) and due_ms is not None and event.time_ms >= due_ms:
