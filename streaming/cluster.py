@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from conf.loader import SettingsError
 from conf.place_uri import is_uri
 from conf.settings import Settings
 from conf.spark_settings import is_local
@@ -35,21 +36,21 @@ ROOMS = ("bus", "conf", "controller_logic", "isrflow", "sinks", "state", "stream
 
 
 def check_fits(master: str, settings: Settings, source: Source) -> None:
-    """Raise ``JobError`` if executors of ``master`` cannot reach the bus or the checkpoint."""
+    """Raise ``SettingsError`` if executors of ``master`` cannot reach the bus or the checkpoint."""
     if is_local(master):
         return
     if source.is_local:
-        raise JobError(
+        raise SettingsError(
             f"spark.master is {master}, but bus {settings.bus_name} is a file that only this machine can read: "
             "expected a bus on Kafka (bus = kafka://host:port), or spark.master = local[N]"
         )
     if not is_uri(settings.checkpoint_dir):
-        raise JobError(
+        raise SettingsError(
             f"spark.master is {master}, but checkpoint.dir is {settings.checkpoint_dir!r}: expected a URI that all "
             "executors reach, such as hdfs://host/path, or file:///path of a shared file system"
         )
     if settings.max_bytes_per_batch > SENT_BYTES_MAX:
-        raise JobError(
+        raise SettingsError(
             f"spark.master is {master}, but max.bytes.per.batch is {settings.max_bytes_per_batch}: expected at most "
             f"{SENT_BYTES_MAX}, because a batch's events travel in one of Spark's messages"
         )

@@ -3,6 +3,7 @@
 import structlog
 
 from bus.interface import Bus, Claim
+from conf.loader import SettingsError
 from conf.settings import Settings
 from state.codec import CodecError
 from streaming.job_errors import JobError
@@ -18,7 +19,7 @@ class LayoutCheck:
     ``isrflow reshard`` may run between two checks. It claims before it changes the layout. So if the job's claim is the
     first one since the last check, the layout is still the same, and the state need not be read again.
 
-    With ``reshards`` a state that does not fit is laid out again after the claim. Otherwise it is a ``JobError``.
+    With ``reshards`` a state that does not fit is laid out again after the claim. Otherwise it is a ``SettingsError``.
     """
 
     def __init__(self, bus: Bus, settings: Settings, *, reshards: bool = False) -> None:
@@ -32,7 +33,7 @@ class LayoutCheck:
             self._check_may_reshard(found)
 
     def claimed(self, claim: Claim) -> None:
-        """Check again if another job has claimed since. Raises ``JobError``, and ``FencedError`` if one claims now."""
+        """Check again if another job has claimed since. Raises ``FencedError`` if one claims now."""
         is_checked = self._fits_in is not None and claim.controller_epoch == self._fits_in + 1
         if not is_checked and (found := self._misfit()) is not None:
             self._check_may_reshard(found)
@@ -57,4 +58,4 @@ class LayoutCheck:
 
     def _check_may_reshard(self, found: str) -> None:
         if not self._reshards:
-            raise JobError(found)
+            raise SettingsError(found)

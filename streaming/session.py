@@ -22,11 +22,11 @@ from conf import LOG4J2
 from conf.class_archive import ClassArchive
 from conf.jars import jars, missing
 from conf.java import java_home
+from conf.loader import SettingsError
 from conf.python import keep_paths_safe
 from conf.settings import Settings
 from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret
 from streaming.forking.service import ForkServer
-from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query_failure import without_stacks
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
@@ -88,7 +88,7 @@ def launch(settings: Settings, local_dir: Path, stacks: Path | None = None, temp
     That is ``spark.master``; if it is not set, the master of a context that runs, or that Spark was told by
     spark-submit or spark-defaults.conf; otherwise ``default_master``. Spark logs the stacks of a failed query to the
     file ``stacks``, or to standard error if there is none. Java's temporary files are in ``temp_dir``, or in
-    ``local_dir`` if there is none. Call ``choose_java`` first. Raises ``JobError``, or one of ``SPARK_ERRORS``.
+    ``local_dir`` if there is none. Call ``choose_java`` first. Raises ``SettingsError``, or one of ``SPARK_ERRORS``.
     """
     keep_paths_safe()
     conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks, temp_dir or local_dir).items()))
@@ -98,7 +98,7 @@ def launch(settings: Settings, local_dir: Path, stacks: Path | None = None, temp
     told = str(running.master) if running else _told().get(MASTER, _UNTOLD)
     master = settings.spark.get(MASTER) or (default_master(settings) if told == _UNTOLD else told)
     if not is_master(master):
-        raise JobError(f"{MASTER} is {master!r}: expected {MASTER_EXPECTED}")
+        raise SettingsError(f"{MASTER} is {master!r}: expected {MASTER_EXPECTED}")
     return master
 
 

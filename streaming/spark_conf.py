@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from conf.loader import SettingsError
 from conf.settings import Settings
 from conf.spark_settings import FIXED, MASTER, OF_THE_LAUNCH, STATE_STORE, is_local
-from streaming.job_errors import JobError
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
 LOCAL_FILES_CLASS = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
@@ -37,12 +37,13 @@ def query_conf(
 
     ``local_dir`` and ``socket_dir`` are directories that the job has to itself; no ``socket_dir`` is the ``local_dir``.
     ``told`` is what Spark was launched with, by spark-submit or in spark-defaults.conf. With ``has_local_files`` the
-    driver has the class that makes local files in Java alone. Raises ``JobError`` if ``told`` has one of ``FIXED``.
+    driver has the class that makes local files in Java alone. Raises ``SettingsError`` if ``told`` has one of
+    ``FIXED``.
     """
     needed = _needed(settings, local_dir)
     for key, value in told.items():
         if key in FIXED and key not in OF_THE_LAUNCH and needed.get(key, value) != value:
-            raise JobError(f"Spark was started with {key} = {value}, but the engine sets it itself: {FIXED[key]}")
+            raise SettingsError(f"Spark was started with {key} = {value}, but the engine sets it itself: {FIXED[key]}")
     given = {key: value for key, value in told.items() if key not in FIXED and key != _NAME}
     # The JVM has its class path since its launch.
     launched = {key: given[key] for key in (DRIVER_CLASS_PATH,) if key in given}

@@ -41,7 +41,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> None:
     topics = encode_topics([Topic(name, "id", TopicState.created, {}, ()) for name in ("a", "b", "c")])
     bus.commit(0, 1, [], [Page(0, -1, encode_cluster(Cluster(shards=1))), Page(0, 0, topics)])
-    with pytest.raises(JobError, match=r"pages is 64, .* set pages = 1$"):
+    with pytest.raises(SettingsError, match=r"pages is 64, .* set pages = 1$"):
         Job(bus, Settings(shards=1, pages=64), Metrics())
     Job(bus, Settings(shards=1, pages=1), Metrics())
 

@@ -21,12 +21,12 @@ from bus.kafka.controller import newer
 from bus.kafka.mark import Mark
 from bus.open_bus import open_bus
 from cli.commands import command
+from conf.loader import SettingsError
 from conf.settings import Settings
 from controller_logic.replay import decide
 from state.policy import Policy
 from streaming.checkpoint import BUS_FILE, settle
 from streaming.checkpoint_lock import Holder, checkpoint_lock
-from streaming.job_errors import JobError
 from streaming.layout import misfit
 from streaming.layout_check import LayoutCheck
 from streaming.reshard import reshard
@@ -118,7 +118,7 @@ def test_an_engine_whose_layout_was_checked_too_early_does_not_decide(bus: Embed
     layout = LayoutCheck(bus, settings_of(bus, SHARDS, PAGES))
     layout.claimed(bus.claim("first", {}, 1))
     assert reshard(bus, settings_of(bus)) is not None
-    with pytest.raises(JobError, match=f"shards is {SHARDS}, .* set shards = {OTHER_SHARDS}"):
+    with pytest.raises(SettingsError, match=f"shards is {SHARDS}, .* set shards = {OTHER_SHARDS}"):
         layout.claimed(bus.claim("again", {}, 1))
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.kafka.bus import KafkaBus
-from conf.loader import load
+from conf.loader import SettingsError, load
 from conf.settings import Settings
 from streaming.cluster import check_fits
-from streaming.job_errors import JobError
 from streaming.sources.interface import source_of
 from streaming.spark_conf import SOCKET_DIR_BYTES_MAX, default_master, query_conf
 
@@ -51,7 +50,9 @@ def test_a_driver_keeps_the_class_path_that_it_was_launched_with() -> None:
 
 
 def test_what_the_engine_must_set_cannot_come_from_spark_submit_either() -> None:
-    with pytest.raises(JobError, match=r"started with spark\.speculation = true, but the engine sets it itself: two"):
+    with pytest.raises(
+        SettingsError, match=r"started with spark\.speculation = true, but the engine sets it itself: two"
+    ):
         conf(told={"spark.speculation": "true"})
     assert conf(told={"spark.speculation": "false", "spark.driver.memory": "9g"})["spark.speculation"] == "false"
 
@@ -80,12 +81,12 @@ def test_a_cluster_needs_a_bus_and_a_checkpoint_that_executors_reach(tmp_path: P
     embedded, kafka = source_of(bus), source_of(KafkaBus.__new__(KafkaBus))
     bus.close()
     check_fits("local[4]", Settings(), embedded)
-    with pytest.raises(JobError, match=r"spark\.master is spark://a:7077, but bus data/bus\.db is a file"):
+    with pytest.raises(SettingsError, match=r"spark\.master is spark://a:7077, but bus data/bus\.db is a file"):
         check_fits(CLUSTER, Settings(checkpoint_dir="hdfs://n/c"), embedded)
     for path in ("", "/shared/checkpoint"):
-        with pytest.raises(JobError, match=f"checkpoint.dir is '{path}': expected a URI"):
+        with pytest.raises(SettingsError, match=f"checkpoint.dir is '{path}': expected a URI"):
             check_fits(CLUSTER, Settings(bus="kafka://a:9092", checkpoint_dir=path), kafka)
     for uri in ("file:///shared/c", "hdfs://n:8020/c", "s3a://bucket/c"):
         check_fits(CLUSTER, Settings(bus="kafka://a:9092", checkpoint_dir=uri), kafka)
-    with pytest.raises(JobError, match=r"max\.bytes\.per\.batch is 67108865: expected at most 67108864"):
+    with pytest.raises(SettingsError, match=r"max\.bytes\.per\.batch is 67108865: expected at most 67108864"):
         check_fits(CLUSTER, Settings(checkpoint_dir="hdfs://n/c", max_bytes_per_batch=2**26 + 1), kafka)
