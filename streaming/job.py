@@ -34,12 +34,13 @@ from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
 from streaming.rehearsal import rehearse
 from streaming.retention import Passes, Retention
-from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of, warm_up
+from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of
 from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
 from streaming.standby import ActiveWatch, claim_in_turn
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
+from streaming.warm_up import warm_up
 from streaming.watch import check_claim, check_parts
 
 WATCH_INTERVAL_S = 0.2

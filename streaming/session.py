@@ -27,7 +27,6 @@ from conf.python import keep_paths_safe
 from conf.settings import Settings
 from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret
 from streaming.forking.service import ForkServer
-from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query_failure import without_stacks
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
 from streaming.unsigned_jars import unsigned_jars
@@ -226,34 +225,6 @@ def _prepare_children() -> None:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     os.register_at_fork(after_in_child=ignore)
-
-
-def warm_up(session: SparkSession) -> None:
-    """Load what otherwise the first query would load: Python workers, and the state store's native library.
-
-    Before the claim, a failure to load them disturbs no other job. After the claim, the first batch is quicker.
-    Raises one of ``SPARK_ERRORS``.
-    """
-    _run_worker(session)
-    jvm: Any = session.sparkContext._jvm
-    jvm.org.rocksdb.RocksDB.loadLibrary()
-
-
-def _run_worker(session: SparkSession) -> None:
-    """Run one Python worker, and another one if it is too slow to connect to Spark."""
-    late = LateWorkers()
-    while True:
-        try:
-            session.range(1).mapInArrow(lambda batches: batches, "id LONG").collect()
-            return
-        except SPARK_ERRORS as error:
-            if not late.allow_another_start(str(error)):
-                raise
-            logger.warning(
-                "a Python worker was too slow to connect to Spark; starting another one",
-                attempt=late.count,
-                attempts_max=LATE_WORKERS_MAX,
-            )
 
 
 def java_options(settings: Settings, stacks: Path | None, temp_dir: Path) -> str:

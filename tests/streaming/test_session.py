@@ -2,14 +2,11 @@
 
 import subprocess
 import sys
-import types
-from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from streaming import session
-from streaming.late_workers import LATE_WORKERS_MAX
 
 ASK = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
 
@@ -45,42 +42,3 @@ def test_a_spark_error_is_reported_without_its_stack(text: str, reason: str | No
 )
 def test_an_error_of_the_bridge_to_a_jvm_that_ended_says_so(error: Exception) -> None:
     assert session.reason_of(error) == f"its JVM is gone or does not answer: {error}"
-
-
-LATE_WORKER = "org.apache.spark.SparkException: Python worker failed to connect back."
-
-
-class BusySession:
-    """A session on a machine so busy that the first workers do not connect in time."""
-
-    def __init__(self, late: int, text: str = LATE_WORKER) -> None:
-        self.left = late
-        self.text = text
-        loader = types.SimpleNamespace(loadLibrary=lambda: None)
-        org = types.SimpleNamespace(rocksdb=types.SimpleNamespace(RocksDB=loader))
-        self.sparkContext = types.SimpleNamespace(_jvm=types.SimpleNamespace(org=org))
-
-    def range(self, count: int) -> "BusySession":
-        return self
-
-    def mapInArrow(self, call: object, schema: str) -> "BusySession":
-        return self
-
-    def collect(self) -> None:
-        if self.left:
-            self.left -= 1
-            raise Py4JError(self.text)
-
-
-def test_a_worker_that_is_late_before_the_claim_is_followed_by_another() -> None:
-    busy: Any = BusySession(LATE_WORKERS_MAX)
-    session.warm_up(busy)
-    assert busy.left == 0
-
-
-@pytest.mark.parametrize(("late", "text"), [(LATE_WORKERS_MAX + 1, LATE_WORKER), (1, "another error")])
-def test_workers_that_are_always_late_and_other_errors_are_raised(late: int, text: str) -> None:
-    busy: Any = BusySession(late, text)
-    with pytest.raises(Py4JError, match=text):
-        session.warm_up(busy)
-    assert busy.left == 0
