@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from bus.interface import Image, Page
 from conf.settings import Settings
@@ -37,17 +38,21 @@ def misfit(image: Image, settings: Settings) -> str | None:
     return _said("pages", settings.pages, settings, f"its topics are on other pages than these: {other}")
 
 
-def shards_of(image: Image) -> int | None:
-    """Return the number of shards of a state; None if there is no state yet. Raises ``CodecError``."""
-    return next((decode_cluster(page.body).shards for page in image.pages if page.page == CLUSTER_PAGE), None)
+class LaidOut(NamedTuple):
+    """A state in other shards and pages, how many shards it had before, and how many topics it has."""
+
+    image: Image
+    shards_before: int
+    topics: int
 
 
-def laid_out(image: Image, shards: int, pages: int) -> Image:
-    """Return the same state in other shards and pages. Raises ``CodecError``."""
+def laid_out(image: Image, shards: int, pages: int) -> LaidOut:
+    """Return the same state, of which there must be some, in other shards and pages. Raises ``CodecError``."""
     clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
     topics = joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE)
     states = resharded(sorted(clusters, key=lambda cluster: cluster.shard), topics, shards)
-    return Image(image.seq, [page for state in states for page in _pages(state, pages)])
+    made = Image(image.seq, [page for state in states for page in _pages(state, pages)])
+    return LaidOut(made, clusters[0].shards, len(topics))
 
 
 class _NoPages:

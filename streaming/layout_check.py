@@ -2,7 +2,7 @@
 
 import structlog
 
-from bus.interface import Bus, Claim
+from bus.interface import Bus, Claim, Image
 from conf.loader import SettingsError
 from conf.settings import Settings
 from state.codec import CodecError
@@ -28,20 +28,19 @@ class LayoutCheck:
         self._reshards = reshards
         # The newest epoch in which the layout was found to fit; None if it does not fit yet.
         self._fits_in: int | None = bus.claimed_epoch()
-        if (found := self._misfit()) is not None:
+        if self._is_misfit(bus.image()):
             self._fits_in = None
-            self._check_may_reshard(found)
 
     def claimed(self, claim: Claim) -> None:
         """Check again if another job has claimed since. Raises ``FencedError`` if one claims now."""
-        is_checked = self._fits_in is not None and claim.controller_epoch == self._fits_in + 1
-        if not is_checked and (found := self._misfit()) is not None:
-            self._check_may_reshard(found)
-            self._lay_out_again(claim)
+        if self._fits_in is None or claim.controller_epoch != self._fits_in + 1:
+            image = self._bus.image()
+            if self._is_misfit(image):
+                self._lay_out_again(image, claim)
         self._fits_in = claim.controller_epoch
 
-    def _lay_out_again(self, claim: Claim) -> None:
-        done = lay_out_again(self._bus, self._settings, claim.controller_epoch)
+    def _lay_out_again(self, image: Image, claim: Claim) -> None:
+        done = lay_out_again(self._bus, image, self._settings, claim.controller_epoch)
         logger.info(
             "laid the state out again",
             topics=done.topics,
@@ -50,12 +49,12 @@ class LayoutCheck:
             pages=self._settings.pages,
         )
 
-    def _misfit(self) -> str | None:
+    def _is_misfit(self, image: Image) -> bool:
+        """Say whether the state has another layout. Raises ``SettingsError`` if this job may not change that."""
         try:
-            return misfit(self._bus.image(), self._settings)
+            found = misfit(image, self._settings)
         except CodecError as error:
             raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
-
-    def _check_may_reshard(self, found: str) -> None:
-        if not self._reshards:
+        if found is not None and not self._reshards:
             raise SettingsError(found)
+        return found is not None

@@ -44,7 +44,7 @@ def replay(
     with tempfile.TemporaryDirectory(prefix="isrflow-replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
         if image.pages:
-            bus.commit(0, image.seq, [], laid_out(image, settings.shards, settings.pages).pages)
+            bus.commit(0, image.seq, [], laid_out(image, settings.shards, settings.pages).image.pages)
         bus.load(entries)
         some = max_events or max(EVENTS_PER_BATCH, -(-len(entries) // BATCHES_AT_MOST))
         settings = msgspec.structs.replace(

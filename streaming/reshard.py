@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from bus.clock import now_ms
 from bus.image import read_image
-from bus.interface import Bus
+from bus.interface import Bus, Image
 from conf.settings import Settings
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.checkpoint_place import files_place
 from streaming.job_errors import JobError
-from streaming.layout import laid_out, misfit, shards_of
+from streaming.layout import laid_out, misfit
 
 
 class Resharded(NamedTuple):
@@ -47,18 +47,15 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
             return None
         in_force = read_image(before).cluster.settings
         claim = bus.claim(f"reshard-{settings.controller_name}", in_force, now_ms())
-        return lay_out_again(bus, settings, claim.controller_epoch)
+        # Read once more, because until the claim another engine may have written.
+        return lay_out_again(bus, bus.image(), settings, claim.controller_epoch)
 
 
-def lay_out_again(bus: Bus, settings: Settings, controller_epoch: int) -> Resharded:
-    """Lay the state out as ``settings`` say, as the job that has claimed ``controller_epoch``.
+def lay_out_again(bus: Bus, image: Image, settings: Settings, controller_epoch: int) -> Resharded:
+    """Lay out as ``settings`` say the state that was read after the claim of ``controller_epoch``.
 
     Raises ``FencedError`` if another job has claimed since, and ``CodecError`` if the state cannot be read.
     """
-    # Only now, because until the claim another engine may have written.
-    image = bus.image()
-    topics = len(read_image(image).topics)
-    shards_before = shards_of(image)
-    assert shards_before is not None, "a state that does not fit is there"
-    bus.replace_image(controller_epoch, laid_out(image, settings.shards, settings.pages))
-    return Resharded(shards_before, topics)
+    found = laid_out(image, settings.shards, settings.pages)
+    bus.replace_image(controller_epoch, found.image)
+    return Resharded(found.shards_before, found.topics)
