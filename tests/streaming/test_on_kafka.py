@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 POINTS = ("transaction", "commit")
 EVENTS_AT_ONCE = 100
-# A random log leaves much that is due, so each tick is a batch. A standby waits for two ticks, so there are some.
+# On Kafka each tick is a batch. A standby waits for two ticks, so there are some.
 FEW_TICKS = "tick.idle.interval.ms=2000"
 SUPERSEDED = 4
 # Longer than a session in Kafka's own controller, so that the node leads in another epoch afterwards.

@@ -63,7 +63,7 @@ def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[En
         f"spark.executor.extraClassPath={class_path()}",
         f"spark.executor.extraJavaOptions={jvm_options()}",
         f"shuffle.partitions={TASKS}",
-        # A random log leaves much that is due, so each tick is a batch. Executors and workers take long to start.
+        # On Kafka each tick is a batch. Executors and workers take long to start.
         "tick.idle.interval.ms=5000",
         "shards=4",
         "pages=3",

@@ -38,8 +38,6 @@ LAST_POINT = "output"
 DIED = "because the active engine has died"
 MOVED_ASIDE = "moved the checkpoint aside"
 RESHARDED = "laid the state out again"
-# A random log leaves much that is due, so each tick is a batch, and an engine waits long for its successor.
-FEW_TICKS = "tick.idle.interval.ms=5000"
 EVENTS_AT_ONCE = 100
 EVENTS = 20 * EVENTS_AT_ONCE
 
@@ -63,7 +61,7 @@ class Relay:
     def start(self, *settings: str, command: tuple[str, ...] = RUN) -> Engine:
         """Start an engine that logs JSON lines to a file of its own."""
         log = self.directory / f"engine-{len(self._engines)}.log"
-        engine = Engine(self.directory, "log.format=json", FEW_TICKS, *settings, command=command, log=log)
+        engine = Engine(self.directory, "log.format=json", *settings, command=command, log=log)
         self._engines.append(engine)
         return engine
 
