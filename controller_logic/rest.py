@@ -52,6 +52,8 @@ def _dues(cluster: Cluster, policy: Policy) -> Iterator[int]:
 
 def _of_brokers(cluster: Cluster, policy: Policy) -> Iterator[int]:
     grace_ms = policy.broker_connection_lost_grace_ms
+    # While no gateway leads, the silence of a broker behind one does not grow.
+    still_ms = _stands_still_at(cluster, policy)
     for broker in cluster.brokers.values():
         if broker.is_live:
             heard_ms, lost_ms = broker.last_contact_ms, broker.connection_lost_ms
@@ -61,9 +63,10 @@ def _of_brokers(cluster: Cluster, policy: Policy) -> Iterator[int]:
             ends_ms = [heard_ms + policy.broker_session_timeout_ms]
             if grace_ms >= 0 and lost_ms != NO_TIME:
                 ends_ms.append(lost_ms + grace_ms)
-            # While no gateway leads, the silence of a broker behind it does not grow.
-            until_ms = _stands_still_at(cluster, policy) if broker.behind_gateway else None
-            yield from ends_ms if until_ms is None else (AT_ONCE for end_ms in ends_ms if end_ms <= until_ms)
+            if broker.behind_gateway and still_ms is not None:
+                yield from (AT_ONCE for end_ms in ends_ms if end_ms <= still_ms)
+            else:
+                yield from ends_ms
 
 
 def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
