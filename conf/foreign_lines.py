@@ -24,15 +24,15 @@ _CHUNK_BYTES = 64 * 1024
 DRAIN_TIMEOUT_S = 5.0
 # Comes after everything that was written before the end. Children may keep the pipe open for longer.
 _END = b"\0end of the log\n"
-_WORKER = "Streaming TransformWithStateInPandas Python worker"
+_WORKER = b"Streaming TransformWithStateInPandas Python worker"
 # What Spark says at each good start. As warnings they would hide the real ones.
 _EXPECTED = (
-    "WARNING: Using incubator modules: jdk.incubator.vector",
-    f"Starting {_WORKER}.",
-    f"{_WORKER} finish init stage of Python runner. ",
-    f"{_WORKER} received parameters for UDF. ",
-    f"{_WORKER} Starting execution of UDF: ",
-    f"{_WORKER} Completed execution of UDF: ",
+    b"WARNING: Using incubator modules: jdk.incubator.vector",
+    b"Starting " + _WORKER + b".",
+    _WORKER + b" finish init stage of Python runner. ",
+    _WORKER + b" received parameters for UDF. ",
+    _WORKER + b" Starting execution of UDF: ",
+    _WORKER + b" Completed execution of UDF: ",
 )
 
 
@@ -98,13 +98,9 @@ def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Eve
 
 
 def _pass_on(line: bytes, write: Callable[[bytes], object], debug: bool) -> None:
-    if line.strip() and (debug or not _is_expected(line)):
+    if line.strip() and (debug or not line.startswith(_EXPECTED)):
         with contextlib.suppress(OSError):
             write(json_line(line) + b"\n")
-
-
-def _is_expected(line: bytes) -> bool:
-    return line.startswith(tuple(text.encode() for text in _EXPECTED))
 
 
 def json_line(line: bytes) -> bytes:
@@ -115,7 +111,7 @@ def json_line(line: bytes) -> bytes:
     text = masked(line.decode(errors="backslashreplace").rstrip("\r"))
     said = {
         "event": text,
-        "level": "debug" if _is_expected(line) else "warning",
+        "level": "debug" if line.startswith(_EXPECTED) else "warning",
         "source": "stderr",
         "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
     }
