@@ -16,7 +16,7 @@ def run(settings: Settings, *, standby: bool = False, reshards: bool = False) ->
 
     Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
     failed, ``BusError`` if the bus cannot be used, ``MetricsError`` if the metrics port cannot be opened, and
-    ``SettingsError`` if it would be open to others.
+    ``SettingsError`` if settings do not fit the state or Spark, or would open the metrics port to others.
     """
     protection = _protection(settings)
     bus = open_bus(
