@@ -11,8 +11,8 @@ from brokers.gateways.starting import first_of, opened, stopped_by_signals, vote
 from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES
-from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError

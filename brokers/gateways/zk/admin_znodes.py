@@ -13,9 +13,10 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.mirror import Set
-from brokers.gateways.zk.session import ControllerMovedError, RefusedWriteError, Session
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.topic_size import complaints_about_moves
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.gateways.zk.zookeeper_errors import ControllerMovedError, RefusedWriteError
 from state.event import AdminEvent
 from state.events import AlterReassignment, DeleteTopic, ElectLeaders, TopicPartition
 

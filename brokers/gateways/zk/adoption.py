@@ -27,10 +27,11 @@ from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
 from brokers.gateways.zk.mirror import Set
 from brokers.gateways.zk.presence import presence_events
-from brokers.gateways.zk.session import ForbiddenError, RefusedWriteError, Session
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.stored import stored_brokers, stored_topics
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.gateways.zk.zookeeper_errors import ForbiddenError, RefusedWriteError
 from bus.clock import now_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.adoption_events import AdoptTopic

@@ -21,8 +21,9 @@ import msgspec
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Create, Delete, Set, Write
-from brokers.gateways.zk.session import Session, ZookeeperError
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 
 
 class OtherBusError(ZookeeperError):
@@ -135,9 +136,12 @@ def outdated(bus_id: int, controller_epoch: int, version: int = -1) -> Write:
 
 
 def give_up(session: Session) -> None:
-    """Delete ``/controller`` and the notes, so that the brokers elect one of themselves. Raises ``ZookeeperError``."""
-    notes = [path for path in (znodes.ADOPTION, znodes.BUS) if session.read(path) is not None]
-    session.write([Delete(path) for path in (*notes, znodes.CONTROLLER)])
+    """Delete ``/controller`` and what is isrflow's own, so that the brokers elect one of themselves.
+
+    Raises ``ZookeeperError``.
+    """
+    own = [path for path in (znodes.ADOPTION, znodes.BUS, znodes.WRITES) if session.read(path) is not None]
+    session.write([Delete(path) for path in (*own, znodes.CONTROLLER)])
 
 
 def _written(session: Session, path: str, text: bytes) -> Write:

@@ -25,3 +25,23 @@ async def in_own_thread(call: Callable[..., T], *given: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(thread, partial(call, *given))
     finally:
         thread.shutdown(wait=False)
+
+
+class SessionThread:
+    """The thread that makes a session's calls, in order."""
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self._close = close
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="zookeeper")
+        self._closing: asyncio.Task[None] | None = None
+
+    async def call(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+        """Make a call that blocks."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(call, *given, **named))
+
+    def close(self) -> "asyncio.Task[None]":
+        """End the session, once, and with it the calls that wait until ZooKeeper is back: one may be in this thread."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(in_own_thread(self._close))
+            self._closing.add_done_callback(lambda done: self._thread.shutdown(wait=False))
+        return self._closing

@@ -40,9 +40,9 @@ from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership
 from brokers.gateways.zk.mirror import MirrorError
-from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch
@@ -246,9 +246,9 @@ class Gateway:
             await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
             late_ms = stall.end()
             is_loading = self._beginning is not None and self._beginning.holds_controller
-            why = self._lead_watch.look(
-                time.monotonic(), is_named=self._is_named(), leads=self.leads, is_loading=is_loading
-            )
+            # A term that has no connection to ZooKeeper can do nothing, though another gateway may have one.
+            leads = self.leads and not (self._leadership and self._leadership.is_cut_off)
+            why = self._lead_watch.look(time.monotonic(), is_named=self._is_named(), leads=leads, is_loading=is_loading)
             self._heartbeats.send(late_ms, why)
 
     # What brokers and clients ask

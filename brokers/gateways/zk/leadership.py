@@ -3,14 +3,14 @@
     decisions ──► view ──► ZooKeeper ──► requests to brokers ──► reports ──► engine
 
 ZooKeeper holds a decision before any broker hears of it, so the next controller finds what brokers know.
-Whatever goes wrong with ZooKeeper ends the term. The next one begins with a new epoch, reads ZooKeeper again and tells
-all brokers everything.
+A term outlives a lost connection to ZooKeeper if there is one again within ``zookeeper.session.timeout.ms``. Whatever
+else goes wrong with ZooKeeper ends the term. The next one begins with a new epoch, reads ZooKeeper again and tells all
+brokers everything, which takes time in a large cluster.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,9 +21,10 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, requests_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
-from brokers.gateways.zk.call import in_own_thread
-from brokers.gateways.zk.channel import Channel
+from brokers.gateways.zk.call import SessionThread, in_own_thread
+from brokers.gateways.zk.channels import Channels
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.cut_off import CutOff
 from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.messages import BY_IBP
@@ -33,12 +34,13 @@ from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
 from brokers.gateways.zk.requests.building import Sender
 from brokers.gateways.zk.rounds import Rounds
-from brokers.gateways.zk.session import Session, ZookeeperError
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, load, stored_brokers
 from brokers.gateways.zk.taking import take_place
 from brokers.gateways.zk.written_isrs import WrittenIsrs
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from bus.clock import now_ms
 from state.decisions import AnyDecision, BrokerDecision, StopReplica
 from state.event import Event
@@ -61,17 +63,21 @@ class Leadership:
         self._view = view
         self._bus_id = bus_id
         self._loop = asyncio.get_running_loop()
-        # ZooKeeper's client blocks, so one thread makes all calls, in order.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="zookeeper")
+        self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
         self._session = Session(
-            identity.zookeeper, settings.zookeeper_session_timeout_ms, self._changed_elsewhere, self._lost_elsewhere
+            identity.zookeeper,
+            settings.zookeeper_session_timeout_ms,
+            self._changed_elsewhere,
+            self._lost_elsewhere,
+            self._cut_off.hear,
         )
+        self._thread = SessionThread(self._session.close)
+        self._call = self._thread.call
         # Where leaders write their ISRs themselves; None where they ask for them.
         self._shared = SharedMirror() if settings.leaders_write_isrs else None
         self._mirror = self._shared or Mirror()
         self._sender: Sender | None = None
-        self._channels: dict[int, Channel] = {}
-        self._sending: dict[int, asyncio.Task[None]] = {}
+        self._channels: Channels | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._published = asyncio.Event()
         self._is_publishing = False
@@ -94,6 +100,11 @@ class Leadership:
         """Say whether ``/controller`` was taken, and this term has not ended since."""
         return self._sender is not None and self.ended is None
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Say whether ZooKeeper is out of reach just now."""
+        return self._cut_off.is_now
+
     async def begin(self) -> None:
         """Take the controller's place, and tell all brokers everything.
 
@@ -105,6 +116,7 @@ class Leadership:
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
         self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)
+        await self._keep_place()
         tell_beats = partial(self._tell, lane=Lane.BROKER)
         beating = self._begin(beat(self._session, self._view, tell_beats, self._settings.broker_heartbeat_interval_ms))
         await self._broker_writes.begin()
@@ -113,25 +125,30 @@ class Leadership:
         kept = self._mirror.topics - set(self._mirror.strangers(self._view))
         await self._write(sorted(kept | self._view.topics.keys()))
         self._go_on()
-        self._sync_channels()
+        self._channels = Channels(
+            self._view, self._sender, self._engine, self._settings, self._published, self._guarded
+        )
+        self._channels.sync()
         self._begin(self._broker_writes.follow_defaults(is_removal_known=False))
         self._begin(self._watch_brokers())
-        self._begin(self._watch())
+        self._begin(self._watch(self._channels))
         beating.cancel()
         logger.info("leads", controller_epoch=epoch)
 
     async def end(self) -> None:
         """End the term. The controller's znode stays, so that no broker takes its place."""
         self._end("ended")
-        for task in [*self._tasks, *self._sending.values()]:
+        self._cut_off.stop()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._sending.values(), return_exceptions=True)
-        # Not in the session's own thread: a call there that waits until ZooKeeper is back ends only with the session.
-        await in_own_thread(self._session.close)
-        self._thread.shutdown(wait=False)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._channels is not None:
+            await self._channels.close()
+        await self._thread.close()
 
     async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
         """Let ``apply`` take ``events`` into the view, then make ZooKeeper and the brokers know them."""
+        assert self._channels is not None
         self._published.clear()
         self._is_publishing = True
         apply()
@@ -142,10 +159,9 @@ class Leadership:
             self._end(str(error))
             return
         for event in events:
-            for channel in self._channels.values():
-                channel.tell(list(event))
+            self._channels.tell(event)
         # A broker that is back was sent nothing yet, and may have been told to remove logs in the event that let it in.
-        self._sync_channels([decision for decision in decisions if isinstance(decision, StopReplica)])
+        self._channels.sync([decision for decision in decisions if isinstance(decision, StopReplica)])
         self._is_publishing = False
         self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
@@ -161,9 +177,6 @@ class Leadership:
         writes = list(self._mirror.writes(self._view, topics, self._sender.controller_epoch))
         if writes:
             await self._call(self._session.write, writes)
-
-    async def _call(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
-        return await self._loop.run_in_executor(self._thread, partial(call, *given, **named))
 
     def _load(self) -> dict[Place, StoredState]:
         """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there and did not report."""
@@ -197,26 +210,6 @@ class Leadership:
         if not is_held and not self._is_publishing:
             self._published.set()
 
-    # Brokers
-
-    def _sync_channels(self, orders: Sequence[StopReplica] = ()) -> None:
-        """Keep a channel to the incarnation of each live broker, and to no other."""
-        assert self._sender is not None
-        live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
-        for number, channel in list(self._channels.items()):
-            known = live.get(number)
-            if known is None or known.incarnation != channel.broker.incarnation:
-                self._sending.pop(number).cancel()
-                del self._channels[number]
-            elif known != channel.broker:
-                channel.know(known)
-        for number, held in live.items():
-            if number not in self._channels:
-                channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)
-                self._channels[number] = channel
-                self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
-                channel.tell_all(orders)
-
     # What happens in ZooKeeper
 
     async def _watch_brokers(self) -> None:
@@ -228,7 +221,7 @@ class Leadership:
             self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)), Lane.BROKER)
             await self._roll_calls.wait()
 
-    async def _watch(self) -> None:
+    async def _watch(self, channels: Channels) -> None:
         """Look at what brokers and tools wrote, at each change and from time to time."""
         while True:
             self._looks.begin()
@@ -245,8 +238,7 @@ class Leadership:
             noted = await self._call(take_notes, self._session, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in)
             for broker in set(noted):
                 logger.warning("a broker lost a log directory", broker=broker)
-                if broker in self._channels:
-                    self._channels[broker].ask_again()
+                channels.ask_again(broker)
             requests = await self._call(requests_in, self._session, watch=True)
             for one in self._admin_znodes.news(requests, self._view, now_ms()):
                 self._begin(self._admin_znodes.carry_out(one))
@@ -257,6 +249,16 @@ class Leadership:
             with contextlib.suppress(QueueFullError):
                 # What is refused here is found again at the next comparison.
                 self._engine.tell(*events, lane=lane)
+
+    def _look_again(self) -> None:
+        """Look at everything, because nothing was heard of while there was no connection, and no watch is left."""
+        if self.holds_controller:
+            self._begin(self._keep_place())
+            self._looks.change()
+            self._roll_calls.change()
+
+    async def _keep_place(self) -> None:
+        await self._call(self._session.keep_place)
 
     # The end
 
@@ -276,6 +278,10 @@ class Leadership:
             if not isinstance(error, ZookeeperError):
                 logger.exception("the term ends", why=str(error))
             self._end(f"{type(error).__name__}: {error}")
+
+    def _give_up(self) -> None:
+        self._end(f"ZooKeeper was out of reach for {self._settings.zookeeper_session_timeout_ms} ms")
+        self._thread.close()
 
     def _end(self, why: str) -> None:
         if self.ended is None:

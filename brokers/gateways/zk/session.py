@@ -1,59 +1,35 @@
 """A session with ZooKeeper: the ``/controller`` znode, guarded writes, and watches. Its calls block."""
 
 import contextlib
-import logging
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import structlog
-from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError, NotEmptyError
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
+from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNodeError, NotEmptyError
 
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.connection import ATTEMPTS_MAX, Connection
 from brokers.gateways.zk.mirror import Create, Delete, Write, transactions
-from brokers.gateways.zk.transactions import add, failure
+from brokers.gateways.zk.transactions import Failure, add, failure
+from brokers.gateways.zk.zookeeper_errors import (
+    ControllerMovedError,
+    ForbiddenError,
+    HasChildrenError,
+    LostAnswerError,
+    MissingZnodeError,
+    RefusedWriteError,
+    ZookeeperError,
+)
 
 logger = structlog.get_logger()
 
-# The client logs each attempt to reconnect. The gateway says once what failed.
-_QUIET = logging.getLogger("kazoo")
-_QUIET.setLevel(logging.CRITICAL)
 # A transaction of ZooKeeper has at most a megabyte.
 WRITES_AT_ONCE = 300
 BYTES_AT_ONCE = 500_000
 # How often a transaction is tried if znodes of others are below one that it deletes.
 _CLEARINGS_MAX = 10
 _FEATURES = b'{"version":2,"status":1,"features":{}}'
-
-
-class ZookeeperError(Exception):
-    """ZooKeeper cannot be reached, or refuses what should be possible."""
-
-
-class RefusedWriteError(ZookeeperError):
-    """ZooKeeper refused a transaction, because somebody else wrote meanwhile."""
-
-
-class ForbiddenError(ZookeeperError):
-    """ZooKeeper's ACLs do not let this process do it."""
-
-
-class MissingZnodeError(RefusedWriteError):
-    """There is no such znode."""
-
-
-class HasChildrenError(RefusedWriteError):
-    """A znode to be deleted has children; ``number`` is the place of the write in its transaction."""
-
-    def __init__(self, message: str, number: int) -> None:
-        super().__init__(message)
-        self.number = number
-
-
-class ControllerMovedError(RefusedWriteError):
-    """Another process is the controller now."""
 
 
 class Session:
@@ -63,54 +39,35 @@ class Session:
     """
 
     def __init__(
-        self, hosts: str, timeout_ms: int, changed: Callable[[str], None], lost: Callable[[str], None]
+        self,
+        hosts: str,
+        timeout_ms: int,
+        changed: Callable[[str], None],
+        lost: Callable[[str], None],
+        connected: Callable[[bool], None] | None = None,
     ) -> None:
-        self._hosts = hosts
-        self._client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET)
+        self._connection = Connection(hosts, timeout_ms, lost, connected)
+        self._client = self._connection.client
         self._changed = changed
         self._lost = lost
         self._epoch_version = -1
+        # The version of the znode that counts the transactions, if the session outlives the loss of a connection.
+        self._writes_version: int | None = None
+        # The client's own thread makes a transaction too, if somebody removes ``/controller``.
+        self._making = threading.Lock()
         self._controller_text = b""
 
     def open(self, timeout_ms: int) -> None:
         """Connect. Raises ``ZookeeperError``."""
-        try:
-            self._client.start(timeout=timeout_ms / 1000)
-        except (KazooTimeoutError, KazooException, OSError) as error:
-            self.close()
-            raise ZookeeperError(f"ZooKeeper cannot be reached: {error}") from error
-        try:
-            self._make_root(timeout_ms)
-        except ZookeeperError:
-            self.close()
-            raise
-        self._client.add_listener(self._heard)
-
-    def _make_root(self, timeout_ms: int) -> None:
-        """Make the root of ``zookeeper.connect``, as brokers do. A client cannot make what is above its own root."""
-        address, slash, root = self._hosts.partition("/")
-        if not root or self._asked(self._client.exists, "/") is not None:
-            return
-        outer = Session(address, timeout_ms, lambda path: None, lambda why: None)
-        outer.open(timeout_ms)
-        try:
-            outer._asked(outer._client.ensure_path, slash + root)
-        finally:
-            outer.close()
-
-    def _heard(self, state: str) -> None:
-        # A suspended session may have missed changes, so it counts as lost too.
-        if state != KazooState.CONNECTED:
-            self._lost("the session with ZooKeeper is lost")
+        self._connection.open(timeout_ms)
 
     def close(self) -> None:
-        with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
-            self._client.stop()
-            self._client.close()
+        """End the session, and with it each call that waits."""
+        self._connection.close()
 
     def check_cluster(self, cluster_id: str) -> None:
         """Give a new ZooKeeper the cluster's id. Raises ``ZookeeperError`` if it belongs to another cluster."""
-        self._asked(self._client.ensure_path, znodes.CLUSTER_ID.rpartition("/")[0])
+        self._connection.asked(self._client.ensure_path, znodes.CLUSTER_ID.rpartition("/")[0])
         self._created_once(znodes.CLUSTER_ID, znodes.cluster_id_text(cluster_id))
         held = self.read(znodes.CLUSTER_ID)
         found = None if held is None else znodes.cluster_id_of(held[0])
@@ -143,10 +100,12 @@ class Session:
         Raises ``ZookeeperError``.
         """
         for path in znodes.PERSISTENT:
-            self._asked(self._client.ensure_path, path)
+            self._connection.asked(self._client.ensure_path, path)
         self._created_once("/feature", _FEATURES)
         self._created_once(znodes.CONTROLLER_EPOCH, b"0")
-        data, stat = self._asked(self._client.get, znodes.CONTROLLER_EPOCH)
+        if self._connection.outlives_loss:
+            self._created_once(znodes.WRITES, b"")
+        data, stat = self._connection.asked(self._client.get, znodes.CONTROLLER_EPOCH)
         former, is_noted = self.former_controller(), self.read(znodes.ADOPTION) is not None
         if not (adopting or from_brokers) and former is not None and former not in gateways:
             raise ZookeeperError(f"broker {former} is the controller: only a gateway with --adopt takes its place")
@@ -162,8 +121,13 @@ class Session:
         transaction.create(znodes.CONTROLLER, self._controller_text)
         transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
         add(transaction, noted)
-        self._committed(transaction)
+        failed = failure(transaction, self._connection.once(transaction.commit))
+        if failed is not None:
+            raise self._refusal(failed, failed.number)
         self._epoch_version = stat.version + 1
+        if self._connection.outlives_loss:
+            # Only the controller writes it, so its version stays until this process writes.
+            self._writes_version = self._connection.asked(self._client.get, znodes.WRITES)[1].version
         return epoch
 
     def keep_place(self) -> None:
@@ -171,7 +135,7 @@ class Session:
 
         Brokers compete for a place that is free. Whatever happens to it, the leadership is over.
         """
-        if self._asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
+        if self._connection.asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
             self._put_back()
 
     def _displaced(self, event: Any) -> None:
@@ -189,7 +153,7 @@ class Session:
 
     def _created_once(self, path: str, data: bytes) -> None:
         with contextlib.suppress(NodeExistsError):
-            self._tried(self._client.create, path, data)
+            self._connection.tried(self._client.create, path, data)
 
     def write(self, writes: Sequence[Write]) -> None:
         """Make writes in order, each part only while this process is the controller.
@@ -204,8 +168,7 @@ class Session:
             try:
                 self._make(part)
             except HasChildrenError as error:
-                # The check of the epoch is the first operation.
-                refused = part[error.number - 1]
+                refused = part[error.number]
                 if not (isinstance(refused, Delete) and refused.whole):
                     raise
                 self._clear(refused.path, {one.path for one in part})
@@ -227,25 +190,53 @@ class Session:
             yield f"{path}/{name}"
 
     def _make(self, part: Sequence[Write]) -> None:
+        """Make writes in one transaction, and only once, even if the connection is lost before the answer comes.
+
+        Each transaction raises the version of one znode, from the version that it must have. So ZooKeeper refuses a
+        transaction that is sent again if it was carried out the first time.
+        """
+        with self._making:
+            for attempt in range(1, ATTEMPTS_MAX + 1):
+                transaction = self._begun()
+                first = len(transaction.operations)
+                add(transaction, part)
+                try:
+                    failed = failure(transaction, self._connection.once(transaction.commit))
+                except LostAnswerError:
+                    if self._writes_version is None or attempt == ATTEMPTS_MAX:
+                        raise
+                    continue
+                is_repeated = attempt > 1 and failed is not None and failed.path.endswith(znodes.WRITES)
+                if failed is not None and not (is_repeated and failed.kind == BadVersionError.__name__):
+                    raise self._refusal(failed, failed.number - first)
+                if self._writes_version is not None:
+                    self._writes_version += 1
+                return
+
+    def _begun(self) -> Any:
+        """Return a transaction that ZooKeeper refuses if another process is the controller, or if it was made."""
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
-        add(transaction, part)
-        self._committed(transaction)
+        if self._writes_version is not None:
+            transaction.set_data(znodes.WRITES, b"", version=self._writes_version)
+        return transaction
 
-    def _committed(self, transaction: Any) -> None:
-        failed = failure(transaction, self._asked(transaction.commit))
-        if failed is None:
-            return
-        number, path, kind = failed
+    def _refusal(self, failed: Failure, number: int) -> ZookeeperError:
+        """Return the error that says why a transaction was refused.
+
+        ``number`` is the place of the refused write, negative if it is none of the caller's.
+        """
+        message = f"a write was refused: {failed.path}: {failed.kind}"
         # A root in zookeeper.connect stands before the path.
-        if number == 0 and path.endswith(znodes.CONTROLLER_EPOCH):
-            raise ControllerMovedError(f"{self.former_controller()} is the controller now")
-        message = f"a write was refused: {path}: {kind}"
-        if kind == NoAuthError.__name__:
-            raise ForbiddenError(message)
-        if kind == NotEmptyError.__name__:
-            raise HasChildrenError(message, number)
-        raise (MissingZnodeError if kind == NoNodeError.__name__ else RefusedWriteError)(message)
+        if number < 0 and failed.path.endswith(znodes.CONTROLLER_EPOCH):
+            return ControllerMovedError(f"{self.former_controller()} is the controller now")
+        if failed.kind == NoAuthError.__name__:
+            return ForbiddenError(message)
+        if number >= 0 and failed.kind == NotEmptyError.__name__:
+            return HasChildrenError(message, number)
+        if number >= 0 and failed.kind == NoNodeError.__name__:
+            return MissingZnodeError(message)
+        return RefusedWriteError(message)
 
     def read(self, path: str, watch: bool = False) -> tuple[bytes, Any] | None:
         """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
@@ -253,18 +244,17 @@ class Session:
         With ``watch``, ``changed`` is called once when it is made, written or removed. Raises ``ZookeeperError``.
         """
         if watch:
-            self._asked(self._client.exists, path, watch=self._seen)
+            self._connection.asked(self._client.exists, path, watch=self._seen)
         try:
-            data, stat = self._tried(self._client.get, path)
+            data, stat = self._connection.tried(self._client.get, path)
         except NoNodeError:
             return None
         return data or b"", stat
 
     def children(self, path: str, watch: bool = False) -> list[str]:
         """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
-        call = self._client.get_children
         try:
-            found = self._tried(call, path, watch=self._seen) if watch else self._tried(call, path)
+            found = self._connection.tried(self._client.get_children, path, watch=self._seen if watch else None)
         except NoNodeError:
             return []
         return sorted(found)
@@ -281,20 +271,3 @@ class Session:
     def _seen(self, event: Any) -> None:
         if event.path:
             self._changed(event.path)
-
-    def _asked(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        try:
-            return self._tried(call, *given, **named)
-        except (NoNodeError, NodeExistsError) as error:
-            raise ZookeeperError(f"{type(error).__name__}: {error}") from error
-
-    def _tried(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Do the same as ``_asked``, but let the errors out that say whether a znode is there."""
-        try:
-            return call(*given, **named)
-        except (NoNodeError, NodeExistsError):
-            raise
-        except NoAuthError as error:
-            raise ForbiddenError(f"{type(error).__name__}: {error}") from error
-        except (KazooException, KazooTimeoutError, OSError) as error:
-            raise ZookeeperError(f"{type(error).__name__}: {error}") from error

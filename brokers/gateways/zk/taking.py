@@ -39,7 +39,7 @@ class Former(NamedTuple):
 
 
 def take_place(session: Session, identity: Identity, bus_id: int, view: ClusterView) -> int:
-    """Take ``/controller`` and keep it, and return the new controller epoch.
+    """Take ``/controller``, and return the new controller epoch.
 
     Raises ``OtherBusError``, ``ZookeeperError`` or ``ZnodeError``.
     """
@@ -67,7 +67,6 @@ def take_place(session: Session, identity: Identity, bus_id: int, view: ClusterV
             raise
         prove(session, bus_id, epoch)
         logger.warning("took the place back from a broker that had decided nothing", controller_epoch=epoch)
-    session.keep_place()
     return epoch
 
 

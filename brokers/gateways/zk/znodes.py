@@ -24,10 +24,8 @@ DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_IDS = "/latest_producer_id_block"
-# isrflow's own: it is there while a running cluster is being taken over.
-ADOPTION = "/isrflow_adoption"
-# isrflow's own too: the bus from which the cluster is led.
-BUS = "/isrflow_bus"
+# isrflow's own: a running cluster is being taken over, the bus from which it is led, and a count of transactions.
+ADOPTION, BUS, WRITES = "/isrflow_adoption", "/isrflow_bus", "/isrflow_writes"
 # Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
 # kills brokers that read it.
 PERSISTENT = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.zk import session
+from brokers.gateways.zk import connection
 from tests.brokers.zk.zookeeper import Zookeeper
 from tests.support import znode_cluster
 from tests.support.rules_engine import RulesEngine
@@ -18,7 +18,7 @@ POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": 
 def zookeeper(monkeypatch: pytest.MonkeyPatch) -> Zookeeper:
     """Return the ZooKeeper in memory that every client gets."""
     server = Zookeeper()
-    monkeypatch.setattr(session, "KazooClient", server)
+    monkeypatch.setattr(connection, "KazooClient", server)
     monkeypatch.setattr(znode_cluster, "KazooClient", server)
     return server
 

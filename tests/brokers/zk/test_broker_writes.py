@@ -9,7 +9,7 @@ import pytest
 
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane
-from brokers.gateways.zk import broker_writes, session, znodes
+from brokers.gateways.zk import broker_writes, connection, znodes
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Mirror
@@ -49,7 +49,7 @@ class Term:
         self.tree, self.view, self.mirror = ZnodeTree(), ClusterView(), Mirror()
         self.view.apply(led())
         self.decide(a="1")
-        monkeypatch.setattr(session, "KazooClient", self.tree)
+        monkeypatch.setattr(connection, "KazooClient", self.tree)
         self._session = Session("", 0, lambda path: None, lambda why: None)
         self._session.take(100, frozenset({100}), 7, 0)
         self._session.write(list(self.mirror.writes(self.view, ["t"], 7)))

@@ -4,7 +4,8 @@ import pytest
 
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Create, Delete, Mirror
-from brokers.gateways.zk.session import WRITES_AT_ONCE, RefusedWriteError, Session
+from brokers.gateways.zk.session import WRITES_AT_ONCE, Session
+from brokers.gateways.zk.zookeeper_errors import RefusedWriteError
 from tests.brokers.zk.decided import led, topic
 from tests.brokers.zk.zookeeper import Zookeeper
 

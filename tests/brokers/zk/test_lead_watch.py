@@ -1,10 +1,12 @@
 """A gateway that cannot lead makes room for another, and one that is alone goes on trying."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.protocol.states import KazooState
 
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.zk import lead_watch
@@ -60,6 +62,21 @@ def test_a_gateway_that_does_not_reach_zookeeper_makes_room(tmp_path: Path, monk
         led.start(101)
         wait_until(lambda: led.leads(101), "the other gateway to lead")
         assert [one for one, _ in led.tree.epochs] == [101]
+
+
+def test_a_gateway_that_loses_zookeeper_makes_room_while_its_term_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead_watch, "FAILING_LIMIT_S", 0.5)
+    with gateways(tmp_path, monkeypatch, 2, POLICY, **QUICK, zookeeper_session_timeout_ms=600_000) as led:
+        heard: list[Callable[[str], None]] = []
+        monkeypatch.setattr(led.tree, "add_listener", heard.append)
+        led.start(100)
+        wait_until(lambda: led.leads(100), "the first gateway to lead")
+        led.start(101)
+        heard[0](KazooState.SUSPENDED)
+        wait_until(lambda: led.leads(101), "the other gateway to lead")
+        assert [one for one, _ in led.tree.epochs] == [100, 101]
 
 
 def test_the_only_gateway_leads_as_soon_as_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,12 @@
 
 import pytest
 
-from brokers.gateways.zk import session, znodes
+from brokers.gateways.zk import connection, znodes
 from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.notes import take_notes
-from brokers.gateways.zk.session import ControllerMovedError, Session
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.stored import stored_state
+from brokers.gateways.zk.zookeeper_errors import ControllerMovedError
 from tests.brokers.zk.zookeeper import Zookeeper
 
 NOTE = f"{znodes.LOG_DIR_EVENTS}/log_dir_event_0000000000"
@@ -42,7 +43,7 @@ def test_a_root_that_does_not_exist_yet_is_made_by_a_client_without_one(
         hosts.append(options["hosts"])
         return zookeeper
 
-    monkeypatch.setattr(session, "KazooClient", client)
+    monkeypatch.setattr(connection, "KazooClient", client)
     Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda why: None).open(1_000)
     assert hosts == ["one:1,two:2/kafka/a", "one:1,two:2"]
     assert zookeeper.znodes.keys() == {"/kafka", "/kafka/a"}

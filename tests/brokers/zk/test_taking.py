@@ -9,9 +9,10 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import OtherBusError, noted, text_of
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Create
-from brokers.gateways.zk.session import Session, ZookeeperError
+from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity
 from brokers.gateways.zk.taking import take_place
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.voters import Voter
 from tests.brokers.zk.gateways import gateways
 from tests.brokers.zk.zookeeper import Zookeeper

@@ -28,7 +28,7 @@ def test_a_call_that_waits_for_zookeeper_does_not_hold_up_the_next_term(
             is_stopped.wait(3 * TIMEOUT_S)
             raise ConnectionLoss
 
-    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as led:
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK, zookeeper_session_timeout_ms=100) as led:
         monkeypatch.setattr(led.tree, "add_listener", listeners.append)
         monkeypatch.setattr(led.tree, "stop", is_stopped.set)
         led.start(100)

@@ -10,8 +10,8 @@ from brokers.gateways.kraft.apis import partitions
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
 from brokers.gateways.zk.requests.building import RECOVERY
-from brokers.gateways.zk.session import ZookeeperError
 from brokers.gateways.zk.znodes import ZnodeError
+from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values

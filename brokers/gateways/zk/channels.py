@@ -1,0 +1,67 @@
+"""The channels of a term: one to the incarnation of each live broker, and none to any other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+from brokers.engine.engine_client import EngineClient
+from brokers.gateways.zk.channel import Channel
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.requests.building import Sender
+from brokers.gateways.zk.settings import Settings
+from state.decisions import AnyDecision, StopReplica
+
+
+class Channels:
+    """The channels by broker. They send while ``published`` is set. If what ``guarded`` does fails, the term ends."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        sender: Sender,
+        engine: EngineClient,
+        settings: Settings,
+        published: asyncio.Event,
+        guarded: Callable[[Awaitable[None]], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._view = view
+        self._sender = sender
+        self._engine = engine
+        self._settings = settings
+        self._published = published
+        self._guarded = guarded
+        self._channels: dict[int, Channel] = {}
+        self._sending: dict[int, asyncio.Task[None]] = {}
+
+    def tell(self, event: Sequence[AnyDecision]) -> None:
+        """Have all brokers hear of an event's decisions."""
+        for channel in self._channels.values():
+            channel.tell(list(event))
+
+    def ask_again(self, broker: int) -> None:
+        """Tell a broker everything again, if it lives."""
+        if broker in self._channels:
+            self._channels[broker].ask_again()
+
+    def sync(self, orders: Sequence[StopReplica] = ()) -> None:
+        """End channels to brokers that are gone, and begin those to new ones with everything and with ``orders``."""
+        live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
+        for number, channel in list(self._channels.items()):
+            known = live.get(number)
+            if known is None or known.incarnation != channel.broker.incarnation:
+                self._sending.pop(number).cancel()
+                del self._channels[number]
+            elif known != channel.broker:
+                channel.know(known)
+        for number, held in live.items():
+            if number not in self._channels:
+                channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)
+                self._channels[number] = channel
+                self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
+                channel.tell_all(orders)
+
+    async def close(self) -> None:
+        """End all channels."""
+        for task in self._sending.values():
+            task.cancel()
+        await asyncio.gather(*self._sending.values(), return_exceptions=True)
