@@ -1,4 +1,25 @@
-"""Send events to the engine, and bring its answers back to the requests that wait for them."""
+"""A gateway's way to the engine: publish events, and bring the answers back to the requests that wait for them.
+
+The problem: Kafka's clients and brokers wait for an answer on a connection, but the engine has none. It reads events
+from the bus and writes decisions to it. The engine may be silent for seconds, and the bus may be out of reach. Then
+clients give up, and brokers repeat their requests.
+
+The insight: a gateway reads every decision anyway, for the metadata log. So a request needs no connection, but only a
+name. Its event carries a request id, and the answer with this id belongs to the request, whichever engine gives it.
+
+    request --ask--> EventQueue --calls--> bus --> engine
+       ^                                              |
+       | answered: the answer with the request's id   | decisions, in the order of the events
+       +--------------- DecisionApplier <-------------+
+         passed: all answers to the events up to this seq have come
+
+A client that gives up withdraws its event, so a request that was answered as timed out is not published later. A broker
+does not give up, but repeats its request until it is answered. So ``ask_once`` keeps the event, and an equal request
+waits for the same answer. An equal request is published only if the engine has passed the event without an answer.
+
+Rejected: to publish each repetition. While no engine decides, each broker would leave one event on the bus for each
+attempt.
+"""
 
 import asyncio
 from collections import deque
@@ -42,7 +63,7 @@ class TooLargeError(Exception):
 
 
 class EngineClient:
-    """A gateway's way to the engine: events go out in order within a lane, and answers come back by request id.
+    """The way to the engine: events go out in order within a lane, and answers come back by request id.
 
     Every request id starts with ``incarnation``, so no two processes wait for the same answer.
     """
@@ -51,7 +72,7 @@ class EngineClient:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_ms = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms
-        # When the last call began that the bus accepted.
+        # When the last call that the bus accepted has begun.
         self._published_ms = steady_ms()
         self._queue = EventQueue(settings.events_waiting_max)
         # By request id, each until it is answered or given up.
@@ -78,7 +99,7 @@ class EngineClient:
         return self._queue.held
 
     def knows(self, kind: str) -> bool:
-        """Say whether the engine may know a kind of event: the one that decides now has not refused it."""
+        """Say whether the engine may know a kind of event: the engine that decides now has not refused it."""
         return self._unknown.get(kind, -1) < self._controller_epoch
 
     def note_unknown(self, kind: str) -> None:
@@ -195,9 +216,10 @@ class EngineClient:
 
         def attempt() -> list[bytes]:
             nonlocal began_ms
-            # A machine that is suspended in the call may have been heard before that, and hears of it only now.
+            # The call counts from its beginning. If the machine is suspended during the call, the bus may have accepted
+            # the events long before the call returns.
             began_ms = steady_ms()
-            # While the bus is out of reach, requests may give up.
+            # Requests may have given up since the last attempt. Their events are not published.
             return [one.raw for one in call if not one.is_withdrawn]
 
         seq = await self._publisher.publish(attempt)

@@ -1,4 +1,25 @@
-"""A reader of the committed records of one partition."""
+"""A reader of the committed records of one partition, up to an end that the caller names.
+
+The problem: Kafka's consumer is a stream without an end. The bus asks for the records before an offset, and must not
+wait for more if there are none. But offsets have gaps, because markers of transactions and aborted records have offsets
+too. So a reader cannot see from a record that it is the last one before an offset.
+
+The insight: two offsets tell the difference. ``next_offset`` is the caller's place. ``_fetched_offset`` is how far the
+client has come. The client passes gaps too, and says so at the end of the partition. If the client has come to the end
+that the caller named, and no record before that end waits here, then there is none.
+
+    offset       5    6    7    8    9    10   11
+    record       a    b    -    c    d    -              - is a marker, or a record of an aborted transaction
+    waiting           b         c    d
+                      |                        |
+                 next_offset            _fetched_offset          take(8) returns b, and take(11) then c and d
+
+Errors come in the same stream. A read that fails keeps what came before the error, so the next read loses nothing. An
+error may also be about the position before the last ``seek``, and is passed over then.
+
+Rejected: to seek before each read. A seek waits for the fetch that is under way, and drops the records that wait here.
+Most reads continue where the last one ended.
+"""
 
 import time
 from collections import deque
@@ -58,7 +79,7 @@ class LogReader:
     def take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[Record]:
         """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``, and then stays where it was.
 
-        Their values have at most ``bytes_max`` bytes together, but there is at least one record, if there is any.
+        The values of the records have at most ``bytes_max`` bytes together. The first record may have more.
         """
         begin, records = self.next_offset, list[Record]()
         left = bytes_max
@@ -112,7 +133,7 @@ class LogReader:
     def _fetch(self, timeout_s: float) -> bool:
         """Collect what the client has fetched, and say whether the client's position has moved.
 
-        Raises ``BusError``, once all that came with an error has been collected.
+        Raises ``BusError`` after it has collected everything that came with the error.
         """
         first = self._consumer.poll(timeout_s)
         if first is None:
@@ -136,7 +157,8 @@ class LogReader:
     def _is_of_a_former_position(self, error: KafkaError) -> bool:
         """Say whether ``error`` is about the position before the last ``seek``, which retention has removed.
 
-        The position now may be out of the log too: before its start, or after its end if the topic was made again.
+        If the present position is outside the log too, the error may be about that one. The position is then before the
+        log's start, or after its end if the topic was made again.
         """
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             return False

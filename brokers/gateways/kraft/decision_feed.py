@@ -1,4 +1,24 @@
-"""Write the decisions into the metadata log as they arrive."""
+"""Write the decisions into the metadata log as they arrive, and then tell the parts of the gateway about them.
+
+The problem: reading decisions, translating them and waiting for the disk take time, and one event may have a hundred
+thousand decisions. Meanwhile the event loop must answer heartbeats and fetches. And no fetch may see records of a
+leader that the gateway does not know yet.
+
+The insight: this slow work can be done ahead, because nobody sees it. While one group of events is on its way to the
+disk, a thread reads and translates the next events. All of these become the next group. So the slower the disk is, the
+more events share one wait for it.
+
+    thread       read a    read b    read c    read d
+    event loop             commit a ........ add a, apply a    commit b, c ........ add b and c, apply b and c
+    disk                   write a                             write b, c
+
+Only ``add`` and ``apply`` are seen by others. ``add`` makes the records of a group readable. The first portion of
+``apply`` says who leads and which brokers serve, and runs in the same step of the event loop. The other portions follow
+one by one, and other tasks run between them.
+
+Rejected: to write and to apply each chunk of decisions in the event loop. A large event then held up heartbeats and
+fetches.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
