@@ -2,7 +2,7 @@
 
 Brokers pass on clients' requests with the client's principal. They do not check what the client may do, because in
 Kafka the controller does (``ControllerApis``). A caller that connects to the gateway itself has the principal that its
-connection proved, and is ANONYMOUS if the listener asks nobody.
+connection proved, or ``ANONYMOUS`` if the listener does not authenticate.
 """
 
 import ipaddress
@@ -33,22 +33,22 @@ class Caller(NamedTuple):
     host: str
     # Whether the caller is connected to the gateway itself.
     is_direct: bool = False
-    # Whether such a caller may act as a broker.
+    # Whether a directly connected caller may act as a broker.
     is_broker: bool = False
     # Whether the caller logged in with a delegation token.
     is_token: bool = False
 
     @property
     def connection(self) -> str:
-        """Say how the request came."""
+        """Say how the request reached the gateway."""
         return "direct" if self.is_direct else "broker"
 
 
 def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
     """Return the client whose request a broker passes on.
 
-    A broker with its own principal builder may write principals that nobody else can read. These are empty, unless the
-    principal ``must_be_known``.
+    A broker with its own principal builder may write principals that nobody else can read. Such a principal becomes an
+    empty text, or is refused if it ``must_be_known``.
     Raises ``RefusedError`` with the error that answers the Envelope.
     """
     try:
@@ -84,7 +84,7 @@ def _told(data: bytes | None) -> tuple[str, bool]:
 
 
 def shown_principal(caller: Caller) -> str:
-    """Return the principal that events and decisions name; empty if nobody is known."""
+    """Return the principal that events and decisions name; empty if it is anonymous or too long."""
     known = caller.principal not in ("", ANONYMOUS) and len(caller.principal) <= PRINCIPAL_CHARS_MAX
     return caller.principal if known else ""
 

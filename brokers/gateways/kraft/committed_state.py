@@ -1,4 +1,4 @@
-"""What a gateway reads of the committed state: at its start, and for its deletions when it begins to lead."""
+"""What a gateway reads of the committed state: all of it at its start, and the deletions whenever it begins to lead."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,17 +26,17 @@ class CommittedState:
         return await self._read(lambda held: held)
 
     async def keep_settled(self, deletions: Deletions) -> None:
-        """Say which deletions are under way whenever this gateway begins to lead. Raises as ``read`` does."""
+        """Tell ``deletions`` which ones are under way whenever this gateway begins to lead. Raises as ``read`` does."""
         while True:
             await deletions.unsettled.wait()
             deletions.unsettled.clear()
             left = await self._read(_left)
-            # If the gateway has begun to lead once more, this state may lack deletions that it heard of meanwhile.
+            # If the gateway has begun to lead once more, it may have heard of deletions that this state lacks.
             if not deletions.unsettled.is_set():
                 deletions.settle(left)
 
     async def _read(self, take: Callable[[Held], T]) -> T:
-        """Return what ``take`` makes of the newest state, in the thread that reads it."""
+        """Return what ``take`` makes of the newest state. Run ``take`` in the thread that reads the state."""
 
         async def taken() -> T:
             loop = asyncio.get_running_loop()

@@ -79,7 +79,7 @@ EXECUTOR_THREADS = 2
 
 
 class Gateway:
-    """One gateway, from its start to its end. ``security`` is what ``settings`` say about it (``security_of``)."""
+    """One gateway, from its start to its end. ``security`` is made from ``settings`` (``security_of``)."""
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus, security: Security | None) -> None:
         self._identity = identity
@@ -231,7 +231,7 @@ class Gateway:
                 untold_ms += late_ms
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
-                # This gateway could not learn that another one leads. Without heartbeats it is soon not the leader.
+                # This gateway cannot learn who leads. Without its heartbeats the engine soon names another one.
                 logger.warning("no heartbeat sent", why=self._read_watch.why)
                 continue
             heartbeat = self._heartbeat(late_ms=untold_ms)
@@ -257,7 +257,8 @@ class Gateway:
         """Send a heartbeat that asks for an answer, and fail if this run no longer counts.
 
         The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write. If
-        the clock was far ahead when this run started, its start was refused like its heartbeats, and is told again.
+        the clock was far ahead when this run started, the engine refused the start as well as the heartbeats. So the
+        start is published again.
         """
         heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):

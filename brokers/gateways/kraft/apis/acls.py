@@ -25,7 +25,7 @@ _PERMISSION_TYPES = numbers.names_of(numbers.PERMISSION_TYPES)
 
 
 async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
-    """Create ACLs. Those that cannot be do not affect the others."""
+    """Create ACLs. An ACL that is refused does not affect the others."""
     if not context.access.has_authorizer:
         return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
     made = [_created(one) for one in request.values["Creations"]]
@@ -54,7 +54,7 @@ def _refused(refusal: RefusedError) -> Values:
 
 
 async def delete_acls(context: Context, request: Request, peer: Peer) -> Values:
-    """Delete the ACLs that filters select, and say for each filter which they were."""
+    """Delete the ACLs that filters select, and list for each filter the ACLs that it deleted."""
     if not context.access.has_authorizer:
         return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
     made = [_filter(one) for one in request.values["Filters"]]
@@ -106,7 +106,7 @@ def _without(values: Values, names: Iterable[str]) -> Values:
 
 
 def _filter(values: Values) -> AclFilter | RefusedError:
-    """Read a filter. ``ANY`` and null select any."""
+    """Read a filter. ``ANY`` and null match every value."""
     fields = {
         "resource_type": _name_of(_RESOURCE_TYPES, values["ResourceTypeFilter"]),
         "resource_name": values["ResourceNameFilter"],

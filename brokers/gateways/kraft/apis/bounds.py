@@ -34,7 +34,7 @@ def _partitions(topic: Values, default: int) -> int:
 
 
 def _default_partitions(context: Context) -> int:
-    # What the engine was started with is not known here, only what an admin has set.
+    # A gateway does not know the engine's own setting, only the one that an admin has set.
     value = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
     return int(value) if value.isdecimal() else 1
 
@@ -48,7 +48,7 @@ def _added_partitions(context: Context, body: Values) -> int:
 
 
 def added_partitions(context: Context, topic: Values) -> int:
-    """Return how many partitions a topic in a CreatePartitions request would get; at most 0 if that is refused."""
+    """Return how many partitions a topic in a CreatePartitions request would gain; 0 or less if it will be refused."""
     held = context.topic_named(topic["Name"])
     return 0 if held is None else int(topic["Count"]) - len(held.partitions)
 

@@ -17,7 +17,7 @@ from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SERVED
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 # Up to this version of UpdateFeatures, a response has a result for each feature.
 _RESULTS_VERSION_MAX = 1
-# The features whose levels never fall, and why.
+# The features whose levels are never lowered, and why.
 _NEVER_LOWERED = {
     METADATA_VERSION: "metadata could be lost at a lower level",
     KRAFT_VERSION: "brokers rely on the voters in the metadata log",

@@ -37,7 +37,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     if partition is None:
         context.quorum_view.has_fetched(replica, wanted_partition["FetchOffset"], context.storage.end_offset)
         await _until_there_is_more(context, body, wanted_partition)
-        # By now another gateway may lead, and then this one must not answer from its log.
+        # Another gateway may lead since the wait. Then this one must not answer from its log.
         partition = _refused(context, wanted_partition["CurrentLeaderEpoch"]) or _read(context, body, wanted_partition)
     leader = {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
@@ -128,7 +128,7 @@ def _read(context: Context, body: Values, wanted_partition: Values) -> Values:
 
 
 async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
-    """Return a piece of a snapshot, or if another gateway asks, a piece of any file of the log."""
+    """Return a piece of a snapshot. If another gateway asks, return a piece of any file of the log."""
     body = request.values
     if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}

@@ -1,8 +1,8 @@
 """Requests that create and delete partitions, within the quota of their client (KIP-599; ``ControllerApis``).
 
-Kafka counts a topic only if nothing else is wrong with it. Here the engine finds that out. So each topic counts before
-the engine is asked, and no longer counts if the engine refuses it. A topic of default size counts with what the engine
-gives it.
+Kafka counts a topic only after all other checks. Here the engine makes these checks. So a gateway counts each topic
+before it asks the engine, and takes the count back if the engine refuses the topic. A topic of default size counts with
+the number of partitions that the engine gives it.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from brokers.wire.schema import Values
 # wait.
 STRICT_SINCE = {"CreateTopics": 6, "CreatePartitions": 3, "DeleteTopics": 5}
 _ANSWERED_IN = {"CreateTopics": "Topics", "CreatePartitions": "Results", "DeleteTopics": "Responses"}
-# A change counts if the engine may have made it. It may have, if it did not answer in time.
+# A change counts if the engine may have made it. An engine that did not answer in time may have made it.
 _COUNTING = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
 
 Handling = Callable[[Request], Awaitable[Values]]
@@ -40,7 +40,7 @@ class _Named(NamedTuple):
 async def within_quota(context: Context, quota: Quota, request: Request, things: int, handle: Handling) -> Values:
     """Give ``handle`` the part of a request that the quota allows, and refuse the rest.
 
-    ``things`` is the request's size.
+    ``things`` is an estimate of how many things the request names.
     """
     named = await context.offload(things, _named, context, request)
     is_strict = request.version >= STRICT_SINCE[request.name]

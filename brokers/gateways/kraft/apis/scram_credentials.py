@@ -24,7 +24,7 @@ _TWICE = RefusedError(ErrorCode.DUPLICATE_RESOURCE, "the request names this user
 
 
 async def alter_user_scram_credentials(context: Context, request: Request, peer: Peer) -> Values:
-    """Set and remove credentials, each user by itself. A user who is named twice keeps what they have."""
+    """Set and remove credentials, user by user. A user who is named twice keeps the present credentials."""
     deletions, upsertions = request.values["Deletions"], request.values["Upsertions"]
     times = Counter(one["Name"] for one in (*deletions, *upsertions))
     outcomes: dict[str, AlterEntity | RefusedError] = {name: _TWICE for name, count in times.items() if count > 1}

@@ -142,7 +142,10 @@ def _growth_response(name: str, answer: Answer) -> Values:
 
 
 def _impossible_partitions(assignments: Sequence[Values]) -> list[int]:
-    """Return the numbers in assignments that no partition of one request can have, and perhaps no event."""
+    """Return the partition numbers in assignments that are negative, or too high for any one request.
+
+    Some of them would not fit into an event, so the gateway refuses them itself.
+    """
     numbers = (one["PartitionIndex"] for one in assignments)
     return [number for number in numbers if not 0 <= number < RECORDS_MAX]
 

@@ -1,4 +1,4 @@
-"""Kafka's numbers for what ACLs are made of (``AclOperation`` and the like)."""
+"""Kafka's numbers for the parts of an ACL (``AclOperation`` and the like)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ OPERATIONS = {
     "TWO_PHASE_COMMIT": 15,
 }
 PERMISSION_TYPES = {"DENY": 2, "ALLOW": 3}
-# In filters: any of them, and for names the patterns that apply to a resource.
+# Only in filters. ``ANY`` matches every value. ``MATCH`` selects the patterns that apply to the named resource.
 ANY = 1
 MATCH = 2
 
@@ -41,9 +41,9 @@ _OPERATION_NAMES, _PERMISSION_NAMES = names_of(OPERATIONS), names_of(PERMISSION_
 
 
 def acl_of(values: Mapping[str, Any], pattern_type: str = "PatternType") -> Acl:
-    """Read an ACL out of a record or a request, in which its pattern's type has the given name.
+    """Read an ACL from a record or a request. ``pattern_type`` names the field that has the pattern's type.
 
-    Raises ``ValueError`` that says what it cannot have.
+    Raises ``ValueError``, which says which value is invalid.
     """
     fields = {
         "resource_type": _RESOURCE_NAMES.get(values["ResourceType"], values["ResourceType"]),
