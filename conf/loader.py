@@ -38,7 +38,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     cross_check: bool = True,
 ) -> Settings:
-    """Return the settings of the TOML file at ``path``, overridden by ``environment``, overridden by ``sets``.
+    """Return the settings of the TOML file at ``path``, overridden by ``environment`` and then by ``sets``.
 
     ``sets`` are ``key=value`` texts. ``environment`` has the variables of a process (``conf.environment``).
 
@@ -51,7 +51,7 @@ def load(
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     spark = {key: value for key, value in values.items() if key.startswith(spark_settings.PREFIX)}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS and key not in spark}
-    # Empty is the default, as for the engine's own settings.
+    # An empty spark.master counts as not given, as with the engine's own settings.
     given = {key: value for key, value in spark.items() if value or key != spark_settings.MASTER}
     settings = msgspec.convert(engine | {"policy": policy, "spark": given}, Settings)
     if cross_check and (complaint := complaint_about(settings, values)):
@@ -60,7 +60,7 @@ def load(
 
 
 def differing(settings: Settings) -> dict[str, Any]:
-    """Return the settings that differ from their defaults, by their outward names, without Spark's secrets."""
+    """Return the settings that differ from their defaults, by the names that users know, without Spark's secrets."""
     defaults, values = _flat_values(Settings()), _flat_values(settings)
     found = {key: value for key, value in sorted(values.items()) if value != defaults[key]}
     if "spark" in found:
@@ -89,7 +89,7 @@ def from_sets(sets: Iterable[str]) -> dict[str, Any]:
 
 
 def bus_url(text: str) -> str:
-    """Return the URL of a bus that --bus or ISRFLOW_BUS names, which may be a bare path."""
+    """Return the URL of the bus that --bus or ISRFLOW_BUS names. Both may also name a bare path."""
     return text if ":" in text else SQLITE + text
 
 

@@ -24,8 +24,8 @@ class _Due(NamedTuple):
 def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int) -> list[State]:
     """Return a state in ``shards`` shards that decides as the given one does.
 
-    ``clusters`` are the cluster parts of all shards. What they share comes from the first one, which writes what all
-    shards decide alike. Each shard's counts are computed from its topics.
+    ``clusters`` are the cluster parts of all shards. What they share is taken from shard 0, because that shard writes
+    the decisions that all shards make alike. Each shard's counts are computed from its topics.
     """
     shared = replace(clusters[0], shards=shards, watermarks_due=(), deletions_due=(), totals=Totals(), backlog={})
     due = _Due(

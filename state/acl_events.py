@@ -1,4 +1,4 @@
-"""What admins ask about ACLs."""
+"""The events in which admins change ACLs."""
 
 from typing import Annotated
 

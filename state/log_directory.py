@@ -7,14 +7,14 @@ from collections.abc import Collection
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
 # The replica's broker has not said yet in which directory it is. Before version 16 this counted as a lost directory.
 UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
-# It is in a directory that is lost, and nobody knows which.
+# The replica was in a directory that is lost, and nobody knows in which one.
 LOST = "AAAAAAAAAAAAAAAAAAAAAg"
-# The most former directories that are kept for a broker.
+# How many offline or former directories are kept for a broker at most.
 OFFLINE_KEPT_MAX = 64
 
 
 def is_online(directory: str, online: Collection[str]) -> bool:
-    """Say whether a replica in ``directory`` can be read, when ``online`` are those that its broker can read.
+    """Say whether a replica in ``directory`` can be read. ``online`` are the directories that its broker can read.
 
     The id is empty if the replica has no directory of its own (``state.placed_partition``). If a broker names no
     directories, all of them count as online. Only rules before version 16 store ``UNASSIGNED``.

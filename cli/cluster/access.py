@@ -8,8 +8,8 @@ from conf.loader import as_text
 from conf.settings import Settings
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# In a secure cluster without a file of settings, everybody may use what has no ACL, and the holder of the client's
-# certificate may do anything.
+# In a secure cluster without a file of settings, everybody may use resources that have no ACL, and the holder of the
+# client's certificate may do anything.
 SECURE_SETTINGS = (
     f"authorizer.class.name={AUTHORIZER}",
     f"super.users=User:{CLIENT}",
@@ -25,7 +25,7 @@ def secure_bootstrap(nodes: Iterable[KafkaNode]) -> str:
 
 
 def access_of_gateways(given: Settings) -> dict[str, str]:
-    """Return the settings of gateways about who may do what, which are the same for all of them."""
+    """Return the settings about who may do what. They are the same for all gateways."""
     return {
         "super.users": given.super_users,
         "authorizer.class.name": given.authorizer_class_name,
@@ -34,9 +34,10 @@ def access_of_gateways(given: Settings) -> dict[str, str]:
 
 
 def access_of_brokers(given: Mapping[str, str], nodes: Iterable[KafkaNode]) -> dict[str, str]:
-    """Return the same settings for brokers, which have to be super users to each other; none without an authorizer.
+    """Return the settings for brokers, made from those ``given`` to gateways; none without an authorizer.
 
-    Brokers that do not prove to each other who they are get none either: anybody could pose as one of them.
+    Each broker must be a super user for the others. So brokers that do not prove to each other who they are get no
+    settings either, because anybody could pose as a broker.
     """
     brokers = list(nodes)
     listeners = {node.spec.overrides.get("inter.broker.listener.name") for node in brokers}

@@ -37,7 +37,7 @@ def _adopted(folder: Path, led: LedCluster | None, bus: str) -> None:
     is_there = place.exists()
     if is_there and (known := sorted(place.cluster().brokers)):
         raise Refused(f"the bus {place} has brokers already: {', '.join(map(str, known))}; choose another with --bus")
-    # The former engine's checkpoint is of the former bus.
+    # The former engine's checkpoint belongs to the former bus.
     remove([led.engine.folder])
     place.open().close()
     try:

@@ -22,7 +22,7 @@ _VERIFY = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ss
 
 
 class TlsError(ValueError):
-    """A keystore or truststore cannot be used. The message names the setting and the file, and nothing in it."""
+    """A keystore or truststore cannot be used. The message names the setting and the file, but shows no content."""
 
 
 class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def server_context(
 def client_contexts(
     files: TlsFiles, *, checks_host: bool = True, look_interval_s: float = LOOK_INTERVAL_S
 ) -> Callable[[], ssl.SSLContext]:
-    """Return what gives the context for the next connection to a listener. Raises ``TlsError``."""
+    """Return a function that gives the context for the next connection to a listener. Raises ``TlsError``."""
 
     def made() -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -26,7 +26,7 @@ class LogFile(BusFile):
     only the engine does.
     """
 
-    # What makes the tables of a new file.
+    # The statements that create the tables of a new file.
     tables: tuple[str, ...] = SCHEMA
 
     def __init__(
@@ -136,12 +136,12 @@ class LogFile(BusFile):
         return gone
 
     def _removed_up_to(self) -> tuple[int, int]:
-        # Files of older versions lack the mark of the index: there all decisions of that event were removed.
+        # Files of older versions have no mark for the index. In such a file all decisions on that event were removed.
         return self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1
 
     def changed(self) -> bool:
         """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
-        # data_version changes when another connection commits, also one of this instance's other threads.
+        # data_version changes when another connection commits. Each thread of this instance has its own connection.
         with self._errors():
             self._reopen_if_written()
             held = self._held()
