@@ -45,7 +45,7 @@ def test_recorded_events_are_bounded_in_count_and_bytes(bus: Bus) -> None:
     assert bus.kept_after() == 0
 
 
-def test_a_time_is_turned_into_the_last_seq_that_had_come(bus: Bus) -> None:
+def test_a_time_is_turned_into_the_newest_seq_at_that_time(bus: Bus) -> None:
     last = bus.publish([EVENT] * 3)
     entered_ms = bus.read(0, last)[-1].entered_ms
     assert entered_ms is not None
@@ -53,7 +53,7 @@ def test_a_time_is_turned_into_the_last_seq_that_had_come(bus: Bus) -> None:
     assert bus.seq_at(entered_ms - 60_000) == 0
 
 
-def test_a_snapshot_stays_as_the_state_was(bus: Bus, other: Bus) -> None:
+def test_a_snapshot_keeps_the_state_as_it_was(bus: Bus, other: Bus) -> None:
     epoch = claimed(bus)
     assert not bus.keep_snapshot(epoch), "there is no state yet"
     states: dict[int, list[Page]] = {}
@@ -90,7 +90,7 @@ def test_only_the_newest_job_keeps_a_snapshot(bus: Bus, other: Bus) -> None:
     assert other.snapshots() == []
 
 
-def test_what_is_forgotten_is_gone_with_its_decisions(bus: Bus) -> None:
+def test_forgotten_events_are_gone_with_their_decisions(bus: Bus) -> None:
     epoch = claimed(bus)
     for _ in range(2):
         last = bus.publish([EVENT] * 3)

@@ -71,7 +71,7 @@ def directory_in(line: str) -> str:
 
 
 @pytest.mark.parametrize("kind", [MockStory, KafkaStory, ZookeeperStory])
-def test_a_story_prints_its_next_step(kind: type[Story]) -> None:
+def test_each_story_shows_a_fail_over_in_steps_of_different_names(kind: type[Story]) -> None:
     assert kind.steps[2:7] == FAIL_OVER
     assert len(set(kind.steps)) == len(kind.steps)
     assert kind.opening.endswith("start.")

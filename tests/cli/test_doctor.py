@@ -30,7 +30,7 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @contextmanager
 def another_user() -> Iterator[None]:
-    """Be a user without rights, because nothing is closed to root."""
+    """Be a user without rights, because root may open everything."""
     real, effective, saved = os.getresuid()
     if effective == 0:
         os.setresuid(NOBODY, NOBODY, 0)
@@ -72,7 +72,7 @@ def test_a_bus_that_cannot_be_read_is_wrong(tmp_path: Path) -> None:
     assert (code, "malformed" in said) == (3, True)
 
 
-def test_a_folder_that_another_user_closed_is_no_crash(tmp_path: Path) -> None:
+def test_a_folder_that_another_user_closed_is_reported(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
     with another_user():
@@ -146,14 +146,14 @@ def test_findings_are_json_too(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The superuser may write everywhere, so the question is answered here.
+    # Root may write everywhere, so the answer of the system is replaced here.
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
     assert code == 3
     assert "something is wrong: checkpoint, bus file." in said
 
 
-def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISRFLOW_CACHE", "/dev/null/cache")
     done = CliRunner().invoke(command, ["doctor", "--format", "json", "spark-files"])
     cache = next(one for one in json.loads(done.stdout) if one["name"] == "cache")

@@ -27,7 +27,7 @@ def test_a_partition_is_explained_in_sentences(isrflow: Isrflow, told: None) -> 
     assert "  Broker 1 was passed over because it was fenced." in lines
 
 
-def test_it_is_explained_as_of_a_seq(isrflow: Isrflow, told: None) -> None:
+def test_a_partition_is_explained_as_of_a_seq(isrflow: Isrflow, told: None) -> None:
     document = json.loads(isrflow("partitions", "explain", "t-0", "--at", "20", "--format", "json").stdout)
     assert [step["seq"] for step in document["steps"]] == [8]
 
@@ -52,7 +52,7 @@ def test_what_cannot_be_explained_is_refused(
     assert said in done.stderr
 
 
-def test_a_partition_that_may_not_exist_is_told_as_such(
+def test_the_explanation_says_if_the_partition_may_not_exist(
     isrflow: Isrflow, told: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def beyond_reach(bus: Bus, seq: int) -> StateAt:

@@ -30,7 +30,7 @@ def test_a_leader_that_lost_its_log_is_replaced(trio: World) -> None:
     assert trio.broker(1).is_active
 
 
-def test_a_storage_error_is_a_lost_log(trio: World) -> None:
+def test_a_storage_error_counts_as_a_lost_log(trio: World) -> None:
     report(trio, 2, "error", error="KAFKA_STORAGE_ERROR")
     assert trio.line("t") == "Online leader=1 epoch=1/1 isr=1,3"
 
@@ -105,7 +105,7 @@ def test_a_replica_that_does_not_follow_stays_offline(trio: World, outcome: str)
     assert trio.replica_states("t") == "Online,Online,Offline"
 
 
-def test_a_report_that_asks_is_answered(trio: World) -> None:
+def test_a_report_with_a_request_id_is_answered(trio: World) -> None:
     report(trio, 1, "leader", request_id="q")
     assert (trio.kinds, trio.error) == ("answer", "NONE")
     trio.join(4)
@@ -121,7 +121,7 @@ def test_a_report_of_an_old_incarnation_is_refused(trio: World) -> None:
     assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
 
 
-def test_a_report_about_an_unknown_partition_is_answered_if_it_asks(trio: World) -> None:
+def test_a_report_about_an_unknown_partition_is_answered_if_it_has_a_request_id(trio: World) -> None:
     report(trio, 1, "offline", topic="nowhere", request_id=1)
     assert trio.error == "UNKNOWN_TOPIC_OR_PARTITION"
     trio.join(4)

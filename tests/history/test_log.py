@@ -55,7 +55,7 @@ def test_a_page_of_events_is_bounded_in_bytes_and_never_empty(decided: DecidedBu
     assert bus.recorded(8, ALL, 100, 1) == []
 
 
-def test_decisions_come_between_two_seqs(decided: DecidedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_between_two_seqs_are_read_in_pages(decided: DecidedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     everything = decided.bus.decisions((0, -1), 1_000)
     monkeypatch.setattr(log, "PAGE_DECISIONS", 2)
     assert list(log.decisions(decided.bus, 0, ALL)) == everything

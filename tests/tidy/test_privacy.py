@@ -18,7 +18,7 @@ PUBLIC = {
 EXCEPTIONS = {
     "tests/simulation/virtual_loop.py": "an event loop has to tell asyncio that it runs, and asyncio has no other way",
 }
-# What replaces an attribute by its name.
+# Functions that take the name of an attribute as a text.
 REPLACING = {"setattr", "delattr", "getattr", "object"}
 
 
@@ -65,7 +65,7 @@ def test_no_test_uses_a_private_name_of_another_file() -> None:
     assert [name for name in EXCEPTIONS if name not in found] == [], "an exception without need"
 
 
-def test_rooms_are_read() -> None:
+def test_the_check_sees_the_private_names_of_rooms() -> None:
     assert any(found_in(path) for path in python_files(*ROOMS)), "the check sees no private name at all"
 
 

@@ -1,4 +1,4 @@
-"""A cluster's process: how one that ends or never gets ready is reported."""
+"""The processes of a cluster: how a process that ends, or never gets ready, is reported."""
 
 import json
 import sys
@@ -72,14 +72,14 @@ def test_a_reason_is_shown_however_many_calls_java_lists_below_it(folder: Path) 
         service.wait_until_started(20)
 
 
-def test_a_service_that_never_gets_ready_is_given_up(folder: Path) -> None:
+def test_a_service_that_never_gets_ready_is_reported_after_the_time_out(folder: Path) -> None:
     service = Program(folder, WAITS.replace("'up'", "'not yet'"))
     service.start()
     with pytest.raises(ServiceError, match=r"broker 1 did not start in 0 s; its log is .*broker\.log"):
         service.wait_until_started(0.2)
 
 
-def test_a_start_whose_command_was_killed_is_waited_for_by_the_next(folder: Path) -> None:
+def test_if_the_command_that_started_a_service_was_killed_the_next_command_waits_for_the_service(folder: Path) -> None:
     before = Program(folder, WAITS)
     before.start()
     before.wait_until_started(20)
@@ -92,7 +92,7 @@ def test_a_start_whose_command_was_killed_is_waited_for_by_the_next(folder: Path
 
 
 def start_and_roll_the_log(folder: Path) -> None:
-    """Start a service, and make its log one that no longer shows the start."""
+    """Start a service, and empty its log, which then no longer shows the start."""
     started = Program(folder, WAITS)
     started.start()
     started.wait_until_started(20)
@@ -121,7 +121,7 @@ def test_a_service_that_does_not_stop_is_killed(folder: Path) -> None:
     service.check()
 
 
-def test_a_service_that_cannot_be_killed_does_not_keep_the_others(
+def test_a_service_that_cannot_be_killed_does_not_keep_the_others_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = [Program(tmp_path / name, WAITS) for name in ("a", "b", "c")]
