@@ -1,4 +1,4 @@
-"""CPU by layer: each step in one process, from events on a bus to decisions on it, and on request to the metadata log.
+"""CPU by layer: each step in one process, from events to decisions, and with ``--gateway`` to the metadata log.
 
     make bench-layers ARGS="[--partitions N] [--runs N] [--shards N] [--pages N] [--gateway] [--profile STEP]"
 
@@ -113,7 +113,7 @@ def offsets(engine: InProcess) -> list[bytes]:
 
 
 def single_offsets(engine: InProcess) -> list[bytes]:
-    """Report as many, further on, each in an event of its own."""
+    """Report as many log-end offsets, each a bit higher and in an event of its own."""
     places = places_in(read_image(engine.bus.image()).topics, engine.load.storm)
     return [*one_by_one(places, 8, engine.event), engine.tick()]
 
@@ -127,7 +127,7 @@ STEPS: dict[str, Callable[[InProcess], list[bytes]]] = {
     "lose a broker": lose,
     "it returns": back,
     "shut it down": shut_down,
-    # The last, because it leaves a lost broker fewer ISRs to leave.
+    # This step is the last one, because after it a lost broker would be in fewer ISRs.
     "ISR changes": isrs,
 }
 

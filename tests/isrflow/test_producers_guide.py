@@ -47,7 +47,7 @@ def test_the_guides_program_with_plain_kafka_python_works(
     assert run(program, tmp_path) == "1 [1]\n"
     bus = KafkaBus(f"kafka://{kafka_servers}/{prefix}", create=False)
     assert bus.offsets_position() == 1
-    # Where the package and the engine put the reports on the same replica.
+    # The guide's program puts its report where a bus puts reports on the same replica, and under the same key.
     bus.publish([b'{"kind":"log_end_offset","topic":"orders","partition":0,"broker":1}'])
     assert keys_of_reports(kafka_servers, prefix, bus.offsets_partitions) == [(b"orders-0-1", b"orders-0-1")]
     bus.close()

@@ -1,7 +1,7 @@
 """Checks of replicas at every moment (A, C and D of docs/invariants.md).
 
-``committed`` is every record that was ever decided to be below the high watermark. Records that are shown or
-acknowledged, and leaders that are elected, are checked against it. ``decisions_seen`` checks the decisions
+``committed`` has every record that was ever below a decided high watermark. Records that are shown or acknowledged, and
+leaders that are elected, are checked against it. ``decisions_seen`` checks the decisions
 themselves, ``brokers_seen`` the brokers' other behaviour, and ``clients_seen`` the answers to clients.
 """
 
@@ -41,9 +41,10 @@ class Checkers:
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.logs = LogsSeen()
         self.committed: dict[TopicPartition, list[Record]] = {}
-        # Brokers whose machine crashed and who lost unflushed records, until they register again.
+        # Brokers whose machine crashed, so that they may have lost unflushed records. They count until they register
+        # again.
         self.lost_tails: set[int] = set()
-        # The same, for good.
+        # The same brokers, also after they have registered again.
         self._ever_lost_tails: set[int] = set()
         # Partitions whose whole ISR lost its tail, or that have an unclean leader: they may lose records (D7).
         self.may_lose_records: set[TopicPartition] = set()
@@ -75,7 +76,7 @@ class Checkers:
         }
 
     def look_over(self, broker: SimulatedBroker) -> None:
-        """Judge all replicas of a broker; one that is no longer there has lost its log."""
+        """Check all replicas of a broker. The log of a replica that is no longer there counts as deleted."""
         held = broker.partitions
         for partition in held.values():
             self._look_at(broker, partition)
@@ -142,7 +143,7 @@ class Checkers:
         if not 0 <= view.high_watermark <= view.log_end_offset:
             self._violated("A3", f"{name}: high watermark {view.high_watermark}, log end {view.log_end_offset}")
         if view.role is Role.leader and partition.leader != partition.broker:
-            self._violated("A4", f"{name} acts as leader, and {partition.leader} leads in its view")
+            self._violated("A4", f"{name} acts as leader, although it knows {partition.leader} as the leader")
         if view.reporting_epoch is not None and replica.place not in self.may_lose_records:
             self._shown(replica, committed, view)
         if view.role is Role.leader and replica.place not in self.may_lose_records:
@@ -154,7 +155,7 @@ class Checkers:
         end = view.log_end_offset
         if cut and view.role is not Role.follower:
             self._violated("D9", f"{_name(replica)} cut its log to {end} as {view.role.value}")
-        # Outside the ISR a replica may follow a leader that was deposed, and has copies of nothing that counts.
+        # A replica outside the ISR may follow a deposed leader. It may cut off its copies, because they do not count.
         record = self._decisions.records.get(replica.place)
         counts = record is not None and replica.broker in record.isr and replica.place not in self.may_lose_records
         if cut and counts and committed[end : end + 1] == cut[:1]:
@@ -163,14 +164,16 @@ class Checkers:
     def _shown(self, replica: Replica, committed: list[Record], view: _View) -> None:
         """Compare the records below a replica's high watermark with the committed ones."""
         if view.high_watermark > len(committed):
-            self._violated("C4", f"{_name(replica)} shows {view.high_watermark}; decided were {len(committed)}")
+            self._violated(
+                "C4", f"{_name(replica)} shows {view.high_watermark} records, but only {len(committed)} are committed"
+            )
         elif not agree(self.logs.of(*replica), committed, view.high_watermark):
             self._violated(
-                "D5", f"{_name(replica)} holds other records below {view.high_watermark} than were committed"
+                "D5", f"{_name(replica)} holds records below {view.high_watermark} that differ from the committed ones"
             )
 
     def led(self, partition: Partition, high_watermark: int) -> None:
-        """Compare a leader's visible records with its ISR's logs; members of a stale leader's ISR may have left."""
+        """Compare a leader's visible records with its ISR's logs. Members of a stale leader's ISR may have left."""
         decisions, place = self._decisions, partition.place
         record = decisions.records.get(place)
         if record is None:
@@ -183,13 +186,14 @@ class Checkers:
         for member in partition.isr:
             log = self.logs.of(member, place)
             if member not in lost and not agree(own, log, high_watermark):
-                what = f"shows {high_watermark}, and {member} of its ISR {partition.isr} ends at {len(log)}"
-                self._violated("D2", f"{partition.broker} leads {place}, {what} or holds other records")
+                shown = f"broker {partition.broker} leads {place} and shows {high_watermark} records"
+                what = f"broker {member} of its ISR {partition.isr} ends at {len(log)}, or holds other records"
+                self._violated("D2", f"{shown}, but {what}")
 
     # Decisions
 
     def decided(self, batch: Batch) -> None:
-        """Judge a committed batch of decisions."""
+        """Check a committed batch of decisions."""
         decisions = self._decisions
         decisions.begin(batch)
         for decision in batch.decisions:
@@ -212,7 +216,7 @@ class Checkers:
         if set(decision.isr) <= self.lost_tails or decision.unclean:
             self.may_lose_records.add(place)
         if decision.unclean and not self.unclean_allowed:
-            self._violated("E1", f"{place}: {decision.leader} was elected uncleanly, which nobody allowed")
+            self._violated("E1", f"{place}: {decision.leader} was elected uncleanly, although no setting allows it")
 
     def _forget(self, topic: str) -> None:
         for place in [place for place in self.committed if place.topic == topic]:
@@ -235,7 +239,9 @@ class Checkers:
         holding = [self.logs.of(member, place) for member in members]
         if not all(agree(log, holding[0], high_watermark) for log in holding):
             ends = {member: len(self.logs.of(member, place)) for member in members}
-            self._violated("D1", f"{place}: {high_watermark} was decided, and not all of the ISR hold it: {ends}")
+            self._violated(
+                "D1", f"{place}: high watermark {high_watermark} was decided, but not all of the ISR hold it: {ends}"
+            )
         if holding:
             self.clients.committed(place, holding[0][len(committed) : high_watermark])
             self.committed[place] = holding[0][:high_watermark]
@@ -247,8 +253,8 @@ class Checkers:
             if member in self.lost_tails or agree(log, committed, len(committed)):
                 continue
             invariant = "D4" if member == leader != NO_LEADER else "D3"
-            what = f"{place}: {member} of the ISR {isr} lacks records of the {len(committed)} committed: it ends at"
-            self._violated(invariant, f"{what} {len(log)}, and leader is {leader}")
+            what = f"{place}: {member} of the ISR {isr} lacks some of the {len(committed)} committed records"
+            self._violated(invariant, f"{what}: its log ends at {len(log)}, and the leader is {leader}")
 
 
 def _name(replica: Replica) -> str:

@@ -20,7 +20,7 @@ SHARDS, PAGES = 4, 3
 
 
 def keys_of_one_partition(shards: int) -> Keys:
-    """Return the keys that the query uses by default."""
+    """Return the keys that the query uses with one shuffle partition."""
     return keys_of(shards, 1, hash)
 
 
@@ -65,7 +65,7 @@ class OperatorCluster:
             for shard in range(shards)
         ]
         for tester in self.testers:
-            # The tester never does. Python's collector would stay off.
+            # The tester never closes its processor, and Python's collector would stay off.
             tester.processor.close()
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:

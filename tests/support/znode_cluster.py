@@ -25,7 +25,7 @@ IDS = {name: f"{name * 21}Q" for name in "tuvw"}
 
 
 class ZnodeCluster:
-    """A cluster in ZooKeeper under a root of its own, whose brokers 1 and 2 are there, with 1 as the controller."""
+    """A cluster in ZooKeeper under a root of its own. It has brokers 1 and 2, and broker 1 is the controller."""
 
     def __init__(self, address: str, root: str, bus_path: Path) -> None:
         self.root = f"{address}/{root}"
@@ -51,14 +51,14 @@ class ZnodeCluster:
             self.put_broker(number, 9_000 + number)
 
     def put(self, path: str, value: object, version: int = 0) -> None:
-        """Make a znode that was written ``version`` times after it was made."""
+        """Make a znode, and write it ``version`` times more."""
         data = json.dumps(value).encode()
         self.client.create(path, data, makepath=True)
         for _ in range(version):
             self.client.set(path, data)
 
     def put_broker(self, number: int, port: int) -> None:
-        """Register a broker that listens on ``port``, if on any."""
+        """Register a broker at ``port``. Nothing has to listen there."""
         protocols = {"PLAINTEXT": "PLAINTEXT"}
         found = {"endpoints": [f"PLAINTEXT://127.0.0.1:{port}"], "listener_security_protocol_map": protocols}
         self.put(f"/brokers/ids/{number}", found)
@@ -73,7 +73,7 @@ class ZnodeCluster:
             self.put(f"/brokers/topics/{name}/partitions/{number}/state", state, version)
 
     def write_isr(self, path: str, *isr: int) -> None:
-        """Write a partition's ISR as its leader does, who knows nothing of isrflow's field."""
+        """Write a partition's ISR as its leader does: without isrflow's own field, which the leader does not know."""
         state = {name: value for name, value in self.get(path).items() if name != "isrflow_partition_epoch"}
         self.client.set(path, json.dumps(state | {"isr": isr}).encode())
 
@@ -89,7 +89,7 @@ class ZnodeCluster:
     def lead(
         self, until: Callable[[], bool], begin: Callable[[], Awaitable[None]], settings: Settings = PATIENT
     ) -> None:
-        """Run ``begin`` and a gateway, until something holds."""
+        """Run ``begin``, and then a gateway until ``until`` returns true."""
 
         async def lead() -> None:
             await begin()

@@ -1,4 +1,7 @@
-r"""Patterns match no more than they seem to: ``$`` also matches before a last newline, ``\d`` digits of any script."""
+r"""Patterns match no more than they seem to.
+
+``$`` also matches before a last newline, and ``\d`` matches digits of any script.
+"""
 
 import ast
 import re

@@ -1,5 +1,6 @@
-"""What a version of the rules brings is in force from that version on. Else logs of just that version would replay
-differently.
+"""New rules are in force from their version on, and not only after it.
+
+Otherwise a log of exactly that version would be replayed differently.
 """
 
 import ast
@@ -12,7 +13,7 @@ AFTER_A_VALUE, BEFORE_A_VALUE = (ast.GtE, ast.Lt), (ast.LtE, ast.Gt)
 
 
 def comparisons(tree: ast.AST) -> list[tuple[int, bool]]:
-    """List the comparisons with a version of the rules: the line, and whether they are from that version on."""
+    """List the comparisons with a version of the rules: the line, and whether that version itself has the new rules."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

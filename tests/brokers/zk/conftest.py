@@ -1,4 +1,4 @@
-"""A cluster as ZooKeeper shows it, in a ZooKeeper in memory, led by the rules on a bus."""
+"""A cluster in a ZooKeeper in memory, and the rules, which decide on a bus."""
 
 from collections.abc import Iterator
 from pathlib import Path
