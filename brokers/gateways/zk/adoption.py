@@ -244,8 +244,7 @@ class _Adoption:
 
     def _topics(self) -> int:
         events = []
-        for topic in stored_topics(self._session):
-            self._beat()
+        for topic in stored_topics(self._session, self._beat):
             # The gateway requests a new topic once it leads.
             if not topic.is_new and not self._is_known(event := adopted(topic, now_ms())):
                 events.append(event)

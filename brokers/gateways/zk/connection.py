@@ -9,7 +9,8 @@ A call that is made while there is no connection waits until there is one again,
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -24,6 +25,8 @@ _QUIET = logging.getLogger("kazoo")
 _QUIET.setLevel(logging.CRITICAL)
 # How often a call is made whose connection is lost each time.
 ATTEMPTS_MAX = 10
+# How many answers are awaited at once. All may be in memory, and a znode has at most a megabyte.
+ANSWERS_AT_ONCE = 300
 
 
 class Connection:
@@ -117,3 +120,12 @@ class Connection:
             raise ForbiddenError(f"{type(error).__name__}: {error}") from error
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
+
+    def under_way(self, ask: Callable[[str], Any], paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        """Ask for each path, and yield the answers to come. To wait for each before the next is asked takes longer."""
+        waiting: deque[tuple[str, Any]] = deque()
+        for path in paths:
+            waiting.append((path, ask(path)))
+            if len(waiting) == ANSWERS_AT_ONCE:
+                yield waiting.popleft()
+        yield from waiting

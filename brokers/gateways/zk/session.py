@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import structlog
@@ -251,6 +251,18 @@ class Session:
             return None
         return data or b"", stat
 
+    def read_each(self, paths: Iterable[str]) -> Iterator[tuple[bytes, Any] | None]:
+        """Do the same as ``read`` for many znodes, in their order."""
+        for path, answer in self._connection.under_way(self._client.get_async, paths):
+            try:
+                data, stat = self._connection.once(answer.get)
+            except NoNodeError:
+                yield None
+            except LostAnswerError:
+                yield self.read(path)
+            else:
+                yield data or b"", stat
+
     def children(self, path: str, watch: bool = False) -> list[str]:
         """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
         try:
@@ -258,6 +270,16 @@ class Session:
         except NoNodeError:
             return []
         return sorted(found)
+
+    def children_of_each(self, paths: Iterable[str]) -> Iterator[list[str]]:
+        """Do the same as ``children`` for many znodes, in their order."""
+        for path, answer in self._connection.under_way(self._client.get_children_async, paths):
+            try:
+                yield sorted(self._connection.once(answer.get))
+            except NoNodeError:
+                yield []
+            except LostAnswerError:
+                yield self.children(path)
 
     def remove(self, path: str, *, whole: bool = False) -> None:
         """Remove a znode that carries no state, if it is there and this process is still the controller.

@@ -1,7 +1,7 @@
 """What ZooKeeper holds of brokers and topics, as any controller left it."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 
@@ -12,6 +12,10 @@ from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.znodes import BrokerZnode, StateZnode, ZnodeError
 
 logger = structlog.get_logger()
+
+T = TypeVar("T")
+# So that what is read of them need not be in memory for all topics.
+TOPICS_AT_ONCE = 100
 
 
 class StoredState(NamedTuple):
@@ -46,34 +50,48 @@ class StoredTopic(NamedTuple):
         return self.directories is None and not self.states
 
 
-def stored_topics(session: Session) -> Iterator[StoredTopic]:
-    """Read all topics. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    for name in session.children(znodes.TOPICS):
-        path = znodes.topic_path(name)
-        held = session.read(path)
-        if held is None:
-            continue
-        config, unreadable = _config(session, name)
-        directories = _directories(session, f"{path}/partitions")
-        states: dict[int, StoredState] = {}
-        for number in sorted(directories or ()):
-            found = stored_state(session, Place(name, number))
-            if found is not None:
-                states[number] = found
-        yield StoredTopic(name, held[0], config, states, directories, unreadable)
+def stored_topics(session: Session, meanwhile: Callable[[], None] = lambda: None) -> Iterator[StoredTopic]:
+    """Read all topics, some at a time. ``meanwhile`` is called again and again.
+
+    Raises ``ZookeeperError`` or ``ZnodeError``.
+    """
+    names = session.children(znodes.TOPICS)
+    for first in range(0, len(names), TOPICS_AT_ONCE):
+        yield from _stored(session, names[first : first + TOPICS_AT_ONCE], meanwhile)
 
 
-def _config(session: Session, topic: str) -> tuple[dict[str, str] | None, str | None]:
-    """Read a topic's settings, or say why they cannot be read."""
+def _stored(session: Session, names: Sequence[str], meanwhile: Callable[[], None]) -> Iterator[StoredTopic]:
+    def each(answers: Iterator[T]) -> Iterator[T]:
+        for answer in answers:
+            meanwhile()
+            yield answer
+
+    texts = list(each(session.read_each(map(znodes.topic_path, names))))
+    configs = list(each(session.read_each(map(_config_path, names))))
+    children = each(session.children_of_each(f"{znodes.topic_path(name)}/partitions" for name in names))
+    directories = [_directories(session, name, found) for name, found in zip(names, children, strict=True)]
+    places = [Place(name, one) for name, found in zip(names, directories, strict=True) for one in sorted(found or ())]
+    states: dict[str, dict[int, StoredState]] = {name: {} for name in names}
+    for place, held in zip(places, each(session.read_each(map(znodes.state_path, places))), strict=True):
+        if held is not None:
+            states[place.topic][place.partition] = _state(place, held)
+    for name, text, config, found in zip(names, texts, configs, directories, strict=True):
+        if text is not None:
+            settings, unreadable = _config(name, config)
+            yield StoredTopic(name, text[0], settings, states[name], found, unreadable)
+
+
+def _config(topic: str, held: tuple[bytes, Any] | None) -> tuple[dict[str, str] | None, str | None]:
+    """Return a topic's settings, or say why they cannot be read."""
     try:
-        return topic_config(session, topic), None
+        return _config_in(topic, held), None
     except ZnodeError as error:
         return None, str(error)
 
 
-def _directories(session: Session, path: str) -> frozenset[int] | None:
+def _directories(session: Session, topic: str, children: Sequence[str]) -> frozenset[int] | None:
     """Return which partitions have a directory. What is no partition's is left alone."""
-    children = session.children(path)
+    path = f"{znodes.topic_path(topic)}/partitions"
     found = set()
     for child in children:
         try:
@@ -85,9 +103,13 @@ def _directories(session: Session, path: str) -> frozenset[int] | None:
 
 def stored_state(session: Session, place: Place) -> StoredState | None:
     """Read who leads a partition; None if nobody ever did. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    path = znodes.state_path(place)
-    found = session.read(path)
-    return None if found is None else StoredState(znodes.state_of(path, found[0]), found[1].version, found[1].mzxid)
+    held = session.read(znodes.state_path(place))
+    return None if held is None else _state(place, held)
+
+
+def _state(place: Place, held: tuple[bytes, Any]) -> StoredState:
+    text, stat = held
+    return StoredState(znodes.state_of(znodes.state_path(place), text), stat.version, stat.mzxid)
 
 
 def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
@@ -110,9 +132,15 @@ def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
 
 def topic_config(session: Session, topic: str) -> dict[str, str] | None:
     """Read a topic's settings; None if ZooKeeper has none. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    path = f"{znodes.TOPIC_CONFIGS}/{topic}"
-    held = session.read(path)
-    return None if held is None else znodes.config_of(path, held[0])
+    return _config_in(topic, session.read(_config_path(topic)))
+
+
+def _config_path(topic: str) -> str:
+    return f"{znodes.TOPIC_CONFIGS}/{topic}"
+
+
+def _config_in(topic: str, held: tuple[bytes, Any] | None) -> dict[str, str] | None:
+    return None if held is None else znodes.config_of(_config_path(topic), held[0])
 
 
 def stored_brokers(session: Session, watch: bool = False) -> dict[int, BrokerZnode]:

@@ -99,10 +99,10 @@ def _written(session: Session) -> Iterator[tuple[str, int]]:
     held = session.read(znodes.TOPICS)
     if held is not None:
         yield znodes.TOPICS, held[1].pzxid
-    for name in session.children(znodes.TOPICS):
-        path = znodes.topic_path(name)
-        below = [f"{path}/partitions/{number}/state" for number in session.children(f"{path}/partitions")]
-        for one in (path, *below):
-            found = session.read(one)
-            if found is not None:
-                yield one, found[1].mzxid
+    topics = list(map(znodes.topic_path, session.children(znodes.TOPICS)))
+    partitions = session.children_of_each(f"{path}/partitions" for path in topics)
+    states = [f"{path}/partitions/{one}/state" for path, found in zip(topics, partitions, strict=True) for one in found]
+    paths = [*topics, *states]
+    for path, found in zip(paths, session.read_each(paths), strict=True):
+        if found is not None:
+            yield path, found[1].mzxid

@@ -119,6 +119,16 @@ def test_a_read_whose_answer_is_lost_is_made_again(zookeeper: Zookeeper) -> None
     assert session.read(znodes.TOPICS) is not None
 
 
+def test_of_many_reads_only_those_are_made_again_whose_answers_are_lost(zookeeper: Zookeeper) -> None:
+    session = controlling()
+    paths = [f"/n{number}" for number in range(3)]
+    session.write([Create(path, path.encode()) for path in paths])
+    fails_once(zookeeper, paths[1])
+    assert [held and held[0] for held in session.read_each([*paths, "/none"])] == [b"/n0", b"/n1", b"/n2", None]
+    session.write([Create("/n1/below", b"")])
+    assert list(session.children_of_each([*paths, "/none"])) == [[], ["below"], [], []]
+
+
 def fails_once(zookeeper: Zookeeper, path: str) -> None:
     failing = [path]
 

@@ -1,6 +1,6 @@
 """ZooKeeper's znodes in memory: what writes lead to, and what a session reads of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 from brokers.gateways.zk import znodes
@@ -47,6 +47,12 @@ class Tree:
     def children(self, path: str, watch: bool = False) -> list[str]:
         below = [one.removeprefix(f"{path}/") for one in self.znodes if one.startswith(f"{path}/")]
         return sorted(name for name in below if "/" not in name)
+
+    def read_each(self, paths: Iterable[str]) -> Iterator[tuple[bytes, Stat] | None]:
+        return map(self.read, paths)
+
+    def children_of_each(self, paths: Iterable[str]) -> Iterator[list[str]]:
+        return map(self.children, paths)
 
     @property
     def session(self) -> Session:

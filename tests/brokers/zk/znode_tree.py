@@ -9,7 +9,7 @@ from kazoo.exceptions import ConnectionLoss
 
 from brokers.gateways.zk import znodes
 from tests.brokers.zk.decided import ID
-from tests.brokers.zk.zookeeper import Zookeeper
+from tests.brokers.zk.zookeeper import Later, Zookeeper
 
 
 class ZnodeTree(Zookeeper):
@@ -62,6 +62,12 @@ class TreeClient:
     def __init__(self, tree: ZnodeTree, gateway: int) -> None:
         self._tree = tree
         self._gateway = gateway
+
+    def get_async(self, path: str) -> Later:
+        return Later(lambda: self.get(path))
+
+    def get_children_async(self, path: str) -> Later:
+        return Later(lambda: self.get_children(path))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def ask(*given: Any, **named: Any) -> Any:

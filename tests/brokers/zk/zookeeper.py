@@ -40,6 +40,12 @@ class Operation(NamedTuple):
     make: Callable[[], object]
 
 
+class Later(NamedTuple):
+    """An answer to come."""
+
+    get: Callable[[], Any]
+
+
 class Zookeeper:
     """The znodes by path. It stands for ``KazooClient``: each session that is opened gets this same one."""
 
@@ -132,6 +138,12 @@ class Zookeeper:
         self.check(path, -1)
         below = [one.removeprefix(f"{path}/") for one in list(self.znodes) if one.startswith(f"{path}/")]
         return [name for name in below if "/" not in name]
+
+    def get_async(self, path: str) -> Later:
+        return Later(lambda: self.get(path))
+
+    def get_children_async(self, path: str) -> Later:
+        return Later(lambda: self.get_children(path))
 
     def transaction(self) -> "Transaction":
         return Transaction(self)
