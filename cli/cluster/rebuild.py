@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.log.errors import StorageError
-from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.launch.gateway import GatewayProcess
 from bus.interface import BusError
 from cli.cluster.bus_place import BusPlace
@@ -66,7 +67,7 @@ def command(
             with_bus.close()
     except (BusError, OSError) as error:
         raise Unreachable(str(error)) from error
-    except StorageError as error:
+    except (StorageError, UnknownFormatError) as error:
         raise Refused(str(error)) from error
     click.echo(f"{identity.directory} was rebuilt from {copy}")
 

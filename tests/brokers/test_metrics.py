@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft import metrics as gateway_metrics
-from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.gateways import metrics as gateway_metrics
+from brokers.gateways.metrics import GatewayMeasures
 from brokers.given_settings import NO_PORT
 from brokers.metrics import OwnMetrics, served
 from brokers.mock import metrics as mock_metrics

@@ -8,8 +8,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from brokers.gateways.kraft import metrics as gateway_metrics
-from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.gateways import metrics as gateway_metrics
+from brokers.gateways.metrics import GatewayMeasures
 from brokers.metrics import OwnMetrics
 from brokers.mock import metrics as mock_metrics
 from brokers.mock.metrics import BrokerMeasures

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 import structlog
 
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
-from brokers.gateways.kraft.metrics import SERIES
-from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
+from brokers.gateways.metrics import SERIES
+from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
@@ -90,7 +91,7 @@ def main(
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
         asyncio.run(_serve(identity, settings, security, protection, bus))
-    except* (SupersededError, StorageError) as group:
+    except* (SupersededError, StorageError, UnknownFormatError) as group:
         logger.error("stopped", why=str(first_of(group)))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:

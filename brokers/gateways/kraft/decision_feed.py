@@ -26,11 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from brokers.engine.follow import follow
-from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.prepared import Event, Prepared
-from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.whole_events import whole_events
 from bus.interface import Bus
 
 # How much may wait while the disk is busy. A single event may be larger.

@@ -45,11 +45,9 @@ from brokers.gateways.kraft.decision_applier import SupersededError as Supersede
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
-from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
@@ -58,6 +56,8 @@ from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.metrics import GatewayMeasures
+from brokers.gateways.read_watch import ReadWatch
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
@@ -138,7 +138,8 @@ class Gateway:
         """Serve until ``stop``.
 
         Errors come in an ``ExceptionGroup``: ``StorageError`` if the log on disk differs from the decisions and cannot
-        be rebuilt, ``BusError`` if the bus stays out of reach, ``SupersededError`` if a newer run replaced this one.
+        be rebuilt, ``UnknownFormatError`` if only later versions know a decision, ``BusError`` if the bus stays out of
+        reach, ``SupersededError`` if a newer run replaced this one.
         """
         try:
             async with asyncio.TaskGroup() as group:

@@ -35,6 +35,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
+from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.disk_failure import DiskFailure
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
@@ -44,7 +45,6 @@ from brokers.gateways.kraft.log.errors import StorageError as StorageError
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
-from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.prepared import Event, Prepared, Written

@@ -6,7 +6,7 @@ import sys
 import click
 import structlog
 
-from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option
+from brokers.gateways.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway

@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
-from brokers.gateways.kraft.log.entries import divided
-from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import one_by_one
+from brokers.gateways.alike_decisions import one_by_one
+from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_by, is_undecided, requests_in
 from brokers.gateways.zk.adopted_topic import adopted
@@ -35,6 +34,7 @@ from brokers.gateways.zk.zookeeper_errors import ForbiddenError, RefusedWriteErr
 from bus.clock import now_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.adoption_events import AdoptTopic
+from state.chunks import chunks
 from state.decisions import Answer
 from state.event import Event
 from state.events import ElectLeaders
@@ -188,7 +188,7 @@ class _Engine:
                 of = getattr(event, "topic", "")
                 raise AdoptionError(f"{of}: the event is larger than the bus takes ({len(text)} bytes)")
         seq = 0
-        for part in divided(texts, CALL_BYTES_MAX):
+        for part in chunks(((text, len(text)) for text in texts), CALL_BYTES_MAX):
             seq = self._bus.publish(part)
         deadline = time.monotonic() + DECIDED_TIMEOUT_S
         while self._bus.decided_seq() < seq:

@@ -28,10 +28,10 @@ from brokers.engine.engine_client import EngineClient
 from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
 from brokers.engine.retry import retry
-from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision, one_by_one
-from brokers.gateways.kraft.metrics import GatewayMeasures
-from brokers.gateways.kraft.read_watch import ReadWatch
+from brokers.gateways.alike_decisions import GivenDecision, one_by_one
+from brokers.gateways.metrics import GatewayMeasures
+from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering

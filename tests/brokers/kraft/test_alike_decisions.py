@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
+from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.whole_events import whole_events
 from bus.interface import AFTER_ALL_OF, DecidedColumns
 from state.decisions import BrokerDecision, HighWatermark, LeaderAndIsr, StopReplica, decode
 from state.rules import NEWEST_RULES

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from brokers.gateways import whole_events as reading
+from brokers.gateways.alike_decisions import GivenDecision
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.decision_feed import DecisionFeed
-from brokers.gateways.kraft.log import whole_events as reading
 from brokers.gateways.kraft.log.comparison import events
-from brokers.gateways.kraft.log.errors import StorageError
-from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision
 from brokers.gateways.kraft.prepared import Event, Prepared
-from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.whole_events import whole_events
 from bus.interface import Decided
 from state.decisions import decode
 from tests.brokers.kraft import storages
@@ -113,11 +113,11 @@ def test_a_decision_of_a_later_version_asks_for_a_newer_isrflow(decided: Decided
     decided.bus.commit(decided.bus.claimed_epoch(), seq, [later], [])
     feed = DecisionFeed(decided.bus, storage, lambda events: (), Settings(), ReadWatch(60))
     said = f"decision {seq} cannot be read by this isrflow .*'kind_of_later'.*: start a newer isrflow"
-    with pytest.raises(StorageError, match=said):
+    with pytest.raises(UnknownFormatError, match=said):
         asyncio.run(feed.run())
     storage.close()
     # A start compares the log with the decisions.
-    with pytest.raises(StorageError, match=said):
+    with pytest.raises(UnknownFormatError, match=said):
         list(events(decided.bus, 0))
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
+from brokers.gateways.kraft.storage import StorageError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.support.gateway_in_process import InProcessQuorum
@@ -50,6 +52,8 @@ def run(folder: Path, *more: str) -> int:
     ("error", "code", "why"),
     [
         (SupersededError("another start"), command.EXIT_REFUSED, "another start"),
+        (StorageError("other decisions"), command.EXIT_REFUSED, "other decisions"),
+        (UnknownFormatError("a later kind"), command.EXIT_REFUSED, "a later kind"),
         (BusError("gone"), command.EXIT_UNREACHABLE, "BusError('gone')"),
         (OSError(28, "no space"), command.EXIT_UNREACHABLE, "OSError(28, 'no space')"),
     ],

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.log import entries as log_entries
 from brokers.gateways.kraft.log.entries import encode_entry
-from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
@@ -236,7 +236,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
 
 
 def test_a_later_format_is_refused() -> None:
-    with pytest.raises(StorageError, match=f"begins metadata format {NEWEST_FORMAT + 1}; this isrflow writes"):
+    with pytest.raises(UnknownFormatError, match=f"begins metadata format {NEWEST_FORMAT + 1}; this isrflow writes"):
         translate(after(EARLIER), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 

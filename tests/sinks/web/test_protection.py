@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 import sinks.web.connection_limits as connection_limits
-from brokers.gateways.kraft import metrics as gateway_metrics
-from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.gateways import metrics as gateway_metrics
+from brokers.gateways.metrics import GatewayMeasures
 from brokers.metrics import OwnMetrics, served
 from conf.loader import load
 from conf.security.authority import Authority

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from brokers.engine.committed_state import decisions_of
+from brokers.gateways.alike_decisions import GivenDecision
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.log.errors import LackingError, StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.segment import Unit
-from brokers.gateways.kraft.log.whole_events import whole_events
-from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.whole_events import whole_events
 from bus.image import read_image
 from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 

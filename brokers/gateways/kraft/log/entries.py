@@ -16,6 +16,7 @@ from brokers.wire.record_batch import (
     decode_batches,
     encode_batch,
 )
+from state.chunks import chunks
 
 # KafkaRaftClient.MAX_BATCH_SIZE_BYTES.
 BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -60,21 +61,7 @@ def _batches(entry: Entry) -> Iterator[tuple[bool, list[KeyAndValue]]]:
 
 def portions(values: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Divide records into portions that fit a batch. A record that is larger than that gets a batch of its own."""
-    return divided(values, BATCH_BYTES_MAX)
-
-
-def divided(values: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
-    """Divide ``values`` into portions of ``bytes_max``. A value that is larger than that gets a portion of its own."""
-    part: list[bytes] = []
-    size = 0
-    for value in values:
-        if part and size + len(value) + _AROUND_BYTES > bytes_max:
-            yield part
-            part, size = [], 0
-        part.append(value)
-        size += len(value) + _AROUND_BYTES
-    if part:
-        yield part
+    return chunks(((value, len(value) + _AROUND_BYTES) for value in values), BATCH_BYTES_MAX)
 
 
 def control_record(kind: int, name: str, **values: object) -> KeyAndValue:

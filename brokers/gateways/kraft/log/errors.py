@@ -17,7 +17,3 @@ class DamagedError(StorageError):
 
 class LackingError(StorageError):
     """The log lacks decisions that retention has removed from the bus."""
-
-
-class UnknownFormatError(StorageError):
-    """The decisions are of a kind, or are to be written in a format, that this version does not know."""

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple, TypeVar
 from immutables import Map
 from msgspec import UNSET
 
-from brokers.gateways.kraft.log.errors import UnknownFormatError
+from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.acls import acl_records
-from brokers.gateways.kraft.metadata.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entities import entity_records
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage

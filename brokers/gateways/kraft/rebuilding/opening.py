@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 
 from brokers.engine.retry import retry
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.comparison import compared, is_trimmed
 from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
@@ -66,7 +67,7 @@ class Opening:
     async def storage(self, bus: Bus, unreachable_max_ms: int) -> Storage:
         """Open the log and compare it with the decisions, after a rebuild if one is needed.
 
-        Raises ``BusError``, and ``StorageError`` when the log can be neither served nor rebuilt.
+        Raises ``BusError``, ``UnknownFormatError``, and ``StorageError`` if the log can be neither served nor rebuilt.
         """
 
         async def begun() -> Storage:
@@ -137,7 +138,7 @@ class Opening:
         try:
             await peer.copy(voter, self._identity.cluster_id, into, self._client)
             _check(into, bus)
-        except (peer.PeerError, StorageError) as error:
+        except (peer.PeerError, StorageError, UnknownFormatError) as error:
             return str(error)
         directories.install_replacement(self._directory)
         logger.warning("the log was taken from another gateway", gateway=str(voter))
@@ -149,7 +150,7 @@ class Opening:
         try:
             copy = adopt(copies, self._identity.cluster_id, bus, into)
             _check(into, bus)
-        except StorageError as error:
+        except (StorageError, UnknownFormatError) as error:
             return str(error)
         directories.install_replacement(self._directory)
         logger.warning("the log was taken from a broker's copy", copy=str(copy))
@@ -157,7 +158,7 @@ class Opening:
 
 
 def _check(directory: Path, bus: Bus) -> None:
-    """Compare a rebuilt log with the decisions. Raises ``StorageError``."""
+    """Compare a rebuilt log with the decisions. Raises ``StorageError`` or ``UnknownFormatError``."""
     log = MetadataLog(directory, is_copy=True)
     try:
         compared(log, bus)
@@ -168,7 +169,8 @@ def _check(directory: Path, bus: Bus) -> None:
 def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset()) -> Path:
     """Rebuild a log from brokers' copies at once, and return the copy that was taken.
 
-    The brokers in ``without`` will not start again, so their copies may be missing. Raises ``StorageError``.
+    The brokers in ``without`` will not start again, so their copies may be missing. Raises ``StorageError`` or
+    ``UnknownFormatError``.
     """
     with directories.locked(identity.directory):
         directories.finish_replacement(identity.directory)
@@ -176,7 +178,7 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
         try:
             copy = adopt(identity.copies, identity.cluster_id, bus, into, without)
             _check(into, bus)
-        except StorageError:
+        except (StorageError, UnknownFormatError):
             shutil.rmtree(into, ignore_errors=True)
             raise
         directories.install_replacement(identity.directory)

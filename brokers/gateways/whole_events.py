@@ -5,8 +5,8 @@ from itertools import groupby
 
 import msgspec
 
-from brokers.gateways.kraft.log.errors import UnknownFormatError
-from brokers.gateways.kraft.metadata.alike_decisions import GivenDecision, decoded
+from brokers.gateways.alike_decisions import GivenDecision, decoded
+from brokers.gateways.errors import UnknownFormatError
 from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
 from state.decisions import decode
 
