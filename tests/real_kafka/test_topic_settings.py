@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.topic_settings import complaint_about, names_in
+from brokers.gateways.apis.topic_settings import complaint_about, names_in
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state.features import METADATA_VERSIONS
 from tests.real_kafka.kafkas_classes import run_java

@@ -8,8 +8,9 @@ connection proved, or ``ANONYMOUS`` if the listener does not authenticate.
 import ipaddress
 from typing import NamedTuple
 
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request, decode_message
-from brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
+from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
@@ -96,9 +97,25 @@ def refused_to(caller: Caller, request: Request, super_users: frozenset[str]) ->
     if caller.is_direct and caller.is_broker and is_of_brokers(request):
         return None
     if request.name in _OF_RESOURCES:
-        return refusal_of_resources(request.values)
+        return _refusal_of_resources(request.values)
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
+
+
+def _refusal_of_resources(body: Values) -> Values:
+    """Refuse a change of settings. The error depends on the type of the resource."""
+    codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
+    others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    refused = [
+        {
+            "ResourceType": one["ResourceType"],
+            "ResourceName": one["ResourceName"],
+            "ErrorCode": codes.get(one["ResourceType"], others),
+            "ErrorMessage": None,
+        }
+        for one in body["Resources"]
+    ]
+    return {"Responses": refused}
 
 
 def is_of_brokers(request: Request) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
-from brokers.gateways.kraft.asking import waited_ms
+from brokers.gateways.apis.asking import waited_ms
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, MetadataImage, TopicState
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
@@ -129,11 +129,6 @@ def _placed(voter: int, endpoints: str, listener: str) -> Voter:
     known = endpoints_of(endpoints)
     place = next((one for one in known if one.listener == listener), known[0])
     return Voter(voter, place.host, place.port)
-
-
-def text(answer: Answer) -> str | None:
-    """Return an answer's message as responses carry it: None for an empty one."""
-    return answer.message or None
 
 
 def config_of(image: MetadataImage, resource_type: int, name: str) -> Mapping[str, str]:

@@ -1,5 +1,7 @@
 """Kafka's messages on a controller's listener, from the layouts in ``layouts/`` (``brokers.wire.catalogue``).
 
+Those that gateways of both kinds read and write have their layouts in ``brokers.gateways``.
+
 Metadata records are in ``record_frame``.
 """
 
@@ -16,7 +18,7 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
-CATALOGUE = Catalogue("brokers.gateways.kraft")
+CATALOGUE = Catalogue("brokers.gateways", "brokers.gateways.kraft")
 API_VERSIONS_MAX = 4
 
 message = CATALOGUE.message

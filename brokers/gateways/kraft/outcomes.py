@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from brokers.gateways.kraft.asking import Asking
-from brokers.gateways.kraft.context import text
+from brokers.gateways.apis.asking import Asking, text
 from brokers.gateways.kraft.messages import Request
 from brokers.wire.errors import RefusedError, code_of
 from brokers.wire.schema import Values

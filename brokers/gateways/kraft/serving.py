@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import structlog
 
+from brokers.gateways.apis import elections, partitions, topic_deletion, topics
+from brokers.gateways.apis.asking import RECORDS_MAX, answered
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.apis import (
     acls,
     bounds,
@@ -14,19 +17,14 @@ from brokers.gateways.kraft.apis import (
     delegation_tokens,
     describe,
     describe_configs,
-    elections,
     features,
     log_directories,
     metadata_fetch,
     mutations,
-    partitions,
     quotas,
     registration,
     scram_credentials,
-    topic_deletion,
-    topics,
 )
-from brokers.gateways.kraft.asking import answered
 from brokers.gateways.kraft.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
 from brokers.gateways.kraft.messages import (
@@ -39,7 +37,6 @@ from brokers.gateways.kraft.messages import (
     framed,
     versions_refusal,
 )
-from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.security.access import refused_by_name
 from brokers.gateways.kraft.security.sasl import (
     AUTHENTICATE_KEY,
@@ -253,9 +250,9 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
 async def _done(context: Context, api: Api, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
     """Handle the permitted part of a request, unless it is too large."""
     records = await context.offload(things, bounds.records_of, context, request)
-    if records > bounds.RECORDS_MAX:
-        logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
-        message = f"the request leads to {records} records, and {bounds.RECORDS_MAX} are allowed: split it"
+    if records > RECORDS_MAX:
+        logger.warning("refused", api=request.name, records=records, records_max=RECORDS_MAX)
+        message = f"the request leads to {records} records, and {RECORDS_MAX} are allowed: split it"
         return await context.offload(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
 
     async def handle(allowed: Request) -> Values:

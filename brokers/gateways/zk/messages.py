@@ -1,13 +1,13 @@
 """The messages between a controller and brokers in ZooKeeper mode, and the versions that they speak.
 
-Admins' requests and those that brokers of Kafka 4 send too have the layouts of ``brokers.gateways.kraft``.
+Admins' requests and those that brokers of Kafka 4 send too have their layouts in ``brokers.gateways``.
 """
 
 from typing import NamedTuple
 
 from brokers.wire.catalogue import Catalogue
 
-CATALOGUE = Catalogue("brokers.gateways.kraft", "brokers.gateways.zk")
+CATALOGUE = Catalogue("brokers.gateways", "brokers.gateways.zk")
 
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37

@@ -25,7 +25,8 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    text = (files("brokers.gateways.kraft") / "layouts" / f"{name}.json").read_text()
+    places = (files(package) / "layouts" / f"{name}.json" for package in ("brokers.gateways", "brokers.gateways.kraft"))
+    [text] = [place.read_text() for place in places if place.is_file()]
     read: Shape = json.loads(text)
     return read
 

@@ -1,4 +1,4 @@
-"""How much one request may ask for, as in Kafka's controller (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+"""How many records of the metadata log a request asks for. One for more than ``RECORDS_MAX`` is refused as a whole."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,6 @@ from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE
 from brokers.wire.schema import Values
-
-# In records of the metadata log. A request for more is refused as a whole.
-RECORDS_MAX = 10_000
 
 
 def records_of(context: Context, request: Request) -> int:

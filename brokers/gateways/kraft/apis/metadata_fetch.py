@@ -5,14 +5,13 @@ import structlog
 from brokers.gateways.kraft.apis import gateway_log
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 
 logger = structlog.get_logger()
 
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _EPOCHED_VERSION = 15
 _ENDPOINTS_VERSION = 16
 

@@ -6,8 +6,9 @@ import structlog
 
 from brokers.engine.engine_client import NoAnswerError
 from brokers.engine.event_queue import Lane
+from brokers.gateways.apis.asking import text
 from brokers.gateways.kraft.apis.features import levels_of
-from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.uuids import is_reserved

@@ -5,10 +5,10 @@ Clients' requests that a broker passes on have the client's principal, and ``aut
 
 import structlog
 
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC
 from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.security.settings import Security
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values

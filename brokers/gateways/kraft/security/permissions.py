@@ -7,9 +7,9 @@ response gets the refusals of the rest.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
-from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.gateways.kraft.security.operations import (
     FREE,

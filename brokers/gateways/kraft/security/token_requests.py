@@ -4,8 +4,8 @@ A token lets its holder act as its owner. Everybody may have tokens of their own
 nobody who has not proved who they are.
 """
 
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values

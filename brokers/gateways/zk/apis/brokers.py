@@ -6,7 +6,7 @@ A broker knows epochs of ZooKeeper, and the engine knows its own. A request is t
 import structlog
 
 from brokers.engine.event_queue import Lane
-from brokers.gateways.kraft.apis import partitions
+from brokers.gateways.apis import partitions
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
 from brokers.gateways.zk.requests.building import RECOVERY

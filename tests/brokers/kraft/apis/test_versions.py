@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import decode_request, decode_response, encode_request, encode_response
-from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from brokers.gateways.kraft.asking import Asking, KnownPartition, NamedTopic
-from brokers.gateways.kraft.context import text
-from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.refusals import refusal_of
+from brokers.gateways.apis.asking import Asking, KnownPartition, NamedTopic, text
+from brokers.gateways.apis.refusals import refusal_of
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from itertools import chain
 
-from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 
@@ -46,22 +45,8 @@ def _each_reassigned_partition(body: Values, refused: Values) -> Values:
 
 
 def _each_resource(body: Values, refused: Values) -> Values:
-    return {"Responses": [_resource(one) | refused for one in body["Resources"]]}
-
-
-def _resource(one: Values) -> Values:
-    return {"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]}
-
-
-def refusal_of_resources(body: Values) -> Values:
-    """Refuse a change of settings that the caller may not make. The error depends on the type of the resource."""
-    codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
-    others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    refused = [
-        _resource(one) | {"ErrorCode": codes.get(one["ResourceType"], others), "ErrorMessage": None}
-        for one in body["Resources"]
-    ]
-    return {"Responses": refused}
+    named = ({"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]} for one in body["Resources"])
+    return {"Responses": [one | refused for one in named]}
 
 
 def _each_created_acl(body: Values, refused: Values) -> Values:

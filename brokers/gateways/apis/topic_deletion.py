@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from brokers.gateways.kraft.asking import Asking, NamedTopic
-from brokers.gateways.kraft.context import text
-from brokers.gateways.kraft.messages import Request
+from brokers.gateways.apis.asking import Asking, NamedTopic, text
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values

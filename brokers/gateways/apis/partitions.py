@@ -10,8 +10,8 @@ from msgspec import UNSET
 from brokers.engine.engine_client import TooLargeError
 from brokers.engine.event_queue import Lane
 from brokers.engine.slices import in_slices
-from brokers.gateways.kraft.asking import STALE_BROKER, Asking, KnownPartition, may_be_registered
-from brokers.gateways.kraft.messages import Request
+from brokers.gateways.apis.asking import STALE_BROKER, Asking, KnownPartition, may_be_registered
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

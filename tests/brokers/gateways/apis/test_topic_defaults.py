@@ -1,6 +1,6 @@
 """The settings of a topic that it does not have itself; ``tests/real_kafka`` compares the defaults with Kafka's own."""
 
-from brokers.gateways.kraft.topic_defaults import (
+from brokers.gateways.apis.topic_defaults import (
     DEFAULT,
     DEFAULTS,
     OF_ALL_BROKERS,
@@ -9,7 +9,7 @@ from brokers.gateways.kraft.topic_defaults import (
     Origin,
     effective,
 )
-from brokers.gateways.kraft.topic_settings import names_in
+from brokers.gateways.apis.topic_settings import names_in
 from state.features import USUAL_METADATA_VERSION
 
 NAMES = names_in(USUAL_METADATA_VERSION)

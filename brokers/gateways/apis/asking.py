@@ -7,13 +7,15 @@ import structlog
 
 from brokers.engine.engine_client import EngineClient, NoAnswerError, TooLargeError
 from brokers.engine.event_queue import QueueFullError
-from brokers.gateways.kraft.refusals import refusal_of
+from brokers.gateways.apis.refusals import refusal_of
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
+# The most records of the metadata log that one request may lead to (``QuorumController.MAX_RECORDS_PER_USER_OP``).
+RECORDS_MAX = 10_000
 # Kafka's controller answers STALE_BROKER_EPOCH to a broker that is not registered, too.
 STALE_BROKER = frozenset({"BROKER_ID_NOT_REGISTERED", "STALE_BROKER_EPOCH"})
 
@@ -91,6 +93,11 @@ def waited_ms(request: Request, longest_ms: int) -> int:
     body = request.values
     requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
     return min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+
+
+def text(answer: Answer) -> str | None:
+    """Return an answer's message as responses carry it: None for an empty one."""
+    return answer.message or None
 
 
 async def answered(request: Request, handling: Awaitable[Values]) -> Values:

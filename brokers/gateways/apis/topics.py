@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
 from brokers.engine.slices import in_slices
-from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
-from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
-from brokers.gateways.kraft.asking import Asking
-from brokers.gateways.kraft.context import text
-from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.topic_defaults import effective
-from brokers.gateways.kraft.topic_settings import complaint_about
+from brokers.gateways.apis.asking import RECORDS_MAX, Asking, text
+from brokers.gateways.apis.topic_defaults import effective
+from brokers.gateways.apis.topic_settings import complaint_about
+from brokers.gateways.metadata_topic import METADATA_TOPIC
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

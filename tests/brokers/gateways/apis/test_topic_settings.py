@@ -1,14 +1,8 @@
 """Which numbers and lists a topic's settings may have; ``tests/real_kafka`` compares the table with Kafka's own."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
-from immutables import Map
 
-from brokers.gateways.kraft.context import Context
-from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
-from brokers.gateways.kraft.topic_settings import complaint_about, names_in
+from brokers.gateways.apis.topic_settings import complaint_about, names_in
 from state.features import METADATA_VERSIONS
 
 
@@ -80,23 +74,3 @@ def test_a_level_between_two_releases_has_the_settings_of_the_later_one() -> Non
     for release, level in first_of.items():
         assert names_in(level) == names_in(METADATA_VERSIONS[release])
         assert names_in(level) != names_in(level - 1)
-
-
-def brokers_version(finalized: int | None, *supported: int) -> int:
-    """Return the metadata version that counts at a level of the log, with brokers that support these."""
-    features: Map[str, int] = Map() if finalized is None else Map({"metadata.version": finalized})
-    brokers = {
-        number: Registration(number, 1, "i", (), (("metadata.version", 7, high),), None, (), False, False)
-        for number, high in enumerate(supported)
-    }
-    storage = SimpleNamespace(image=MetadataImage(features=features, brokers=Map(brokers)))
-    others: dict[str, Any] = dict.fromkeys(Context.__struct_fields__)
-    return Context(**(others | {"storage": cast(Any, storage)})).brokers_metadata_version
-
-
-def test_the_newest_broker_says_which_settings_topics_may_have() -> None:
-    assert brokers_version(None) == 27
-    assert brokers_version(21) == 21
-    assert brokers_version(21, 21, 21) == 21
-    # Brokers are upgraded before the level is raised. A small segment.bytes would stop the newer one.
-    assert brokers_version(21, 21, 27) == 27

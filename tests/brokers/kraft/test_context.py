@@ -1,0 +1,29 @@
+"""What a gateway knows of its brokers' release."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from immutables import Map
+
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
+
+
+def brokers_version(finalized: int | None, *supported: int) -> int:
+    """Return the metadata version that counts at a level of the log, with brokers that support these."""
+    features: Map[str, int] = Map() if finalized is None else Map({"metadata.version": finalized})
+    brokers = {
+        number: Registration(number, 1, "i", (), (("metadata.version", 7, high),), None, (), False, False)
+        for number, high in enumerate(supported)
+    }
+    storage = SimpleNamespace(image=MetadataImage(features=features, brokers=Map(brokers)))
+    others: dict[str, Any] = dict.fromkeys(Context.__struct_fields__)
+    return Context(**(others | {"storage": cast(Any, storage)})).brokers_metadata_version
+
+
+def test_the_newest_broker_says_which_settings_topics_may_have() -> None:
+    assert brokers_version(None) == 27
+    assert brokers_version(21) == 21
+    assert brokers_version(21, 21, 21) == 21
+    # Brokers are upgraded before the level is raised. A small segment.bytes would stop the newer one.
+    assert brokers_version(21, 21, 27) == 27
