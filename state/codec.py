@@ -13,7 +13,7 @@ from state.slices import Slice, StoredPage, StoredSlice, has_directories, read, 
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
-# A page in which some topics are not whole. Older code refuses this byte; otherwise it would take a slice for a topic.
+# A page of version 2, in which some topics are not whole. Nothing writes it any more.
 _SLICES_BYTE = bytes([2])
 # A page whose partitions are packed (``state.packed``).
 _PACKED_BYTE = bytes([3])
@@ -62,18 +62,6 @@ def decode_topics(body: bytes) -> list[Topic]:
 
 def _with_tuple(topic: Topic) -> Topic:
     return msgspec.structs.replace(topic, partitions=tuple(topic.partitions))
-
-
-def encode_slices(slices: list[Slice]) -> bytes:
-    """Write one page of slices as earlier versions did; pages are written by ``encode_stored`` now. Only tests need it.
-
-    If every topic in the page is whole, the bytes are those of ``encode_topics``.
-    """
-    if all(one.is_whole for one in slices):
-        return encode_topics([one.topic for one in slices])
-    if any(has_directories(one.topic) for one in slices):
-        return encode_stored(list(map(stored, slices)))
-    return _SLICES_BYTE + _encoder.encode(slices)
 
 
 def decode_slices(body: bytes) -> list[Slice]:
