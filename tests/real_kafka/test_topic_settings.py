@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.apis.topic_settings import complaint_about, names_in
+from brokers.gateways.apis.topic_settings import complaint_about, known_in
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state.features import METADATA_VERSIONS
 from tests.real_kafka.kafkas_classes import run_java
@@ -61,8 +61,8 @@ VALUES = [
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
 def test_the_gateway_accepts_the_same_topic_settings_as_kafka(kafka: KafkaVersion) -> None:
     level = METADATA_VERSIONS[kafka.release]
-    known = names_in(level)
-    every = dict.fromkeys(name for each in METADATA_VERSIONS.values() for name in names_in(each))
+    known = known_in(level)
+    every = dict.fromkeys(name for each in METADATA_VERSIONS.values() for name in known_in(each))
     pairs = [(name, value) for name in (*every, "no.such.setting") for value in VALUES]
     told = run_java(SOURCE, lines=(f"{name}={value}" for name, value in pairs), kafka=kafka)
     names, *verdicts = told.splitlines()

@@ -6,7 +6,7 @@ gateway checks all others before it asks the engine. ``test_topic_settings.py`` 
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from state.features import METADATA_VERSIONS
@@ -129,15 +129,11 @@ _OF_3_9 = _OF_4_0 | {
 _LISTS = (_POLICIES, _replicas)
 
 
-def _known_in(metadata_version: int) -> Mapping[str, Complaint]:
+def known_in(metadata_version: int) -> Mapping[str, Complaint]:
+    """Return the settings that a topic may have, each with what complains about its value."""
     if metadata_version > METADATA_VERSIONS["4.0"]:
         return _OF_4_1
     return _OF_4_0 if metadata_version > METADATA_VERSIONS["3.9"] else _OF_3_9
-
-
-def names_in(metadata_version: int) -> Collection[str]:
-    """Name the settings that a topic may have."""
-    return _known_in(metadata_version).keys()
 
 
 def is_list(name: str) -> bool:
@@ -147,7 +143,7 @@ def is_list(name: str) -> bool:
 
 def complaint_about(name: str, value: str | None, metadata_version: int) -> str | None:
     """Return what is wrong with a topic's setting for brokers of a metadata version; None if nothing is."""
-    known = _known_in(metadata_version)
+    known = known_in(metadata_version)
     if name not in known:
         return f"{name} is not a topic setting"
     if value is None:

@@ -9,10 +9,10 @@ from brokers.gateways.apis.topic_defaults import (
     Origin,
     effective,
 )
-from brokers.gateways.apis.topic_settings import names_in
+from brokers.gateways.apis.topic_settings import known_in
 from state.features import USUAL_METADATA_VERSION
 
-NAMES = names_in(USUAL_METADATA_VERSION)
+NAMES = known_in(USUAL_METADATA_VERSION)
 
 
 def settings(topic: dict[str, str], all_brokers: dict[str, str]) -> dict[str, Effective]:

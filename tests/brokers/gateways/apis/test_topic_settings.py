@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.apis.topic_settings import complaint_about, names_in
+from brokers.gateways.apis.topic_settings import complaint_about, known_in
 from state.features import METADATA_VERSIONS
 
 
@@ -72,5 +72,5 @@ def test_what_a_topic_may_have_depends_on_the_release_of_the_brokers(
 def test_a_level_between_two_releases_has_the_settings_of_the_later_one() -> None:
     first_of = {"4.0": 22, "4.1": 26}
     for release, level in first_of.items():
-        assert names_in(level) == names_in(METADATA_VERSIONS[release])
-        assert names_in(level) != names_in(level - 1)
+        assert known_in(level) == known_in(METADATA_VERSIONS[release])
+        assert known_in(level) != known_in(level - 1)
