@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-import structlog
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -37,7 +36,6 @@ LOCAL_FILES = "spark-files"
 # The master that spark-submit takes if nobody names one.
 _UNTOLD = "local[*]"
 _REASON_LINES_MAX = 3
-logger = structlog.get_logger("isrflow.job")
 _starting_jvm = threading.Event()
 _server: ForkServer | None = None
 

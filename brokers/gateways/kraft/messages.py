@@ -22,7 +22,6 @@ CATALOGUE = Catalogue("brokers.gateways", "brokers.gateways.kraft")
 API_VERSIONS_MAX = 4
 
 message = CATALOGUE.message
-decode_header = CATALOGUE.decode_header
 decode_request = CATALOGUE.decode_request
 encode_request = CATALOGUE.encode_request
 encode_response = CATALOGUE.encode_response

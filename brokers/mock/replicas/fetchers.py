@@ -3,15 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.fetcher import Fetcher
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Settings
 from state.events import TopicPartition
-
-logger = structlog.get_logger()
 
 LogEndChanged = Callable[[Partition], None]
 
