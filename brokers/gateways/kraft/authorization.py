@@ -65,16 +65,11 @@ def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
         return Caller("", host)
 
 
-def principal_of(data: bytes | None) -> str:
-    """Read a principal as Kafka's default builder writes it (``DefaultKafkaPrincipalBuilder.serialize``).
-
-    Raises ``RefusedError`` for any other.
-    """
-    return _told(data)[0]
-
-
 def _told(data: bytes | None) -> tuple[str, bool]:
-    """Read a principal, and whether a delegation token proved it."""
+    """Read a principal as Kafka's default builder writes it, and whether a delegation token proved it.
+
+    Raises ``RefusedError`` for any other (``DefaultKafkaPrincipalBuilder.serialize``).
+    """
     raw = data or b""
     try:
         version = int.from_bytes(raw[:_VERSION_BYTES], "big", signed=True)

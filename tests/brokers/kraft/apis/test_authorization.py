@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, principal_of
+from brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, Caller, caller_of
 from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.security.token_requests import REQUESTS as TOKENS
 from brokers.gateways.kraft.serving import APIS
@@ -166,9 +166,14 @@ def envelope(client: ControllerClient, principal: bytes | None, address: bytes) 
 
 
 def test_a_principal_is_read_as_kafka_writes_it() -> None:
-    assert principal_of(bytes.fromhex("0000 05") + b"User" + bytes.fromhex("06") + b"alice" + bytes(2)) == "User:alice"
+    def caller(principal: bytes) -> Caller:
+        return caller_of({"RequestPrincipal": principal, "ClientHostAddress": bytes(4)}, must_be_known=True)
+
+    written = bytes.fromhex("0000 05") + b"User" + bytes.fromhex("06") + b"alice"
+    assert caller(written + b"\0\0") == Caller("User:alice", "0.0.0.0")
+    assert caller(written + b"\1\0") == Caller("User:alice", "0.0.0.0", is_token=True)
     with pytest.raises(RefusedError, match="PRINCIPAL_DESERIALIZATION_FAILURE"):
-        principal_of(bytes.fromhex("0000"))
+        caller(bytes.fromhex("0000"))
 
 
 def test_events_and_decisions_name_who_asked(quorum: InProcessQuorum, client: ControllerClient) -> None:
