@@ -3,4 +3,3 @@
 from state.events import ControllerStarted, LeaderImbalance, SessionsExtended, Tick
 
 ENGINE_EVENTS = (ControllerStarted, LeaderImbalance, SessionsExtended, Tick)
-ENGINE_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in ENGINE_EVENTS)

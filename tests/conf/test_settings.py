@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import conf
 from brokers.gateways.kraft.settings import Settings as GatewaySettings
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.environment import OTHERS, variable_of
@@ -12,21 +11,24 @@ from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
 from conf.settings import Settings
 from isrflow.masking import masked
 from state.policy import NAMES
+from tests.support.settings_page import REFERENCE
+
+PROFILES = REFERENCE.with_name("profiles")
 
 
 def test_the_reference_file_holds_every_key_with_its_default() -> None:
-    assert load(conf.REFERENCE) == Settings()
-    text = conf.REFERENCE.read_text()
+    assert load(REFERENCE) == Settings()
+    text = REFERENCE.read_text()
     assert [key for key in sorted(KEYS) if f"\n{key} = " not in text] == []
 
 
-@pytest.mark.parametrize("profile", sorted(conf.PROFILES.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("profile", sorted(PROFILES.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_profiles_load(profile: Path) -> None:
     assert load(profile) != Settings()
 
 
 def test_three_profiles_are_there() -> None:
-    assert {path.stem for path in conf.PROFILES.glob("*.toml")} == {"laptop", "production", "spark-cluster"}
+    assert {path.stem for path in PROFILES.glob("*.toml")} == {"laptop", "production", "spark-cluster"}
 
 
 @pytest.mark.parametrize("line", ['driver.memory = "1g\\n"', 'bus = "kafka://localhost:1\\n"'])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bus.embedded import EmbeddedBus
 from isrflow.contract import ENGINE_KINDS, HEARTBEATS, LOG_END_OFFSET
-from state.engine_events import ENGINE_KINDS as KINDS_OF_TYPES
+from state.engine_events import ENGINE_EVENTS
 from state.events import AnyEvent
 from tests.support.rooms import ROOMS
 from tests.support.waiting import TIMEOUT_S
@@ -35,5 +35,5 @@ def test_a_program_with_modules_of_the_same_names_uses_a_bus(tmp_path: Path) -> 
 
 def test_the_names_of_events_are_those_of_the_contract() -> None:
     kinds = {str(kind.__struct_config__.tag) for kind in AnyEvent.__args__}
-    assert ENGINE_KINDS == KINDS_OF_TYPES
+    assert {str(kind.__struct_config__.tag) for kind in ENGINE_EVENTS} == ENGINE_KINDS
     assert {*HEARTBEATS, LOG_END_OFFSET} <= kinds

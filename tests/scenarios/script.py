@@ -12,9 +12,9 @@ import msgspec
 from controller_logic.balance import event_of
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
+from isrflow.contract import ENGINE_KINDS
 from state.canonical import number
 from state.decisions import AnyDecision, Imbalance, decode
-from state.engine_events import ENGINE_KINDS
 from state.part import part_of
 from state.partition import Partition
 from state.policy import Policy

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
+from isrflow.contract import ENGINE_KINDS
 from state import acl, adoption_events, isr_events, log_end_events, registration
 from state import reason as reasons
 from state.decisions import AnyDecision, Decision, PartitionResult
-from state.engine_events import ENGINE_KINDS
 from state.event import AdminEvent
 from state.events import AnyEvent, Event, TopicPartition
 from tests.support.contract_notes import FIELDS

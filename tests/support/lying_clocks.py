@@ -9,8 +9,8 @@ from typing import Any
 from bus.claim import EPOCH_MAX
 from bus.interface import Entry
 from cli.replay import entries_of
+from isrflow.contract import ENGINE_KINDS
 from state.cluster import Cluster
-from state.engine_events import ENGINE_KINDS
 from state.ids import NO_TIME
 from state.rules import ENGINE_CLOCK_RULES
 

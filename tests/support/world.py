@@ -7,10 +7,10 @@ import msgspec
 
 from controller_logic.replay import first_states
 from controller_logic.step import step
+from isrflow.contract import ENGINE_KINDS
 from state.broker import Broker
 from state.canonical import number, parts_clash
 from state.decisions import Answer, AnyDecision, BrokerDecision, Decision, LeaderAndIsr, Rejected, decode
-from state.engine_events import ENGINE_KINDS
 from state.event_text import decode as decode_event
 from state.events import Logged, Malformed
 from state.part import part_of
