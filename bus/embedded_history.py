@@ -74,9 +74,6 @@ class EmbeddedHistory(LogFile):
         with self._errors(), self._write() as connection:
             self._raise_mark(connection, "passed", through)
 
-    def trim(self, retain: int) -> int:
-        return self.forget(self.last_seq() - retain)
-
     def forget(self, through: int) -> int:
         with self._errors():
             self._wal.enforce(self._connection(), self._busy_timeout_ms)

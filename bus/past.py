@@ -49,10 +49,6 @@ class Past(Protocol):
         """
         ...
 
-    def trim(self, retain: int) -> int:
-        """Do what ``forget`` does, so that the newest ``retain`` events stay."""
-        ...
-
     def forget(self, through: int) -> int:
         """Remove a slice of the events up to ``through`` that the checkpoint has passed, and of their decisions.
 

@@ -40,8 +40,8 @@ class KafkaBus(KafkaHistory):
 
     It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
     own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. The topics
-    themselves retain a number of events, so ``passed`` and ``trim`` do nothing. Several threads may use one instance.
-    An instance commits only for the epoch that it claimed itself.
+    themselves retain a number of events, so ``passed`` does nothing. Several threads may use one instance. An instance
+    commits only for the epoch that it claimed itself.
     """
 
     kind = "kafka"

@@ -117,9 +117,6 @@ class KafkaHistory:
             raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}, or retention has removed it")
         return image
 
-    def trim(self, retain: int) -> int:
-        return 0
-
     def thin(self, through: int) -> int:
         """Remove snapshots and reports. Other events stay, because Kafka removes only from a topic's beginning."""
         if not self._has_history:

@@ -24,6 +24,7 @@ from isrflow.sqlite.log import SqliteLog
 from isrflow.sqlite.schema import BLOCKS_VERSION
 from state.numbered_run import NumberedRun
 from tests.support.bus_rows import execute, mark_of
+from tests.support.trimming import trim
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 10**6
@@ -102,13 +103,13 @@ def test_retention_removes_whole_blocks_and_notes_their_last_decision(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_history, "SLICE_ROWS", 10)
-    assert bus.trim(retain=0) == 1 + LINES_MAX
+    assert trim(bus, 0) == 1 + LINES_MAX
     left = DECISIONS[1 + LINES_MAX :]
     assert bus.decisions((2, LINES_MAX - 1), ALL) == left, "a reader that is this far continues"
     assert bus.decisions((0, -1), ALL) == left
     with pytest.raises(TrimmedError):
         bus.decisions((2, LINES_MAX - 2), ALL)
-    while bus.trim(retain=0):
+    while trim(bus, 0):
         pass
     assert rows(bus) == []
 

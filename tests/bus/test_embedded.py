@@ -24,6 +24,7 @@ from bus.interface import (
 from bus.weight import PARTITION_BYTES, partitions_named
 from isrflow.sqlite import log_file
 from tests.support.bus_rows import set_mark
+from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -43,7 +44,7 @@ def bus(tmp_path: Path):
 
 def trimmed(bus: EmbeddedBus, retain: int) -> int:
     """Trim until nothing is left to remove, and count the removed events and decisions."""
-    return sum(iter(lambda: bus.trim(retain), 0))
+    return sum(iter(lambda: trim(bus, retain), 0))
 
 
 def publish_many(path: Path, writer: int) -> None:

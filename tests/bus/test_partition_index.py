@@ -14,6 +14,7 @@ from bus.interface import Decided, Seqs
 from bus.local_index import LocalIndex
 from state.decisions import Rejected, StopReplica, encode
 from state.reason import Reason
+from tests.support.trimming import trim
 
 NO_CLAIM = 0
 
@@ -108,12 +109,12 @@ def test_retention_removes_an_era_whose_decisions_are_all_gone(
     for seq in range(1, 8):
         commit(bus, seq, about(seq, 0, "t", 0))
     bus.passed(7)
-    while bus.trim(1):
+    while trim(bus, 1):
         pass
     for seq in range(8, 14):
         commit(bus, seq, about(seq, 0, "t", 0))
         bus.passed(seq)
-        bus.trim(1)
+        trim(bus, 1)
     assert eras(bus.path)[0] > 3, "an era is removed when retention comes by again"
     assert bus.seqs_about("t", 0, 100, 3).seqs == [13, 12, 11]
 

@@ -16,6 +16,7 @@ from bus.retention import wal_bytes
 from conf.settings import Settings
 from streaming.retention import Passes, Retention
 from tests.support.bus_rows import execute, set_mark
+from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 TICK = b'{"kind":"tick","time_ms":1}'
@@ -44,7 +45,7 @@ def count(bus: EmbeddedBus, table: str) -> int:
 def test_trimming_is_bounded_in_rows_and_leaves_whole_events(bus: EmbeddedBus) -> None:
     fill(bus, events=25, decisions=12)
     slices = []
-    while rows := bus.trim(retain=0):
+    while rows := trim(bus, 0):
         slices.append(rows)
         with pytest.raises(TrimmedError):
             bus.decisions((24, 0), 100)
@@ -60,7 +61,7 @@ def test_trimming_is_bounded_in_rows_and_leaves_whole_events(bus: EmbeddedBus) -
 def test_trimming_is_bounded_in_bytes(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "SLICE_BYTES", 250)
     fill(bus, events=1, decisions=7, size=100)
-    assert [bus.trim(0) for _ in range(3)] == [3 + 1, 3, 1]
+    assert [trim(bus, 0) for _ in range(3)] == [3 + 1, 3, 1]
 
 
 def thinned(bus: EmbeddedBus, through: int) -> list[int]:
@@ -100,19 +101,19 @@ def test_new_decisions_do_not_keep_old_events(bus: EmbeddedBus) -> None:
         bus.publish([b'{"kind":"log_end_offset","time_ms":1}'])
         bus.commit(0, seq, [Decided(seq, 0, b"d")], [])
         bus.passed(seq)
-        bus.trim(retain=0)
+        trim(bus, 0)
     assert count(bus, "events") == count(bus, "decisions") == 0
 
 
 def test_a_killed_trim_continues_where_it_stopped(bus: EmbeddedBus) -> None:
     fill(bus, events=25, decisions=0)
-    assert bus.trim(retain=0) == 10
+    assert trim(bus, 0) == 10
     bus.close()
     again = EmbeddedBus(bus.path)
     with pytest.raises(TrimmedError, match="up to 10 were removed"):
         again.read(9, 25)
     assert [entry.seq for entry in again.read(10, 25)] == list(range(11, 26))
-    assert again.trim(retain=0) == 10
+    assert trim(again, 0) == 10
     again.close()
 
 
@@ -124,7 +125,7 @@ def test_an_older_mark_without_an_index_covers_the_whole_event(bus: EmbeddedBus)
         bus.decisions((1, 5), 10)
 
 
-@pytest.mark.parametrize("remove", [lambda bus: bus.trim(retain=0), lambda bus: bus.thin(0)], ids=["trim", "thin"])
+@pytest.mark.parametrize("remove", [lambda bus: trim(bus, 0), lambda bus: bus.thin(0)], ids=["trim", "thin"])
 def test_a_log_that_grew_under_a_reader_is_truncated_later(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, remove: Callable[[EmbeddedBus], int]
 ) -> None:
@@ -153,7 +154,7 @@ def test_the_slices_of_a_pass_lock_out_writers_once_for_a_reader_that_stands_sti
     reader.execute("SELECT count(*) FROM events").fetchone()
     fill(bus, events=25, decisions=1, size=1_000_000)
     with capture_logs() as said:
-        slices = sum(1 for _ in iter(lambda: bus.trim(retain=0), 0))
+        slices = sum(1 for _ in iter(lambda: trim(bus, 0), 0))
     reader.close()
     assert (slices, len(said)) == (3, 1)
 

@@ -21,6 +21,7 @@ from bus.open_bus import open_bus
 from isrflow.client import BEGINNING, Client
 from isrflow.contract import Decided
 from tests.support.decided_bus import DecidedBus
+from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S
 
 REGISTER = {"kind": "broker_register", "broker": 1, "incarnation": "a"}
@@ -222,7 +223,7 @@ def test_removed_decisions_are_noticed(tmp_path: Path) -> None:
     for number in range(4):
         held.take([msgspec.json.encode({**REGISTER, "broker": number, "time_ms": 1})])
     held.bus.passed(4)
-    while held.bus.trim(1):
+    while trim(held.bus, 1):
         pass
     with isrflow.connect(str(tmp_path / "bus.db")) as bus:
         assert {one["seq"] for one in bus.decisions(BEGINNING)} == {4}

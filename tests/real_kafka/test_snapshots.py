@@ -19,6 +19,7 @@ from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.controller_client import ControllerClient
 from tests.support.real_cluster import RealCluster, led_by_rules
+from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -67,7 +68,7 @@ def end_of(directory: Path) -> int:
 def forget(cluster: RealCluster) -> None:
     """Trim the bus to almost nothing."""
     cluster.bus.passed(cluster.bus.decided_seq())
-    cluster.bus.trim(1)
+    trim(cluster.bus, 1)
 
 
 def lose(cluster: RealCluster, *gateways: int) -> None:

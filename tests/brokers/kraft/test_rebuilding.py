@@ -20,6 +20,7 @@ from brokers.gateways.kraft.storage import StorageError
 from tests.brokers.kraft.storages import topic
 from tests.support.broker_copies import broker_copy, files_of, log_of
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
+from tests.support.trimming import trim
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -56,7 +57,7 @@ class Lossy(InProcessQuorum):
 
     def forget(self) -> None:
         self.bus.passed(self.bus.decided_seq())
-        self.bus.trim(RETAINED)
+        trim(self.bus, RETAINED)
 
     def end(self, gateway: int) -> None:
         self.gateways[gateway].stop()
