@@ -23,10 +23,6 @@ class Histogram(msgspec.Struct, frozen=True):
     counts: tuple[int, ...] = (0,) * (len(SECONDS_BUCKETS) + 1)
     sum_s: float = 0.0
 
-    @property
-    def count(self) -> int:
-        return sum(self.counts)
-
     def added(self, seconds: Mapping[float, int]) -> "Histogram":
         """Return this histogram with durations added, each with its count."""
         counts, sum_s = list(self.counts), self.sum_s
@@ -73,10 +69,6 @@ class Counts(msgspec.Struct, frozen=True):
     by_time_ms: Mapping[int, int] = {}
     unclean: int = 0
     failed_isr_updates: int = 0
-
-    @property
-    def total(self) -> int:
-        return sum(self.by_reason.values())
 
 
 class _Head(msgspec.Struct):

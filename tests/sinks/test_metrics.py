@@ -31,7 +31,7 @@ def shown(metrics: Metrics) -> dict[str, float]:
 
 def test_decisions_are_counted_by_kind_and_reason() -> None:
     counts = count_decisions(runs_in(one_by_one(BODIES)))
-    assert counts.total == len(BODIES)
+    assert sum(counts.by_reason.values()) == len(BODIES)
     assert counts.by_reason["leader_and_isr", "TOPIC_CREATED"] == 2
     assert (counts.unclean, counts.failed_isr_updates) == (1, 1)
     assert counts.by_time_ms == {NOW_MS - 250: 9, NOW_MS - 700: 1}
@@ -150,7 +150,7 @@ def test_all_metrics_are_there_before_the_first_batch() -> None:
 
 def test_a_bucket_includes_its_bound() -> None:
     histogram = Histogram().added({0.05: 1, 0.050001: 2, 31.0: 1})
-    assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1], histogram.count) == (1, 2, 1, 4)
+    assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1], sum(histogram.counts)) == (1, 2, 1, 4)
 
 
 def test_concurrent_updates_are_not_lost() -> None:
