@@ -151,11 +151,6 @@ class Storage:
             self.add(written)
             committed()
 
-    def append(self, *group: Prepared) -> None:
-        """Do what ``commit`` does, in the caller's thread."""
-        self.add(self.write(group))
-        self._log.remove_obsolete()
-
     def write(self, group: Sequence[Prepared]) -> Written:
         """Write at least one prepared result, and wait for the disk. Readers do not see it yet."""
         self._log.remove_obsolete()

@@ -79,6 +79,11 @@ def following(bus: Bus, after: int, through: int = _ALL) -> Iterator[list[AnyDec
         yield list(group)
 
 
+def append(storage: Storage, *group: Prepared) -> None:
+    """Write what was prepared in this thread, and make it readable."""
+    storage.add(storage.write(group))
+
+
 def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL, *, together: int = 1) -> None:
     """Let an open storage follow the bus. Prepare a given number of events at a time, and write some ``together``."""
     events = list(following(bus, storage.decided_seq, through))
@@ -89,7 +94,7 @@ def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int 
             count = next(turns)
             group.append(storage.prepared(events[:count], group[-1] if group else None))
             del events[:count]
-        storage.append(*group)
+        append(storage, *group)
 
 
 async def commit_next(storage: Storage, bus: Bus) -> None:

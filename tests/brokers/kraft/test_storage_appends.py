@@ -10,7 +10,7 @@ import pytest
 
 from brokers.gateways.kraft.log import ends
 from brokers.gateways.kraft.storage import Storage, StorageError
-from tests.brokers.kraft.storages import BEGINNING, follow, following, opened, topic, whole
+from tests.brokers.kraft.storages import BEGINNING, append, follow, following, opened, topic, whole
 from tests.brokers.kraft.test_comparison import trimmed
 from tests.support.decided_bus import DecidedBus
 
@@ -99,11 +99,11 @@ def test_a_waiter_is_woken_only_by_new_records(decided: DecidedBus, tmp_path: Pa
         storage = opened(tmp_path / "log", decided.bus)
         first, *_, nothing, created = list(following(decided.bus, 0))
         woken = []
-        storage.append(storage.prepared([first]))
+        append(storage, storage.prepared([first]))
         for decisions in (nothing, created):
             waiting = asyncio.ensure_future(storage.until_appended(60_000))
             await asyncio.sleep(0)
-            storage.append(storage.prepared([decisions]))
+            append(storage, storage.prepared([decisions]))
             for _ in range(5):
                 await asyncio.sleep(0)
             woken.append(waiting.done())
