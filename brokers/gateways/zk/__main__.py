@@ -6,6 +6,7 @@ import sys
 import click
 import structlog
 
+from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
@@ -19,7 +20,7 @@ from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
 
-EXIT_UNREACHABLE = 3
+EXIT_REFUSED, EXIT_UNREACHABLE = 1, 3
 
 logger = structlog.get_logger()
 
@@ -69,6 +70,9 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
+    except* UnknownFormatError as group:
+        logger.error("stopped", why=str(first_of(group)))
+        sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError, ZookeeperError, AdoptionError) as group:
         logger.error("stopped", why=repr(first_of(group)))
         sys.exit(EXIT_UNREACHABLE)
