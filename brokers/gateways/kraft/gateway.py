@@ -148,10 +148,10 @@ class Gateway:
                 if self._is_serving:
                     last = self._heartbeat(want_shutdown=True)
                     await hand_over(self._engine, self._quorum_view, last, self._settings.hand_over_timeout_ms)
-                self._probes.cancel()
                 for task in tasks:
                     task.cancel()
         finally:
+            await self._probes.close()
             self._engine.close()
             self._executor.shutdown(wait=True)
             self._opening.close()

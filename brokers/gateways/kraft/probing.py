@@ -62,10 +62,12 @@ class Probes:
             logger.info("connection lost", broker=broker)
             self._tell(BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch))
 
-    def cancel(self) -> None:
-        """End the probes that are under way."""
-        for probe in self._running.values():
+    async def close(self) -> None:
+        """End the probes that are under way, and wait for that."""
+        probes = list(self._running.values())
+        for probe in probes:
             probe.cancel()
+        await asyncio.gather(*probes, return_exceptions=True)
 
 
 async def is_refused(endpoints: Iterable[Endpoint]) -> bool:

@@ -85,30 +85,37 @@ REGISTRATION = Registration(1, 7, "i", (), (), None, (), fenced=False, in_contro
 Reports = list[BrokerConnectionLost]
 
 
+def probes_of(
+    reports: Reports, port: int, peer: Peer | None = None, state: str = "active", leads: bool = True
+) -> probing.Probes:
+    """Return the probes of a gateway that knows broker 1, which listens on ``port``."""
+    quorum_view = QuorumView(100, "mine", lambda broker, epoch, offset: None)
+    decision = BrokerDecision(
+        seq=1,
+        controller_epoch=1,
+        time_ms=1,
+        reason=Reason.BROKER_UNFENCED,
+        broker=1,
+        broker_epoch=7,
+        incarnation="i",
+        state=state,
+        rack=None,
+        listeners=(),
+    )
+    quorum_view.apply([decision], 1)
+    quorum_view.leads = leads
+    if peer is not None:
+        quorum_view.connected(1, peer)
+    registered = replace(REGISTRATION, endpoints=(("L", LOOPBACK, port, 0),))
+    return probing.Probes(quorum_view, {1: registered}.get, reports.append)
+
+
 def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bool = True) -> Reports:
     """Probe broker 1, which listens on ``port``, until all probes are over; return the events that were reported."""
     reports: Reports = []
 
     async def scene() -> None:
-        quorum_view = QuorumView(100, "mine", lambda broker, epoch, offset: None)
-        decision = BrokerDecision(
-            seq=1,
-            controller_epoch=1,
-            time_ms=1,
-            reason=Reason.BROKER_UNFENCED,
-            broker=1,
-            broker_epoch=7,
-            incarnation="i",
-            state=state,
-            rack=None,
-            listeners=(),
-        )
-        quorum_view.apply([decision], 1)
-        quorum_view.leads = leads
-        if peer is not None:
-            quorum_view.connected(1, peer)
-        registered = replace(REGISTRATION, endpoints=(("L", LOOPBACK, port, 0),))
-        probes = probing.Probes(quorum_view, {1: registered}.get, reports.append)
+        probes = probes_of(reports, port, peer, state, leads)
         for _ in range(2):
             probes.begin(1)
         probes.begin(2)
@@ -133,7 +140,29 @@ def test_nothing_is_reported_about_a_broker_that_may_be_alive() -> None:
     assert probed(closed, leads=False) == [], "another gateway hears it"
 
 
-def test_unresponsive_hosts_are_probed_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_does_not_answer_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = silent_hosts(monkeypatch)
+    assert not asyncio.run(probing.is_refused([(LOOPBACK, 1), (LOOPBACK, 2)]))
+    assert begun == [1]
+
+
+def test_no_probe_is_left_of_a_gateway_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, reports = silent_hosts(monkeypatch), Reports()
+
+    async def scene() -> None:
+        probes = probes_of(reports, port=1)
+        probes.begin(1)
+        while not begun:
+            await asyncio.sleep(0)
+        await probes.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(scene())
+    assert reports == []
+
+
+def silent_hosts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have no host answer, and return the ports that are tried."""
     begun = []
 
     async def never(host: str, port: int) -> None:
@@ -141,5 +170,4 @@ def test_unresponsive_hosts_are_probed_in_parallel(monkeypatch: pytest.MonkeyPat
         await asyncio.Event().wait()
 
     monkeypatch.setattr(asyncio, "open_connection", never)
-    assert not asyncio.run(probing.is_refused([(LOOPBACK, 1), (LOOPBACK, 2)]))
-    assert begun == [1]
+    return begun
