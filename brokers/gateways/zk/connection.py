@@ -25,6 +25,8 @@ _QUIET = logging.getLogger("kazoo")
 _QUIET.setLevel(logging.CRITICAL)
 # How often a call is made whose connection is lost each time.
 ATTEMPTS_MAX = 10
+# The client tries to connect more and more slowly, by itself up to a minute apart. A term does not last that long.
+RECONNECT_DELAY_MAX_S = 0.5
 # How many answers are awaited at once. All may be in memory, and a znode has at most a megabyte.
 ANSWERS_AT_ONCE = 300
 
@@ -43,7 +45,8 @@ class Connection:
         self, hosts: str, timeout_ms: int, lost: Callable[[str], None], connected: Callable[[bool], None] | None
     ) -> None:
         self._hosts = hosts
-        self.client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET)
+        retry = {"max_tries": -1, "max_delay": RECONNECT_DELAY_MAX_S}
+        self.client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET, connection_retry=retry)
         self._lost = lost
         self._connected = connected
 
