@@ -51,9 +51,8 @@ from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
-from brokers.gateways.kraft.security.door import door_of
 from brokers.gateways.kraft.security.settings import Client, Security
-from brokers.gateways.kraft.serving import answering
+from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.metrics import GatewayMeasures

@@ -38,6 +38,7 @@ from brokers.gateways.kraft.messages import (
     versions_refusal,
 )
 from brokers.gateways.kraft.security.access import refused_by_name
+from brokers.gateways.kraft.security.door import GatewayDoor
 from brokers.gateways.kraft.security.sasl import (
     AUTHENTICATE_KEY,
     AUTHENTICATE_VERSION_MAX,
@@ -99,6 +100,14 @@ def versions_of(context: Context, request: Request) -> Values:
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in levels
         ],
     }
+
+
+def door_of(context: Context) -> GatewayDoor | None:
+    """Return the door of a gateway; None if its listener asks nobody who they are."""
+    if context.security is None:
+        return None
+    timeout_s = context.settings.authentication_timeout_ms / 1000
+    return GatewayDoor(context.security, partial(versions_of, context), timeout_s)
 
 
 async def already_known(context: Context, request: Request, peer: Peer) -> Values:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
 from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import Bytes, Count, Millis, converted
@@ -13,8 +14,6 @@ from brokers.wire.server import Limits
 from conf.super_users import AuthorizerClass, SuperUsers
 from state.features import KRAFT_LEVELS
 
-# The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
-SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 DAY_MS = 86_400_000
 # Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
 # in flight.

@@ -42,19 +42,15 @@ from brokers.gateways.kraft.log.comparison import compared
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry
 from brokers.gateways.kraft.log.errors import StorageError as StorageError
+from brokers.gateways.kraft.log.intervals import NOTED_EVERY_EVENTS, SNAPSHOT_INTERVAL_BYTES
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.prepared import Event, Prepared, Written
-from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
 from state.decisions import HighWatermark, LeaderAndIsr
-
-# At a start, at most this many events without records are read again.
-NOTED_EVERY_EVENTS = 1_000
-
 
 # These come in large numbers, and no part of the gateway but the log acts on them.
 _FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark, AlikeDecisions)

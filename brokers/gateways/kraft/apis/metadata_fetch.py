@@ -4,6 +4,7 @@ import structlog
 
 from brokers.gateways.kraft.apis import gateway_log
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.errors import ErrorCode
@@ -132,7 +133,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
     topics = body["Topics"]
-    pieces = {METADATA_TOPIC: _snapshot_piece, gateway_log.GATEWAY_LOG_TOPIC: gateway_log.piece}
+    pieces = {METADATA_TOPIC: _snapshot_piece, GATEWAY_LOG_TOPIC: gateway_log.piece}
     if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     name, wanted_partition = topics[0]["Name"], topics[0]["Partitions"][0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from brokers.files import flush_directory, write_all
-from brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC, LIST, id_of
+from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, id_of
 from brokers.gateways.kraft.messages import decode_response, encode_request, framed
 from brokers.gateways.kraft.security.connecting import connect
 from brokers.gateways.kraft.security.settings import Client

@@ -3,26 +3,15 @@
 import asyncio
 import ssl
 from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 from brokers.gateways.kraft.authorization import ANONYMOUS
-from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.security.principals import Subject
 from brokers.gateways.kraft.security.sasl import SaslExchange
 from brokers.gateways.kraft.security.settings import Security
-from brokers.gateways.kraft.serving import versions_of
 from brokers.wire.schema import Values
 from brokers.wire.server import NotAuthenticatedError
-
-
-def door_of(context: Context) -> "GatewayDoor | None":
-    """Return the door of a gateway; None if its listener asks nobody who they are."""
-    if context.security is None:
-        return None
-    timeout_s = context.settings.authentication_timeout_ms / 1000
-    return GatewayDoor(context.security, partial(versions_of, context), timeout_s)
 
 
 class GatewayDoor:
