@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from brokers.gateways.kraft.authorization import ANONYMOUS
+from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import BROKERS_KEY, GATEWAYS_KEY, TokenKey

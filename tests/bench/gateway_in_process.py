@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from brokers.gateways.kraft.decision_feed import DecisionFeed
-from brokers.gateways.kraft.prepared import Event
+from brokers.gateways.kraft.following.decision_feed import DecisionFeed
+from brokers.gateways.kraft.log.prepared import Event
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.read_watch import ReadWatch
 from tests.bench.in_process import InProcess
 
 GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
-    "gateway: decisions read": ("brokers.gateways.kraft.decision_feed:whole_events",),
+    "gateway: decisions read": ("brokers.gateways.kraft.following.decision_feed:whole_events",),
     "gateway: decisions decoded": (
         "brokers.gateways.whole_events:decode",
         "brokers.gateways.whole_events:decoded",
     ),
-    "gateway: translated": ("brokers.gateways.kraft.storage:translate",),
-    "gateway: records to bytes": ("brokers.gateways.kraft.storage:encode_entry",),
-    "gateway: appended": ("brokers.gateways.kraft.storage:Storage.write",),
+    "gateway: translated": ("brokers.gateways.kraft.log.storage:translate",),
+    "gateway: records to bytes": ("brokers.gateways.kraft.log.storage:encode_entry",),
+    "gateway: appended": ("brokers.gateways.kraft.log.storage:Storage.write",),
 }
 
 

@@ -1,6 +1,6 @@
 """The benchmarks' quick reader of the metadata log reads what the codec writes."""
 
-from brokers.gateways.kraft.record_frame import encode_record
+from brokers.gateways.kraft.metadata.record_frame import encode_record
 from brokers.wire.record_batch import encode_batch
 from brokers.wire.schema import Values
 from tests.bench.metadata_records import (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from brokers.gateways.kraft.broker_lists import broker_lists_in
+from brokers.gateways.kraft.apis.broker_lists import broker_lists_in
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state import broker_setting_types as types
 from state.features import METADATA_VERSIONS

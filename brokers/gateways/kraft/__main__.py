@@ -9,11 +9,12 @@ import click
 import structlog
 
 from brokers.gateways.errors import UnknownFormatError
-from brokers.gateways.kraft.gateway import Gateway, SupersededError
+from brokers.gateways.kraft.following.decision_applier import SupersededError
+from brokers.gateways.kraft.gateway import Gateway
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
-from brokers.gateways.kraft.storage import StorageError
 from brokers.gateways.metrics import SERIES
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with

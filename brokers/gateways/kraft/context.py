@@ -12,16 +12,16 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
 from brokers.gateways.apis.asking import waited_ms
+from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, MetadataImage, TopicState
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
-from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.read_watch import ReadWatch
 from brokers.voters import Voter
 from state.decisions import Answer

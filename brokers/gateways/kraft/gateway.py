@@ -38,23 +38,22 @@ from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
-from brokers.gateways.kraft.committed_state import CommittedState
 from brokers.gateways.kraft.context import Context
-from brokers.gateways.kraft.decision_applier import DecisionApplier
-from brokers.gateways.kraft.decision_applier import SupersededError as SupersededError
-from brokers.gateways.kraft.decision_feed import DecisionFeed
-from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.following.committed_state import CommittedState
+from brokers.gateways.kraft.following.decision_applier import DecisionApplier, SupersededError
+from brokers.gateways.kraft.following.decision_feed import DecisionFeed
+from brokers.gateways.kraft.following.deletions import Deletions
+from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
-from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.metrics import GatewayMeasures
 from brokers.gateways.read_watch import ReadWatch
 from brokers.wire.decoded_size import decoded_bytes_max

@@ -2,7 +2,7 @@
 
 Those that gateways of both kinds read and write have their layouts in ``brokers.gateways``.
 
-Metadata records are in ``record_frame``.
+Metadata records are in ``metadata.record_frame``.
 """
 
 from collections.abc import Mapping

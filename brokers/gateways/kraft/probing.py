@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
+from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.quorum_view import QuorumView
 from bus.clock import now_ms
 from state.events import BrokerConnectionLost
 

@@ -25,7 +25,7 @@ from brokers.gateways.kraft.apis import (
     registration,
     scram_credentials,
 )
-from brokers.gateways.kraft.authorization import ANONYMOUS, Caller, caller_of, shown_principal
+from brokers.gateways.kraft.apis.short_messages import with_short_messages
 from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
 from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
@@ -38,6 +38,7 @@ from brokers.gateways.kraft.messages import (
     versions_refusal,
 )
 from brokers.gateways.kraft.security.access import refused_by_name
+from brokers.gateways.kraft.security.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.security.door import GatewayDoor
 from brokers.gateways.kraft.security.sasl import (
     AUTHENTICATE_KEY,
@@ -45,7 +46,6 @@ from brokers.gateways.kraft.security.sasl import (
     HANDSHAKE_KEY,
     HANDSHAKE_VERSION,
 )
-from brokers.gateways.kraft.short_messages import with_short_messages
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from brokers.gateways.kraft.prepared import Prepared
-from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.kraft.log.prepared import Prepared
+from brokers.gateways.kraft.log.storage import Storage
 from bus.interface import Bus
 from state.decisions import AnyDecision, decode
 

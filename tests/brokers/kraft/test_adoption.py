@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.rebuilding.opening import rebuild
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.kraft.storage import StorageError
 from brokers.voters import Voter
 from tests.brokers.kraft.storages import (
     START_MS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.kraft.broker_lists import broker_lists_in
+from brokers.gateways.kraft.apis.broker_lists import broker_lists_in
 from state.features import METADATA_VERSIONS
 
 

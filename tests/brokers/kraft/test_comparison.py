@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from brokers.gateways.kraft.storage import StorageError
+from brokers.gateways.kraft.log.errors import StorageError
 from bus.interface import AFTER_ALL_OF, Bus, Decided, DecidedColumns, Entry, TrimmedError
 from tests.brokers.kraft.storages import BEGINNING, beats, follow, gateway, opened, registered, story, topic, whole
 from tests.support.decided_bus import DecidedBus

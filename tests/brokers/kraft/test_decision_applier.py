@@ -6,10 +6,10 @@ import pytest
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.slices import ITEMS_PER_SLICE
-from brokers.gateways.kraft.decision_applier import DecisionApplier, SupersededError
-from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.prepared import Event
-from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.following.decision_applier import DecisionApplier, SupersededError
+from brokers.gateways.kraft.following.deletions import Deletions
+from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.kraft.log.prepared import Event
 from brokers.gateways.kraft.settings import Settings
 from state.decisions import QuorumDecision, StopReplica
 from state.events import ReplicaReport

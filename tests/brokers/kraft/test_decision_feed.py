@@ -13,9 +13,9 @@ import pytest
 from brokers.gateways import whole_events as reading
 from brokers.gateways.alike_decisions import GivenDecision
 from brokers.gateways.errors import UnknownFormatError
-from brokers.gateways.kraft.decision_feed import DecisionFeed
+from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log.comparison import events
-from brokers.gateways.kraft.prepared import Event, Prepared
+from brokers.gateways.kraft.log.prepared import Event, Prepared
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.read_watch import ReadWatch
 from brokers.gateways.whole_events import whole_events

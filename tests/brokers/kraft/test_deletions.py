@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokers.engine.event_queue import QueueFullError
-from brokers.gateways.kraft.deletions import Deletions, under_way
-from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.following.deletions import Deletions, under_way
+from brokers.gateways.kraft.following.quorum_view import QuorumView
 from bus.image import Held
 from state.cluster import Cluster
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision

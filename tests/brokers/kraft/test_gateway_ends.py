@@ -9,8 +9,9 @@ from click.testing import CliRunner
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
-from brokers.gateways.kraft.gateway import Gateway, SupersededError
-from brokers.gateways.kraft.storage import StorageError
+from brokers.gateways.kraft.following.decision_applier import SupersededError
+from brokers.gateways.kraft.gateway import Gateway
+from brokers.gateways.kraft.log.errors import StorageError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.support.gateway_in_process import InProcessQuorum

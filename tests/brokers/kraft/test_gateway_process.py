@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.gateway import SupersededError
+from brokers.gateways.kraft.following.decision_applier import SupersededError
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.security.audit_log import FILE_NAME
-from brokers.gateways.kraft.storage import StorageError
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.ports import free_ports

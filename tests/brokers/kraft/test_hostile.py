@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from brokers.gateways.kraft.apis.short_messages import MESSAGE_LENGTH_MAX
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request, decode_message, encode_request, framed
 from brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY
-from brokers.gateways.kraft.short_messages import MESSAGE_LENGTH_MAX
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokers.gateways.kraft import probing
+from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.launch.ports import free_ports
 from brokers.wire.server import Peer
 from state.decisions import BrokerDecision

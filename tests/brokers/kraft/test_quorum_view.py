@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.kraft import quorum_view as module
-from brokers.gateways.kraft.quorum_view import BrokerView, QuorumView
+from brokers.gateways.kraft.following import quorum_view as module
+from brokers.gateways.kraft.following.quorum_view import BrokerView, QuorumView
 from brokers.wire.server import Peer
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.log import directory as directories
-from brokers.gateways.kraft.log.errors import DamagedError
+from brokers.gateways.kraft.log.errors import DamagedError, StorageError
 from brokers.gateways.kraft.rebuilding import adoption, opening, peer
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.kraft.storage import StorageError
 from tests.brokers.kraft.storages import topic
 from tests.support.broker_copies import broker_copy, files_of, log_of
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum

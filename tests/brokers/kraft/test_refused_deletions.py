@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.gateways.kraft import deletions
+from brokers.gateways.kraft.following import deletions
 from bus.clock import now_ms
 from state.decisions import Rejected, decode
 from state.events import BrokerRegister

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.snapshots import SnapshotId
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.messages import decode_message
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.storage import Storage, StorageError
 from brokers.wire.record_batch import decode_batches
 from tests.brokers.kraft.storages import BEGINNING, event, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
-from brokers.gateways.kraft.storage import Storage, StorageError
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.wire.record_batch import decode_batches
 from tests.brokers.kraft.storages import BEGINNING, beats, event, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus

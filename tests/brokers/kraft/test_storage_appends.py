@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.log import ends
-from brokers.gateways.kraft.storage import Storage, StorageError
+from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.log.storage import Storage
 from tests.brokers.kraft.storages import BEGINNING, append, follow, following, opened, topic, whole
 from tests.brokers.kraft.test_comparison import trimmed
 from tests.support.decided_bus import DecidedBus

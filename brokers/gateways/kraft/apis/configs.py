@@ -7,8 +7,9 @@ from typing import Any
 from brokers.engine.slices import in_slices
 from brokers.gateways.apis.topic_defaults import DEFAULTS
 from brokers.gateways.apis.topic_settings import complaint_about, is_list
+from brokers.gateways.kraft.apis.broker_lists import broker_lists_in
+from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
-from brokers.gateways.kraft.broker_lists import broker_lists_in
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES
@@ -19,7 +20,6 @@ from brokers.gateways.kraft.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from brokers.gateways.kraft.outcomes import responses_to
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.apis.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
+from brokers.gateways.kraft.apis.config_types import is_secret, type_of
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
-from brokers.gateways.kraft.config_types import is_secret, type_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import (

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
+from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.outcomes import responses_to
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -9,10 +9,10 @@ from brokers.engine.event_queue import Lane
 from brokers.gateways.apis.asking import text
 from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.following.quorum_view import BrokerView
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.uuids import is_reserved
-from brokers.gateways.kraft.quorum_view import BrokerView
 from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values

@@ -8,10 +8,10 @@ import base64
 from collections import Counter
 from collections.abc import Iterable
 
+from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import MECHANISM_NAMES
-from brokers.gateways.kraft.outcomes import responses_to
 from brokers.gateways.kraft.security.scram import verifier_of_salted
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values

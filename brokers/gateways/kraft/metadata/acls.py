@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from brokers.gateways.kraft.metadata.acl_numbers import values_of
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
-from brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.metadata.record_frame import Record
 from state.acl import Acl
 from state.decisions import AclsDecision
 

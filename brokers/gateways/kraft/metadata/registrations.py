@@ -6,8 +6,8 @@ from msgspec import UNSET
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
 from brokers.gateways.kraft.metadata.image import Registration, Values
+from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.uuids import uuid_of
-from brokers.gateways.kraft.record_frame import Record
 from brokers.gateways.security_protocols import PROTOCOLS
 from state.decisions import BrokerDecision
 

@@ -19,11 +19,11 @@ from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.comparison import compared, is_trimmed
 from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.adoption import adopt
 from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.kraft.storage import Storage
 from brokers.voters import Voter
 from bus.interface import Bus
 

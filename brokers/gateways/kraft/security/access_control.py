@@ -5,10 +5,10 @@ from typing import Protocol
 
 import structlog
 
-from brokers.gateways.kraft.authorization import Caller, is_of_brokers, refused_to
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.security.audit_log import AuditLevel, AuditLog
+from brokers.gateways.kraft.security.authorization import Caller, is_of_brokers, refused_to
 from brokers.gateways.kraft.security.authorizer import DEFAULT_DENY, SUPER_USER, Action, Authorizer
 from brokers.gateways.kraft.security.operations import (
     FREE,

@@ -5,8 +5,8 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.principals import Subject
 from brokers.gateways.kraft.security.sasl import SaslExchange
 from brokers.gateways.kraft.security.settings import Security

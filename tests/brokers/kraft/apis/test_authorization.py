@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, Caller, caller_of
 from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.security.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, Caller, caller_of
 from brokers.gateways.kraft.security.token_requests import REQUESTS as TOKENS
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.errors import ErrorCode, RefusedError

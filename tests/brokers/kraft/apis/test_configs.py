@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.kraft.record_frame import decode_record
 from brokers.wire.errors import ErrorCode
 from bus.image import read_image
 from state.decisions import decode

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 from brokers.engine.retry import retry
-from brokers.gateways.kraft.deletions import Deletions, UnderWay, under_way
+from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
 from bus.image import Held, read_image
 from bus.interface import Bus
 

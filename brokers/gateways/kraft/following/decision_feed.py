@@ -26,9 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from brokers.engine.follow import follow
-from brokers.gateways.kraft.prepared import Event, Prepared
+from brokers.gateways.kraft.log.prepared import Event, Prepared
+from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.read_watch import ReadWatch
 from brokers.gateways.whole_events import whole_events
 from bus.interface import Bus

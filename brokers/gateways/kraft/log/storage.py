@@ -36,19 +36,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision
-from brokers.gateways.kraft.disk_failure import DiskFailure
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
+from brokers.gateways.kraft.log.disk_failure import DiskFailure
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry
-from brokers.gateways.kraft.log.errors import StorageError as StorageError
 from brokers.gateways.kraft.log.intervals import NOTED_EVERY_EVENTS, SNAPSHOT_INTERVAL_BYTES
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
+from brokers.gateways.kraft.log.prepared import Event, Prepared, Written
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.kraft.prepared import Event, Prepared, Written
 from bus.interface import Bus
 from state.decisions import HighWatermark, LeaderAndIsr
 
