@@ -12,7 +12,7 @@ from state.cluster import State
 from state.ids import NO_EPOCH
 from state.partition import Partition, TopicState
 from state.policy import Policy
-from tests.brokers.kraft.storages import follow, opened
+from tests.brokers.gateways.kraft.storages import follow, opened
 from tests.real_kafka.kafkas_classes import run_java
 from tests.support.decided_bus import DecidedBus
 from tests.support.random_logs import seeded_draws, walk

@@ -17,7 +17,7 @@ from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE
 from brokers.gateways.zk.zookeeper_errors import ControllerMovedError, ZookeeperError
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from bus.image import view_of_image
-from tests.brokers.zk.door import Door
+from tests.brokers.gateways.zk.door import Door
 from tests.support.rules_engine import RulesEngine
 from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
 

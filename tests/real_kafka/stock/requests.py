@@ -6,7 +6,7 @@ They are played in order on an empty cluster of four brokers. In their values, `
 
 from typing import Any, NamedTuple
 
-from tests.brokers.kraft.apis.topic_requests import new_topic
+from tests.brokers.gateways.kraft.apis.topic_requests import new_topic
 
 TIMEOUT_MS = 30_000
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"

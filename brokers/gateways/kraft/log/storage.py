@@ -15,8 +15,8 @@ log, an image and a place that belong together and are on disk.
     event loop                                 add                   add      fetches see e1..e9, then e1..e15
     disk                          .log, .ends                                 a crash between the two: e1..e9 again
 
-A crash may stop this anywhere (``tests/brokers/kraft/test_storage_crashes.py`` stops it at every write, with all, part
-or none of it on disk, and with and without the loss of unforced writes):
+A crash may stop this anywhere (``tests/brokers/gateways/kraft/log/test_storage_crashes.py`` stops it at every write,
+with all, part or none of it on disk, and with and without the loss of unforced writes):
 
 * within the batches or before their ends: nobody has read them, and the next start cuts them off;
 * after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;

@@ -1,6 +1,7 @@
 """The two records of partitions, written without their layouts, because there may be hundreds of thousands at once.
 
-The bytes are those that ``encode_record`` gives for the same values (``tests/brokers/kraft/test_partition_bytes.py``).
+The bytes are those that ``encode_record`` gives for the same values
+(``tests/brokers/gateways/kraft/metadata/test_partition_bytes.py``).
 """
 
 import struct
