@@ -19,8 +19,7 @@ def main() -> None:
 def _open_closed_streams() -> None:
     """Let closed standard streams lead nowhere. Else the next file that is opened would take the place of one.
 
-    What the JVM or a library prints would then go into that file. ``sys.stdout`` stays None, so that commands can say
-    that it is closed.
+    What the JVM or a library prints would then go into that file.
     """
     for number in range(3):
         try:
@@ -33,10 +32,11 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> None:
-    from cli.closed_output import reader_may_leave
+    from cli.closed_output import fail_if_closed, reader_may_leave
     from cli.commands import command
     from cli.output import never_fail_to_encode
 
+    fail_if_closed()
     never_fail_to_encode()
     # Click prints errors outside of what it calls.
     with reader_may_leave():

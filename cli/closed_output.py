@@ -1,6 +1,8 @@
-"""Standard output that nobody reads any more, as after ``isrflow events | head``."""
+"""Standard output that is closed, or that nobody reads any more, as after ``isrflow events | head``."""
 
 import contextlib
+import errno
+import io
 import os
 import select
 import sys
@@ -8,6 +10,29 @@ from collections.abc import Iterator
 
 # Standard output and standard error.
 _STREAMS = (1, 2)
+
+
+class _Closed(io.RawIOBase):
+    """Standard output that was closed before the process started. What is printed fails, as on a full disk."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, printed: object) -> int:
+        raise OSError(errno.EBADF, "standard output is closed, so nothing can be printed.")
+
+
+def fail_if_closed() -> None:
+    """Let whatever is printed fail if standard output is closed. Python has none then, and Click prints nothing."""
+    if sys.stdout is None:
+        # Nothing stays in it that Python would print at its exit.
+        sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
+
+
+def print_nowhere() -> None:
+    """Let what a library prints go nowhere if standard output is closed, to which the process has opened it."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, _Closed):
+        sys.stdout = os.fdopen(1, "w", closefd=False)
 
 
 @contextlib.contextmanager
@@ -28,9 +53,18 @@ def reader_may_leave() -> Iterator[None]:
         raise SystemExit(0) from None
 
 
+def check_open() -> None:
+    """Raise an ``OSError`` if standard output is closed."""
+    sys.stdout.write("")
+
+
 def check_reader() -> None:
-    """Raise ``BrokenPipeError`` if nobody reads standard output any more. A command that waits would never notice."""
-    if sys.stdout is not None and 1 in _unread():
+    """Raise an ``OSError`` if nobody reads standard output. A command that waits would never notice.
+
+    It is a ``BrokenPipeError`` if the reader has left.
+    """
+    check_open()
+    if 1 in _unread():
         raise BrokenPipeError
 
 

@@ -3,12 +3,10 @@
 import io
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import click
 import msgspec
-
-from cli.errors import Unreachable
 
 format_option = click.option(
     "--format",
@@ -26,19 +24,10 @@ def show_json(document: Any) -> None:
 
 
 def write_lines(lines: Iterable[bytes]) -> None:
-    """Print lines whose bytes matter. Raises ``Unreachable`` if standard output is closed."""
-    out = standard_output().buffer
+    """Print lines whose bytes matter."""
+    out = sys.stdout.buffer
     out.write(b"".join(line + b"\n" for line in lines))
     out.flush()
-
-
-def standard_output() -> TextIO:
-    """Return standard output. Raises ``Unreachable`` if it is closed."""
-    # Python has no standard output if it was closed when Python started.
-    output: TextIO | None = sys.stdout
-    if output is None:
-        raise Unreachable("standard output is closed, so nothing can be printed.")
-    return output
 
 
 def never_fail_to_encode() -> None:
@@ -64,7 +53,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headings: in colour on a terminal, in aligned columns elsewhere."""
-    if not standard_output().isatty():
+    if not sys.stdout.isatty():
         for line in columns(head, rows):
             click.echo(line)
         return

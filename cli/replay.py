@@ -110,9 +110,10 @@ def _written(name: str | Path) -> Iterator[None]:
     """Raise ``WrongUse`` that names the file if it cannot be written. The system does not name one that is full."""
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
+        if name == "-" or isinstance(error, BrokenPipeError):
+            # It is said as by the other commands that print.
+            raise
         raise WrongUse(f"cannot write {name}: {error.strerror}") from error
 
 

@@ -4,6 +4,7 @@ import contextlib
 
 import click
 
+from cli.closed_output import print_nowhere
 from cli.errors import Superseded, Unreachable
 from cli.expected_errors import reported
 from cli.options import with_settings
@@ -39,6 +40,7 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
       isrflow run --standby --set metrics.port=9465
       isrflow run --standby --reshard --set shards=32
     """
+    print_nowhere()
     configure(settings.log_format, settings.log_level)
     # Spark and its Python processes write to the same place as the log.
     lines = as_json(settings.log_level) if is_json(settings.log_format) else contextlib.nullcontext()

@@ -1,6 +1,7 @@
 """Watch the cluster live."""
 
 import contextlib
+import sys
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from cli.committed import read_committed
 from cli.decision_line import line_of, reasoned
 from cli.health import SHOWN_MAX, UNKNOWN, Health, judged
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, show_json, standard_output
+from cli.output import format_option, show_json
 from conf.settings import Settings
 from sinks.web.standing import Standing
 from state.decisions import Answer, AnyDecision, HighWatermark, Imbalance, NoOp, ProducerIds, decode
@@ -135,7 +136,7 @@ def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None
         screen = Screen(bus, settings.bus_name)
         if form == "json":
             show_json(screen.document)
-        elif once or not standard_output().isatty():
+        elif once or not sys.stdout.isatty():
             Console(highlight=False).print(screen.draw())
         else:
             with Live(get_renderable=screen.draw, screen=True, auto_refresh=False) as live:

@@ -15,6 +15,7 @@ import click
 
 from brokers.launch.kafka.tools import ToolError
 from brokers.launch.service import ServiceError
+from cli.closed_output import check_open
 from cli.demo import screen
 from cli.demo.cluster import HOST, DemoCluster
 from cli.demo.errors import DemoError
@@ -25,7 +26,6 @@ from cli.demo.mock_story import MockStory
 from cli.demo.story import TOPIC, Result, Story
 from cli.demo.watch import Watch
 from cli.errors import Refused, Unreachable
-from cli.output import standard_output
 from conf.counted import counted
 from conf.jars import fetch, missing
 
@@ -35,7 +35,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
     """Run the demo. Raises ``Refused`` if a record was lost, ``Unreachable`` if the demo could not finish."""
-    on_terminal = standard_output().isatty()
+    check_open()
+    on_terminal = sys.stdout.isatty()
     if kafka:
         _fetch(jar_sets(zookeeper=zookeeper))
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))

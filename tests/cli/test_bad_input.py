@@ -24,7 +24,7 @@ import cli, cli.commands, conf.logs
 def command(**_):
     with open("streams.txt", "w") as noted:
         streams = [os.readlink(f"/proc/self/fd/{number}") for number in range(3)]
-        print(*streams, sys.stdout, conf.logs.is_json("auto"), file=noted)
+        print(*streams, conf.logs.is_json("auto"), file=noted)
 cli.commands.command = command
 cli.main()
 """
@@ -72,15 +72,36 @@ def test_a_file_that_is_no_state_is_refused(isrflow: Isrflow, tmp_path: Path, st
         ["events"],
         ["decisions"],
         ["demo"],
+        ["describe"],
+        ["history"],
+        ["health"],
+        ["state", "tree"],
+        ["schema", "events"],
+        ["replay", "events.jsonl", "--out", "-"],
+        ["topics", "create", "late", "--dry-run"],
+        ["--help"],
+        ["topics", "--help"],
+        ["--version"],
+        # Nothing comes that it could print.
+        ["decisions", "--follow", "--from", "1000"],
+        ["events", "--follow", "--from", "1000"],
     ],
     ids=" ".join,
 )
-def test_closed_output_is_said_on_standard_error(bus: EmbeddedBus, arguments: list[str]) -> None:
+def test_closed_output_is_said_on_standard_error(bus: EmbeddedBus, tmp_path: Path, arguments: list[str]) -> None:
     closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, *arguments]
+    (tmp_path / "events.jsonl").write_text("{}")
     environment = os.environ | {"ISRFLOW_BUS": str(bus.path)}
-    done = subprocess.run(closed, env=environment, capture_output=True, timeout=TIMEOUT_S, text=True)
+    done = subprocess.run(closed, cwd=tmp_path, env=environment, capture_output=True, timeout=TIMEOUT_S, text=True)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == "Error: standard output is closed, so nothing can be printed."
+
+
+def test_an_engine_prints_nothing_and_needs_no_output(tmp_path: Path) -> None:
+    closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, "run", "--set", "metrics.token.file=gone"]
+    done = subprocess.run(closed, cwd=tmp_path, capture_output=True, timeout=TIMEOUT_S, text=True)
+    # It came as far as what is wrong with the settings.
+    assert (done.returncode, done.stderr) == (2, "Error: metrics.token.file: gone: No such file or directory\n")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +127,9 @@ def test_output_without_a_reader_is_no_refusal(bus: EmbeddedBus, arguments: list
     assert b"Traceback" not in said and b"Exception" not in said
 
 
-@pytest.mark.parametrize("arguments", [["describe"], ["events"], ["--help"], ["topics", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["describe"], ["events"], ["--help"], ["topics", "--help"], ["schema", "events"]], ids=" ".join
+)
 def test_a_full_disk_under_the_output_is_an_error_in_a_line(bus: EmbeddedBus, arguments: list[str]) -> None:
     environment = os.environ | {"ISRFLOW_BUS": str(bus.path)}
     with open("/dev/full", "wb") as full:
@@ -143,4 +166,4 @@ def test_no_file_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:
     """A JVM or a library that prints would write into it."""
     closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', sys.executable, "-P", "-c", STREAMS]
     assert subprocess.run(closed, cwd=tmp_path, timeout=TIMEOUT_S).returncode == 0
-    assert (tmp_path / "streams.txt").read_text() == "/dev/null /dev/null /dev/null None True\n"
+    assert (tmp_path / "streams.txt").read_text() == "/dev/null /dev/null /dev/null True\n"
