@@ -160,15 +160,17 @@ def _complete(where: str, values: dict[str, str]) -> dict[str, str]:
         if missing:
             raise BusError(f"{where}: security.protocol={values['security.protocol']} needs {', '.join(missing)}")
     if values.get("security.protocol", "PLAINTEXT").endswith("SSL"):
-        for name in ("ssl.truststore.location", "ssl.keystore.location"):
-            _check_readable(f"{where}: {name}", values.get(name, ""))
+        _check_files(where, values)
     return values
 
 
-def _check_readable(where: str, file: str) -> None:
-    """Raise ``BusError`` if a file that is named cannot be read. The client would name neither the key nor the file."""
-    if file:
-        try:
-            Path(file).open("rb").close()
-        except OSError as error:
-            raise BusError(f"{where}: {file}: {error.strerror}") from None
+def _check_files(where: str, values: Mapping[str, str]) -> None:
+    """Raise ``BusError`` if a file of TLS cannot be used. The client would name neither the key nor the file."""
+    # A bus without TLS need not pay for this import.
+    from isrflow.kafka.tls_files import complaint_about_keystore, complaint_about_truststore
+
+    truststore, keystore = values.get("ssl.truststore.location", ""), values.get("ssl.keystore.location", "")
+    if truststore and (complaint := complaint_about_truststore(truststore)):
+        raise BusError(f"{where}: ssl.truststore.location: {truststore}: {complaint}")
+    if keystore and (complaint := complaint_about_keystore(keystore, values.get("ssl.key.password", ""))):
+        raise BusError(f"{where}: ssl.keystore.location: {keystore}: {complaint}")

@@ -3,10 +3,17 @@
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from bus.interface import BusError
 from cli.options import name_client_config
 from conf.loader import load
+from conf.security.authority import Authority
 from isrflow.kafka.client_config import VARIABLE, client_config
 
 CANARY = "canary-of-the-bus"
@@ -31,7 +38,7 @@ def of(tmp_path: Path, text: str, **environment: str) -> dict[str, str]:
 )
 def test_a_password_comes_from_the_file_or_from_what_it_names(tmp_path: Path, given: str) -> None:
     (tmp_path / "password").write_text(CANARY + "\n")
-    (tmp_path / "ca.pem").touch()
+    Authority(tmp_path)
     text = f"# a comment\n{SASL}{given}\nssl.truststore.location=FOLDER/ca.pem\n".replace("FOLDER", str(tmp_path))
     config = client_config(of(tmp_path, text, SECRET=CANARY))
     assert config.for_librdkafka() == {
@@ -54,8 +61,7 @@ def test_without_a_file_nothing_is_asked_of_kafka() -> None:
 
 
 def test_mutual_tls_has_the_key_in_the_keystore(tmp_path: Path) -> None:
-    keystore = tmp_path / "me.pem"
-    keystore.touch()
+    keystore = Authority(tmp_path).issue("me")
     text = f"security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.location={keystore}\n"
     config = client_config(of(tmp_path, text + "ssl.endpoint.identification.algorithm=\n"))
     librdkafka = config.for_librdkafka()
@@ -85,6 +91,58 @@ def test_an_error_names_the_field_and_shows_no_secret(tmp_path: Path, text: str,
         client_config(of(tmp_path, text))
     assert message in str(caught.value)
     assert CANARY not in str(caught.value)
+
+
+PEM = "PEM with a private key, and its certificate"
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "complaint"),
+    [
+        ("truststore", "nonsense", "expected PEM with certificates of authorities"),
+        ("truststore", "", "expected PEM with certificates of authorities"),
+        ("truststore", "key", "expected PEM with certificates of authorities"),
+        ("keystore", "nonsense", f"expected {PEM}"),
+        ("keystore", "key", f"expected {PEM}"),
+        ("keystore", "certificate", f"expected {PEM}"),
+        ("keystore", "key other", "its first certificate is not that of its private key"),
+        ("keystore", "encrypted certificate", "its private key is encrypted: ssl.key.password is needed"),
+        ("keystore", "encrypted certificate wrong", "ssl.key.password does not open its private key"),
+    ],
+)
+def test_an_error_names_the_file_of_tls_and_what_is_expected_in_it(
+    tmp_path: Path, key: str, content: str, complaint: str
+) -> None:
+    parts = parts_of(Authority(tmp_path))
+    (tmp_path / "it.pem").write_bytes(b"".join(parts.get(word, word.encode()) for word in content.split()))
+    text = f"security.protocol=SSL\nssl.{key}.location={tmp_path}/it.pem\n"
+    wrong = f"ssl.key.password={CANARY}-not\n" if "wrong" in content else ""
+    with pytest.raises(BusError) as caught:
+        client_config(of(tmp_path, text + wrong))
+    assert str(caught.value).endswith(f"client.properties: ssl.{key}.location: {tmp_path}/it.pem: {complaint}")
+    assert CANARY not in str(caught.value)
+
+
+def test_a_password_opens_the_key_in_the_keystore(tmp_path: Path) -> None:
+    parts = parts_of(Authority(tmp_path))
+    (tmp_path / "me.pem").write_bytes(parts["encrypted"] + parts["certificate"])
+    text = f"security.protocol=SSL\nssl.keystore.location={tmp_path}/me.pem\nssl.key.password={CANARY}\n"
+    assert client_config(of(tmp_path, text)).for_librdkafka()["ssl.key.password"] == CANARY
+
+
+def parts_of(authority: Authority) -> dict[str, bytes]:
+    """Return a key, the same key with the canary as its password, its certificate, and another certificate."""
+    key, certificate = halves(authority.issue("me"))
+    encryption = BestAvailableEncryption(CANARY.encode())
+    encrypted = load_pem_private_key(key, None).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    other = halves(authority.issue("other"))[1]
+    return {"encrypted": encrypted, "key": key, "certificate": certificate, "other": other}
+
+
+def halves(keystore: Path) -> tuple[bytes, bytes]:
+    """Return the key and the certificates of a file that has both."""
+    key, begin, certificates = keystore.read_bytes().partition(b"-----BEGIN CERTIFICATE")
+    return key, begin + certificates
 
 
 def test_the_setting_reaches_the_processes_that_are_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
