@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bus.interface import BusError
 from conf.private_dir import private_dir
+from isrflow.sqlite.file_identity import obstacle_above
 
 # Only the owner may read what a bus says about a cluster. SQLite gives -wal and -shm the same mode.
 FILE_MODE = 0o600
@@ -18,6 +19,8 @@ def make_file(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise BusError(f"bus {path}: cannot be made: {error.strerror}") from error
+        # It may be there already, behind the obstacle.
+        said = obstacle_above(path) or f"cannot be made: {error.strerror}"
+        raise BusError(f"bus {path}: {said}") from error
     os.fchmod(descriptor, FILE_MODE)
     os.close(descriptor)

@@ -1,5 +1,6 @@
 """Make directories that only their owner may read, because they hold a cluster's state, logs and requests."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -17,6 +18,10 @@ def private_dir(path: Path) -> Path:
         missing.append(path)
         path = path.parent
     for directory in reversed(missing):
-        directory.mkdir(mode=PRIVATE_DIR_MODE, exist_ok=True)
+        try:
+            directory.mkdir(mode=PRIVATE_DIR_MODE, exist_ok=True)
+        except FileExistsError as error:
+            # The system only says that it exists.
+            raise NotADirectoryError(errno.ENOTDIR, "it is a file, but must be a directory", str(directory)) from error
         os.chmod(directory, PRIVATE_DIR_MODE)
     return missing[0] if missing else path

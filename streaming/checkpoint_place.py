@@ -74,7 +74,7 @@ def _check_here(checkpoint: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, but must be a directory", str(checkpoint))
     if checkpoint.is_mount():
         raise OSError(
-            errno.EBUSY, "it is a mount point, which cannot be moved aside: name a directory in it", str(checkpoint)
+            errno.EBUSY, "it is a mount point, which cannot be moved aside: a directory in it can", str(checkpoint)
         )
     for name in _WRITTEN_TO:
         directory = checkpoint / name

@@ -122,7 +122,8 @@ class Job:
         except OSError as error:
             where = error.filename or self._checkpoint
             raise JobError(
-                f"checkpoint {self._checkpoint} cannot be used: {where}: {error.strerror or error}; set checkpoint.dir"
+                f"checkpoint {self._checkpoint} cannot be used: {where}: {error.strerror or error}; "
+                "name another place in checkpoint.dir"
             ) from error
 
     def _prepare(self, lock: CheckpointLock) -> None:

@@ -38,12 +38,24 @@ def look(path: Path, *, make: bool) -> Identity:
             f"there is no bus at {path}: start the engine with 'isrflow run', or name its bus with --bus PATH."
         ) from None
     except OSError as error:
-        raise BusError(f"bus {path}: {error.strerror}") from error
+        raise BusError(f"bus {path}: {obstacle_above(path) or error.strerror}") from error
     if is_empty and not make:
         raise NoBusError(f"there is no bus at {path}: the file is empty. Start the engine with 'isrflow run'.")
     if not is_sqlite:
         raise BusError(f"{path} is not a bus: expected a SQLite file")
     return Identity(found.st_dev, found.st_ino)
+
+
+def obstacle_above(path: Path) -> str:
+    """Say which directory above ``path`` is a file, or may not be entered; empty if there is none."""
+    for directory in reversed(path.absolute().parents):
+        if not os.path.exists(directory):
+            break
+        if not os.path.isdir(directory):
+            return f"{directory} is a file, but must be a directory"
+        if not os.access(directory, os.X_OK):
+            return f"this user may not enter {directory}"
+    return ""
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,25 +17,12 @@ from cli.commands import command
 from conf.jars import pinned
 from state.cluster import Cluster
 from state.codec import encode_cluster
-
-NOBODY = 65_534
+from tests.support.another_user import another_user
 
 
 @pytest.fixture(autouse=True)
 def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path / "cache"))
-
-
-@contextmanager
-def another_user() -> Iterator[None]:
-    """Be a user without rights, because root may open everything."""
-    real, effective, saved = os.getresuid()
-    if effective == 0:
-        os.setresuid(NOBODY, NOBODY, 0)
-    try:
-        yield
-    finally:
-        os.setresuid(real, effective, saved)
 
 
 def doctor(*arguments: str) -> tuple[int, str]:

@@ -38,10 +38,10 @@ def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
-        private_dir(tmp_path / "file" / "below")
-    with pytest.raises(FileExistsError):
-        private_dir(tmp_path / "file")
+    for path in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "file" / "far" / "below"):
+        with pytest.raises(NotADirectoryError, match="it is a file, but must be a directory") as caught:
+            private_dir(path)
+        assert caught.value.filename == str(tmp_path / "file")
 
 
 def test_what_the_engine_creates_beside_its_bus_is_for_the_owner_alone(tmp_path: Path) -> None:
