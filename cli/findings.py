@@ -118,6 +118,10 @@ def _writable(settings: Settings) -> Iterator[Finding]:
         places["bus file"] = Path(settings.bus.removeprefix(SQLITE))
     for name, place in places.items():
         held = _nearest(place)
+        # The file of a bus is one, but everything above it must be a directory.
+        if not held.is_dir() and (name != "bus file" or held != place.absolute()):
+            yield Finding(name, False, True, f"{held} is a file, but must be a directory")
+            continue
         if not os.access(held, os.W_OK):
             yield Finding(name, False, True, f"{held} cannot be written by this user")
             continue

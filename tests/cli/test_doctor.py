@@ -67,6 +67,16 @@ def test_a_folder_that_another_user_closed_is_reported(tmp_path: Path) -> None:
         assert re.search(rf"^WRONG {name} +\S+ cannot be written by this user$", said, re.MULTILINE), said
 
 
+def test_a_file_in_place_of_a_directory_is_wrong(tmp_path: Path) -> None:
+    EmbeddedBus(tmp_path / "file").close()
+    for place in ("file", "file/below"):
+        code, said = doctor("--bus", str(tmp_path / place), "--set", f"checkpoint.dir={tmp_path / place}")
+        assert code == 3
+        named = f"{re.escape(str(tmp_path / 'file'))} is a file, but must be a directory"
+        assert re.search(rf"^WRONG checkpoint +{named}$", said, re.MULTILINE), said
+        assert bool(re.search(rf"^WRONG bus file +{named}$", said, re.MULTILINE)) == (place != "file"), said
+
+
 def test_a_bus_on_kafka_that_cannot_be_reached_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 0.5)
     code, said = doctor("--bus", "kafka://127.0.0.1:1", "spark-files")
