@@ -40,10 +40,3 @@ def stopped_by_signals(stop: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-
-
-def first_of(error: BaseException) -> BaseException:
-    """Return the error that stopped everything, out of the exception groups around it."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import structlog
 
+from brokers.ending import why_of
 from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
@@ -62,10 +63,10 @@ def main(
         with held(directory, broker):
             asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
     except* (ReplacedError, DirectoryRefusedError, DirectoryLostError) as group:
-        logger.error("stopped", why=str(group.exceptions[0]))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=repr(group.exceptions[0]))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_UNREACHABLE)
 
 

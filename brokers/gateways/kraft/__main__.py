@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import structlog
 
+from brokers.ending import why_of
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
@@ -17,7 +18,7 @@ from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.metrics import SERIES
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
-from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
+from brokers.gateways.starting import opened, stopped_by_signals, voters_with
 from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
@@ -93,10 +94,10 @@ def main(
     try:
         asyncio.run(_serve(identity, settings, security, protection, bus))
     except* (SupersededError, StorageError, UnknownFormatError) as group:
-        logger.error("stopped", why=str(first_of(group)))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=repr(first_of(group)))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_UNREACHABLE)
 
 

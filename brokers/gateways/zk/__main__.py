@@ -6,9 +6,10 @@ import sys
 import click
 import structlog
 
+from brokers.ending import why_of
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option
-from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
+from brokers.gateways.starting import opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES
@@ -71,10 +72,10 @@ def main(
     try:
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
     except* UnknownFormatError as group:
-        logger.error("stopped", why=str(first_of(group)))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError, ZookeeperError, AdoptionError) as group:
-        logger.error("stopped", why=repr(first_of(group)))
+        logger.error("stopped", why=why_of(group))
         sys.exit(EXIT_UNREACHABLE)
 
 

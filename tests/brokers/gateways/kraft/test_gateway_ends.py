@@ -55,8 +55,10 @@ def run(folder: Path, *more: str) -> int:
         (SupersededError("another start"), command.EXIT_REFUSED, "another start"),
         (StorageError("other decisions"), command.EXIT_REFUSED, "other decisions"),
         (UnknownFormatError("a later kind"), command.EXIT_REFUSED, "a later kind"),
-        (BusError("gone"), command.EXIT_UNREACHABLE, "BusError('gone')"),
-        (OSError(28, "no space"), command.EXIT_UNREACHABLE, "OSError(28, 'no space')"),
+        (BusError("gone"), command.EXIT_UNREACHABLE, "gone"),
+        (OSError(28, "no space"), command.EXIT_UNREACHABLE, "no space"),
+        (OSError(13, "no access", "log/a"), command.EXIT_UNREACHABLE, "log/a: no access"),
+        (TimeoutError(), command.EXIT_UNREACHABLE, "TimeoutError()"),
     ],
 )
 def test_the_reason_is_found_inside_nested_exception_groups(
@@ -70,6 +72,13 @@ def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch.setattr(Gateway, "run", run_until_it_fails)
     assert run(tmp_path) == code
     assert said.why == [why]
+
+
+def test_a_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    EmbeddedBus(tmp_path / "bus.db").close()
+    said = Said(monkeypatch)
+    assert run(tmp_path, "--dir", f"{tmp_path}/bus.db/log") == command.EXIT_UNREACHABLE
+    assert said.why == [f"{tmp_path}/bus.db: it is a file, but must be a directory"]
 
 
 def test_a_missing_bus_is_waited_for_and_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
