@@ -10,9 +10,9 @@ import click
 
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
-from cli.errors import Unreachable, WrongUse
+from cli.errors import Unreachable
 from conf.environment import CONF_VARIABLE, variable_of
-from conf.loader import bus_url, load
+from conf.loader import load
 from conf.settings import Settings
 
 conf_option = click.option(
@@ -41,7 +41,7 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     @set_option
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
-        settings = load(conf, (*sets, *bus_setting(bus)), environment=os.environ)
+        settings = load(conf, sets, bus=bus, environment=os.environ)
         name_client_config(settings)
         return function(settings=settings, **rest)
 
@@ -55,18 +55,6 @@ def name_client_config(settings: Settings) -> None:
     """
     if settings.kafka_client_config:
         os.environ[variable_of("kafka.client.config")] = str(Path(settings.kafka_client_config).absolute())
-
-
-def bus_setting(bus: str | None) -> list[str]:
-    """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without the option.
-
-    Raises ``WrongUse`` for an empty one: a script whose variable is not set would change another cluster.
-    """
-    if bus is None:
-        return []
-    if not bus:
-        raise WrongUse("--bus is empty: name a bus, or leave the option out.")
-    return [f"bus={bus_url(bus)}"]
 
 
 def existing_bus(settings: Settings) -> Bus:

@@ -12,7 +12,7 @@ from bus.interface import Bus, Entry
 from cli.errors import WrongUse
 from cli.input_file import InputFile
 from cli.moment import seq_named, start_named
-from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
+from cli.options import bus_option, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json, show_lines
 from cli.progress_bar import progress_bar
 from conf.counted import counted
@@ -69,7 +69,7 @@ def command(
       isrflow whatif --without-event 10
     """
     overrides = policy_text(from_sets(sets))
-    settings = load(conf, (*sets, *bus_setting(bus)), environment=os.environ, cross_check=False)
+    settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
     name_client_config(settings)
     found = existing_bus(settings)
     try:

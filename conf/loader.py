@@ -35,12 +35,14 @@ def load(
     path: Path | None = None,
     sets: Iterable[str] = (),
     *,
+    bus: str | None = None,
     environment: Mapping[str, str] | None = None,
     cross_check: bool = True,
 ) -> Settings:
     """Return the settings of the TOML file at ``path``, overridden by ``environment`` and then by ``sets``.
 
-    ``sets`` are ``key=value`` texts. ``environment`` has the variables of a process (``conf.environment``).
+    ``sets`` are ``key=value`` texts. ``bus`` is what ``--bus`` names, and overrides them. ``environment`` has the
+    variables of a process (``conf.environment``).
 
     Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its
     settings need not fit each other.
@@ -48,6 +50,8 @@ def load(
     values = _from_file(path) if path else {}
     values |= _from_environment(environment or {})
     values |= from_sets(sets)
+    if bus is not None:
+        values["bus"] = _from_option(bus)
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     spark = {key: value for key, value in values.items() if key.startswith(spark_settings.PREFIX)}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS and key not in spark}
@@ -88,11 +92,6 @@ def from_sets(sets: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def bus_url(text: str) -> str:
-    """Return the URL of the bus that --bus or ISRFLOW_BUS names. Both may also name a bare path."""
-    return text if ":" in text else SQLITE + text
-
-
 def policy_text(values: dict[str, Any]) -> dict[str, str]:
     """Return the policy's settings among ``values`` as text, as events carry them."""
     return {key: as_text(value) for key, value in values.items() if key in POLICY_KEYS}
@@ -103,13 +102,25 @@ def as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _from_option(bus: str) -> Any:
+    if not bus:
+        # A script whose variable is not set would change another cluster.
+        raise SettingsError("--bus is empty: name a bus, or leave the option out.")
+    return _checked("bus", _bus_url(bus), f"--bus {masked_value(bus)}", strict=False)
+
+
+def _bus_url(text: str) -> str:
+    """Return the URL of a bus that --bus or ISRFLOW_BUS names, which may be a bare path."""
+    return text if ":" in text else SQLITE + text
+
+
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     try:
         given = given_in(environment, KEYS)
     except UnknownVariableError as error:
         raise SettingsError(str(error)) from error
     return {
-        key: _checked(key, bus_url(text) if key == "bus" else text, variable, strict=False)
+        key: _checked(key, _bus_url(text) if key == "bus" else text, variable, strict=False)
         for key, (variable, text) in given.items()
     }
 

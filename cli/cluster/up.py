@@ -18,7 +18,7 @@ from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCl
 from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
-from cli.options import bus_option, bus_setting, conf_option, name_client_config
+from cli.options import bus_option, conf_option, name_client_config
 from conf.counted import counted
 from conf.jars import fetch, missing
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
@@ -219,7 +219,7 @@ def _create_cluster(
         # A leftover of a cluster that was never created completely.
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
-    settings = load(conf, bus_setting(bus), environment=os.environ)
+    settings = load(conf, bus=bus, environment=os.environ)
     name_client_config(settings)
     led = LedCluster.create(
         folder,

@@ -35,6 +35,9 @@ STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
     ("arguments", "said"),
     [
         (["topics", "delete", "orders", "--bus", ""], "--bus is empty: name a bus, or leave the option out."),
+        (["describe", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
+        (["whatif", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
+        (["cluster", "up", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
         (["decisions", "--from", "9" * 20], "is not in the range 0<=x<=9223372036854775807."),
         (["partitions", "explain", "a\udcff-0"], "'a\\udcff' is not UTF-8."),
         (["topics", "create", "a\udcff", "--partitions", "1", "--dry-run"], "'a\\udcff' is not UTF-8."),
@@ -43,7 +46,7 @@ STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
 def test_what_cannot_be_meant_is_wrong_use(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], said: str) -> None:
     done = isrflow(*arguments)
     assert done.exit_code == 2, done.output
-    assert done.stderr.endswith(said + "\n")
+    assert said in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

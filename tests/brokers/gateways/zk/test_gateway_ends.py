@@ -26,7 +26,7 @@ class Said:
     ("error", "code", "why"),
     [
         (UnknownFormatError("start a newer isrflow"), 1, "start a newer isrflow"),
-        (BusError("gone"), 3, "BusError('gone')"),
+        (BusError("gone"), 3, "gone"),
     ],
 )
 def test_the_reason_is_found_inside_nested_exception_groups(
