@@ -19,6 +19,7 @@ from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
 from cli.publish import wait_for_decisions
+from cli.topic_hints import TopicHints
 from conf.settings import Settings
 from controller_logic.guard import guarded_step
 from controller_logic.replay import logged
@@ -34,6 +35,7 @@ from state.shard_outcome import CLUSTER_PAGE
 Request = dict[str, Any]
 # A dry run first decides what the engine has yet to decide. A running engine is never further behind than this.
 UNDECIDED_MAX = 100_000
+UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -88,9 +90,10 @@ def perform(
             elif isinstance(decision, Answer) and _is_done(decision, harmless):
                 click.echo(done(decision))
     # A request whose answer refuses it may also be rejected as an event, with the same words.
-    refused = {one.seq for one in decisions if isinstance(one, Answer) and _refusals(one, harmless)}
+    hints = TopicHints(ask.settings)
+    refused = {one.seq for one in decisions if isinstance(one, Answer) and _refusals(one, harmless, hints)}
     told = [one for one in decisions if not (isinstance(one, Rejected) and one.seq in refused)]
-    errors = [text for decision in told for text in _refusals(decision, harmless)]
+    errors = [text for decision in told for text in _refusals(decision, harmless, hints)]
     if errors:
         raise Refused("\n".join(errors))
 
@@ -101,18 +104,18 @@ def _is_done(answer: Answer, harmless: frozenset[str]) -> bool:
     return any(error in {"NONE", *harmless} for error in (answer.error, *(one.error for one in results)))
 
 
-def _refusals(decision: AnyDecision, harmless: frozenset[str]) -> list[str]:
+def _refusals(decision: AnyDecision, harmless: frozenset[str], hints: TopicHints) -> list[str]:
     if isinstance(decision, Rejected):
         return [f"rejected: {decision.field}: {decision.message}"]
     if not isinstance(decision, Answer):
         return []
     if decision.results is not UNSET and decision.results:
-        found = [(f"{one.topic}-{one.partition}: ", one.error, one.message) for one in decision.results]
+        found = [(f"{one.topic}-{one.partition}: ", one.error, one.message, one.topic) for one in decision.results]
     else:
-        found = [("", decision.error, decision.message)]
+        found = [("", decision.error, decision.message, decision.topic or "")]
     return [
-        f"{where}{error}: {message}" if message else f"{where}{error}"
-        for where, error, message in found
+        f"{where}{error}{f': {message}' if message else ''}{hints.about(topic) if error == UNKNOWN_TOPIC else ''}"
+        for where, error, message, topic in found
         if error not in {"NONE", *harmless}
     ]
 

@@ -6,7 +6,7 @@ from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import AT_HELP, seq_named
-from cli.near_names import suggestion
+from cli.near_names import addition
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
@@ -68,12 +68,14 @@ def _near(bus: Bus, topic: str) -> str:
     """Return the end of the sentence that says that nothing is known about a partition of ``topic``."""
     image = bus.image()
     names = {found.topic for found in read_image(image).topics} if image.pages else set()
-    hint = "" if topic in names else suggestion(topic, names, "")
-    return f"; {hint}" if hint else "."
+    return addition(topic, names) or "."
 
 
 def _check_existence(bus: Bus, name: PartitionName, seq: int | None) -> None:
-    """Raise ``Refused`` if the topic has no such partition as of ``seq``, or now if that is None."""
+    """Raise ``Refused`` if the topic has no such partition as of ``seq``, or now if that is None.
+
+    Say on standard error if there is no such topic, and one with a similar name.
+    """
     try:
         topics = read_image(bus.image()).topics if seq is None else state_at(bus, seq).topics()
     except BeyondReachError:
@@ -82,3 +84,7 @@ def _check_existence(bus: Bus, name: PartitionName, seq: int | None) -> None:
     for topic in topics:
         if topic.topic == name.topic:
             name.check(topic)
+            return
+    if near := addition(name.topic, {topic.topic for topic in topics}):
+        # What was refused about such a topic is told all the same.
+        click.echo(f"There is no topic {name.topic!r}{near}", err=True)

@@ -8,7 +8,7 @@ from cli.admin_requests import Ask, asks, perform
 from cli.committed import committed
 from cli.kafka_files import read_plan
 from cli.output import show_json
-from cli.reassign.plan_option import partition_of, plan_option
+from cli.reassign.plan_option import missing_in, partition_of, plan_option
 
 
 @click.command("cancel")
@@ -23,10 +23,12 @@ def command(ask: Ask, plan: Path) -> None:
       isrflow reassign cancel --reassignment-json-file plan.json
     """
     found = committed(ask.settings)
+    moves = read_plan(plan)
+    if missing := missing_in(found, moves):
+        # The others can be cancelled.
+        click.echo(missing, err=True)
     moving = [
-        move
-        for move in read_plan(plan)
-        if (partition := partition_of(found, move)) is not None and partition.is_reassigning
+        move for move in moves if (partition := partition_of(found, move)) is not None and partition.is_reassigning
     ]
     if not moving:
         if ask.form == "json":

@@ -1,14 +1,19 @@
 """The plan of a reassignment on the command line, and the status of its moves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from cli.committed import Committed
 from cli.kafka_files import Move
+from cli.near_names import addition
 from cli.output import ids
 from controller_logic.reassignment import target_of
 from state.partition import Partition
+
+# So many missing partitions are named.
+_NAMED_MAX = 10
 
 plan_option = click.option(
     "--reassignment-json-file",
@@ -26,11 +31,23 @@ def partition_of(found: Committed, move: Move) -> Partition | None:
     return topic.partitions[move.partition] if topic and move.partition < len(topic.partitions) else None
 
 
-def status_of(partition: Partition | None, move: Move) -> tuple[str, str]:
+def missing_in(found: Committed, moves: Sequence[Move]) -> str:
+    """Say which partitions of moves are not there, and suggest a topic for the first one; empty if all are there."""
+    gone = [move for move in moves if partition_of(found, move) is None]
+    if not gone:
+        return ""
+    names = ", ".join(f"{move.topic}-{move.partition}" for move in gone[:_NAMED_MAX])
+    more = " and more" if len(gone) > _NAMED_MAX else ""
+    there = "There is no partition" if len(gone) == 1 else "There are no partitions"
+    return f"{there} {names}{more}{addition(gone[0].topic, found.topics) or '.'}"
+
+
+def status_of(found: Committed, move: Move) -> tuple[str, str]:
     """Return the status of a move as a word, and in the words of Kafka's tool."""
     name = f"{move.topic}-{move.partition}"
+    partition = partition_of(found, move)
     if partition is None:
-        return "missing", f"There is no partition {name}."
+        return "missing", missing_in(found, [move])
     if partition.is_reassigning:
         if target_of(partition) == move.replicas:
             return "in_progress", f"Reassignment of partition {name} is still in progress."

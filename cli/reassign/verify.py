@@ -9,7 +9,7 @@ from cli.errors import Refused
 from cli.kafka_files import read_plan
 from cli.options import with_settings
 from cli.output import format_option, show_json
-from cli.reassign.plan_option import partition_of, plan_option, status_of
+from cli.reassign.plan_option import plan_option, status_of
 from conf.counted import counted
 from conf.settings import Settings
 
@@ -28,7 +28,7 @@ def command(settings: Settings, plan: Path, form: str) -> None:
     """
     moves = read_plan(plan)
     found = committed(settings)
-    statuses = [(move, *status_of(partition_of(found, move), move)) for move in moves]
+    statuses = [(move, *status_of(found, move)) for move in moves]
     if form == "json":
         show_json([{"topic": m.topic, "partition": m.partition, "status": word} for m, word, _ in statuses])
     else:
