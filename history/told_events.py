@@ -19,7 +19,8 @@ def told_event(raw: bytes | None) -> str:
     event = decode(raw)
     if isinstance(event, e.Malformed):
         return "The event was malformed."
-    return _of_broker(event) or _of_admin(event) or _of_engine(event)
+    of_broker = _of_broker(event) or _of_replicas(event)
+    return of_broker or _of_gateway(event) or _of_admin(event) or _of_engine(event)
 
 
 def _of_broker(event: Told) -> str | None:
@@ -32,12 +33,22 @@ def _of_broker(event: Told) -> str | None:
             return _heartbeat(event)
         case e.BrokerConnectionLost():
             return f"The connection to broker {event.broker} was lost."
+        case e.AllocateProducerIds():
+            return f"Broker {event.broker} asked for a block of producer ids."
+    return None
+
+
+def _of_replicas(event: Told) -> str | None:
+    match event:
         case e.AlterIsr():
             epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
             return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
         case e.AlterIsrs():
             many = sum(len(named.partitions) for named in event.topics)
             return f"Broker {event.broker} asked for the ISRs of {counted(many, 'partition')} at once, as leader."
+        case e.LogEndOffset():
+            end = f"{event.topic}-{event.partition} ends at {event.log_end_offset}"
+            return f"Broker {event.broker} reported that its log of {end} (leader epoch {event.leader_epoch})."
         case e.LogEndOffsets():
             many = sum(len(named.partitions) for named in event.topics)
             return f"Broker {event.broker} reported where {counted(many, 'of its logs ends', 'of its logs end')}."
@@ -64,6 +75,17 @@ def _heartbeat(event: e.BrokerHeartbeat) -> str:
         return f"{who} {wish}, and said {failed}." if event.offline_log_dirs else f"{who} {wish}."
     told = f"said with a heartbeat {failed}" if event.offline_log_dirs else "sent a heartbeat, ready to serve"
     return f"{who} {told}."
+
+
+def _of_gateway(event: Told) -> str | None:
+    match event:
+        case e.GatewayStarted():
+            return f"Gateway {event.gateway} started; the voters are {listed(event.voters)}."
+        case e.GatewayHeartbeat():
+            late = f" after it was held up for {event.late_ms} ms" if event.late_ms else ""
+            stop = ", and is about to stop" if event.want_shutdown else ""
+            return f"Gateway {event.gateway} sent a heartbeat{late}{stop}."
+    return None
 
 
 def _of_admin(event: Told) -> str | None:
@@ -106,6 +128,9 @@ def _of_engine(event: Told) -> str:
             return f"Job {event.controller_id} claimed controller epoch {event.controller_epoch}."
         case e.LeaderImbalance():
             return "The engine counted which brokers lead fewer partitions than they should."
+        case e.SessionsExtended():
+            return f"The engine was held up for {event.by_ms} ms, which do not count as a broker's silence."
+    # Every kind has a sentence above (a test).
     return f"The event was of the kind {event.__struct_config__.tag}."
 
 
