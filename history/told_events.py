@@ -18,7 +18,7 @@ def told_event(raw: bytes | None) -> str:
         return "The event is no longer on the bus."
     event = decode(raw)
     if isinstance(event, e.Malformed):
-        return "The event was malformed."
+        return f"The event was malformed: {event.field + ': ' if event.field else ''}{event.message}."
     of_broker = _of_broker(event) or _of_replicas(event)
     return of_broker or _of_gateway(event) or _of_admin(event) or _of_engine(event)
 
@@ -42,7 +42,8 @@ def _of_replicas(event: Told) -> str | None:
     match event:
         case e.AlterIsr():
             epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
-            return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
+            isr = f"{listed(event.isr)} of {event.topic}-{event.partition}"
+            return f"Broker {event.broker} asked for ISR {isr}, as leader ({epochs})."
         case e.AlterIsrs():
             many = sum(len(named.partitions) for named in event.topics)
             return f"Broker {event.broker} asked for the ISRs of {counted(many, 'partition')} at once, as leader."
@@ -63,7 +64,8 @@ def _of_replicas(event: Told) -> str | None:
         case e.ReplicaReport():
             error = f" ({event.error})" if event.error else ""
             epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
-            return f"Broker {event.broker} reported its replica as {event.outcome}{error}{epoch}."
+            replica = f"{event.topic}-{event.partition}"
+            return f"Broker {event.broker} reported its replica of {replica} as {event.outcome}{error}{epoch}."
     return None
 
 

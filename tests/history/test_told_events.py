@@ -9,6 +9,7 @@ from tests.controller_logic.test_step import MINIMAL
 
 RESOURCE = '"resource_type":"TOPIC","resource_name":"t","pattern_type":"LITERAL"'
 ACL = f'{{{RESOURCE},"principal":"User:a","host":"*","operation":"READ","permission_type":"ALLOW"}}'
+OF_REPLICA = '"topic":"t","partition":0,"broker":1,"broker_epoch":1,"leader_epoch":3'
 GATEWAY = '"gateway":100,"incarnation":"a"'
 ROW = "[0,1,5]"
 REPORT = '"log_end_offsets","broker":1,"broker_epoch":1,"topics":[{"topic":"t","partitions":'
@@ -28,6 +29,15 @@ REPORT = '"log_end_offsets","broker":1,"broker_epoch":1,"topics":[{"topic":"t","
             '"log_end_offset","topic":"t","partition":0,"broker":1,"leader_epoch":3,"log_end_offset":42',
             "Broker 1 reported that its log of t-0 ends at 42 (leader epoch 3).",
         ),
+        (
+            f'"alter_isr",{OF_REPLICA},"partition_epoch":4,"isr":[1,2]',
+            "Broker 1 asked for ISR 1,2 of t-0, as leader (leader epoch 3, partition epoch 4).",
+        ),
+        (
+            f'"replica_report",{OF_REPLICA},"outcome":"deleted"',
+            "Broker 1 reported its replica of t-0 as deleted in leader epoch 3.",
+        ),
+        ('"tick","controller_epoch":-1', "The event was malformed: controller_epoch: Expected `int` >= 0."),
         (f'"gateway_started",{GATEWAY},"voters":[100,101]', "Gateway 100 started; the voters are 100,101."),
         (f'"gateway_heartbeat",{GATEWAY}', "Gateway 100 sent a heartbeat."),
         (
