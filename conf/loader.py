@@ -11,7 +11,7 @@ import msgspec
 from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
-from conf.settings import Settings
+from conf.settings import FILES, Settings
 from isrflow.contract import SQLITE
 from isrflow.masking import masked_value
 from state.policy import NAMES as POLICY_KEYS
@@ -37,17 +37,21 @@ def load(
     *,
     bus: str | None = None,
     environment: Mapping[str, str] | None = None,
+    directory: str | None = None,
     cross_check: bool = True,
 ) -> Settings:
     """Return the settings of the TOML file at ``path``, overridden by ``environment`` and then by ``sets``.
 
     ``sets`` are ``key=value`` texts. ``bus`` is what ``--bus`` names, and overrides them. ``environment`` has the
-    variables of a process (``conf.environment``).
+    variables of a process (``conf.environment``). Relative paths of files count from ``directory`` if the TOML file has
+    them, and otherwise, as without a ``directory``, from the current one.
 
     Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its
     settings need not fit each other.
     """
     values = _from_file(path) if path else {}
+    if directory:
+        values |= {key: str(Path(directory) / values[key]) for key in FILES if values.get(key)}
     values |= _from_environment(environment or {})
     values |= from_sets(sets)
     if bus is not None:

@@ -32,15 +32,23 @@ _EVENTS_READ_MAX = 20_000
 class EngineProcess(Service):
     """The process of ``isrflow run`` on a bus, named by path or URL. Its files are under ``folder``.
 
-    ``settings`` are ``key=value`` texts that override the file ``conf``. Metrics use any free port if theirs is
-    taken.
+    ``settings`` are ``key=value`` texts that override the file ``conf``, in which relative paths count from
+    ``directory``. Metrics use any free port if theirs is taken.
     """
 
-    def __init__(self, folder: Path, bus: Path | str, settings: Sequence[str] = (), conf: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bus: Path | str,
+        settings: Sequence[str] = (),
+        conf: Path | None = None,
+        directory: str | None = None,
+    ) -> None:
         super().__init__("engine", folder, "engine.log")
         self._bus = BusPlace.of(bus)
         self._settings = settings
         self._conf = conf
+        self._directory = directory
 
     def figures(self) -> dict[str, int]:
         bus = self._bus.open()
@@ -49,8 +57,12 @@ class EngineProcess(Service):
         finally:
             bus.close()
 
+    def settings(self) -> Settings:
+        """Load the engine's settings. Raises ``SettingsError``."""
+        return load(self._conf, self._settings, environment=os.environ, directory=self._directory)
+
     def command(self) -> list[str]:
-        settings = load(self._conf, self._settings, environment=os.environ)
+        settings = self.settings()
         metrics = free_metrics_port(settings.metrics_host, settings.metrics_port)
         ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
         sets = (*ours, *self._settings, f"metrics.port={metrics}", *_absolute(settings))

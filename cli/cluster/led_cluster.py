@@ -1,6 +1,5 @@
 """An engine, its gateways and the real brokers that they lead, described in one folder."""
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -26,7 +25,6 @@ from cli.cluster.engine import EngineProcess, decides
 from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTINGS, broker_settings
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
-from conf.loader import load
 from conf.settings import Settings
 from state.codec import CodecError
 from state.ids import NO_LEADER
@@ -59,9 +57,9 @@ class LedCluster:
         self.handed_back = remembered.handed_back
         self.is_secure = remembered.secure
         self._remembered = remembered
-        self._conf = Path(remembered.conf) if remembered.conf else None
-        self._engine_settings = remembered.engine_settings
-        self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, self._conf)
+        conf = Path(remembered.conf) if remembered.conf else None
+        given = (remembered.engine_settings, conf, remembered.directory)
+        self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, *given)
         self._certificates = Certificates(self.folder) if remembered.secure else None
         port = remembered.zookeeper_port
         self.zookeeper = None if port is None else ZookeeperProcess(port, self.folder / ZOOKEEPER)
@@ -112,6 +110,7 @@ class LedCluster:
             made_bus=not is_there,
             voters=voters,
             conf=str(conf.resolve()) if conf else None,
+            directory=str(Path.cwd()) if conf else None,
             engine_settings=(*_made_settings(folder, conf, secure, zookeeper), *engine_settings),
             secure=secure,
             zookeeper_port=zookeeper_port if zookeeper else None,
@@ -203,7 +202,7 @@ class LedCluster:
 
     def settings(self) -> Settings:
         """Load the engine's settings. Raises ``SettingsError``."""
-        return load(self._conf, self._engine_settings, environment=os.environ)
+        return self.engine.settings()
 
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":

@@ -14,6 +14,8 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     made_bus: bool
     voters: tuple[Voter, ...]
     conf: str | None = None
+    # From where relative paths in that file count: where the command ran that made the cluster. Older ones lack it.
+    directory: str | None = None
     engine_settings: tuple[str, ...] = ()
     # Whether gateways ask brokers for certificates.
     secure: bool = False

@@ -93,7 +93,8 @@ def command(
     """Start a cluster, and wait until all of it runs. A stopped cluster continues where it stopped.
 
     A cluster has an engine, two gateways and Kafka brokers. If an engine already decides on the bus, it leads the
-    cluster. Otherwise a new engine starts, with the settings of --conf. Missing jars are fetched.
+    cluster. Otherwise a new engine starts, with the settings of --conf. Relative paths in that file count from the
+    directory in which the cluster is made, as in Kafka's own tools. Missing jars are fetched.
 
     \b
     Examples:

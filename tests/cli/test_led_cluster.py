@@ -114,6 +114,28 @@ def test_later_commands_connect_to_the_bus_as_the_remembered_settings_say(
     assert open_cluster(folder)[1]
 
 
+def test_relative_paths_in_the_settings_file_count_from_where_the_cluster_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    made_in, later_in = tmp_path / "made", tmp_path / "later"
+    for directory in (made_in, later_in):
+        directory.mkdir()
+    conf = tmp_path / "engine.toml"
+    conf.write_text('kafka.client.config = "client.properties"\nmetrics.token.file = "token"\n')
+    monkeypatch.chdir(made_in)
+    LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1, conf=conf)
+    monkeypatch.chdir(later_in)
+    monkeypatch.setenv("ISRFLOW_METRICS_SSL_KEYSTORE_LOCATION", "key.pem")
+    led = open_cluster(tmp_path / "kafka")[1]
+    assert led
+    assert os.environ[VARIABLE] == f"{made_in}/client.properties"
+    command = led.engine.command()
+    assert f"metrics.token.file={made_in}/token" in command
+    assert f"metrics.ssl.keystore.location={later_in}/key.pem" in command, "who sets a variable is there now"
+
+
 def test_an_engine_is_not_awaited_for_longer_than_a_start_takes_whatever_its_clock_said(tmp_path: Path) -> None:
     with closing(EmbeddedBus(tmp_path / "bus.db")) as bus:
         bus.claim("ahead", {}, now_ms() + 3_600_000)
