@@ -11,7 +11,8 @@ import msgspec
 from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
-from conf.settings import FILES, Settings
+from conf.place_uri import is_uri
+from conf.settings import PATHS, Settings
 from isrflow.contract import SQLITE
 from isrflow.masking import masked_value
 from state.policy import NAMES as POLICY_KEYS
@@ -51,7 +52,8 @@ def load(
     """
     values = _from_file(path) if path else {}
     if directory:
-        values |= {key: str(Path(directory) / values[key]) for key in FILES if values.get(key)}
+        named = {key: values[key] for key in PATHS if values.get(key)}
+        values |= {key: str(Path(directory) / place) for key, place in named.items() if not is_uri(place)}
     values |= _from_environment(environment or {})
     values |= from_sets(sets)
     if bus is not None:

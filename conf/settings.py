@@ -13,8 +13,8 @@ from isrflow.contract import SQLITE
 from state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
-# The settings that name a file to read.
-FILES = ("kafka.client.config", "metrics.ssl.keystore.location", "metrics.token.file")
+# The settings that name a file or directory by its path. The checkpoint may also be a URI.
+PATHS = ("checkpoint.dir", "kafka.client.config", "metrics.ssl.keystore.location", "metrics.token.file")
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
 # At most 5 s, because commands that check whether an engine decides wait only some seconds for a tick.

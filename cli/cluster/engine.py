@@ -12,6 +12,7 @@ from bus.clock import now_ms
 from bus.interface import Bus
 from cli.cluster.bus_place import BusPlace
 from conf.loader import load
+from conf.place_uri import is_uri
 from conf.python import PYTHON
 from conf.settings import Settings
 from state.event_text import decode
@@ -64,6 +65,7 @@ class EngineProcess(Service):
     def command(self) -> list[str]:
         settings = self.settings()
         metrics = free_metrics_port(settings.metrics_host, settings.metrics_port)
+        # A checkpoint that the settings name comes after this one.
         ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
         sets = (*ours, *self._settings, f"metrics.port={metrics}", *_absolute(settings))
         conf = ("--conf", str(self._conf)) if self._conf else ()
@@ -87,10 +89,11 @@ class EngineProcess(Service):
 def _absolute(settings: Settings) -> list[str]:
     """Return the settings that name files, with absolute paths, because the engine runs in a folder of its own."""
     named = {
+        "checkpoint.dir": settings.checkpoint_dir,
         "metrics.ssl.keystore.location": settings.metrics_ssl_keystore_location,
         "metrics.token.file": settings.metrics_token_file,
     }
-    return [f"{name}={Path(path).absolute()}" for name, path in named.items() if path]
+    return [f"{name}={place if is_uri(place) else Path(place).absolute()}" for name, place in named.items() if place]
 
 
 def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:

@@ -136,6 +136,25 @@ def test_relative_paths_in_the_settings_file_count_from_where_the_cluster_was_ma
     assert f"metrics.ssl.keystore.location={later_in}/key.pem" in command, "who sets a variable is there now"
 
 
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [
+        ("", "{folder}/kafka/engine/checkpoint"),
+        ("check/point", "{folder}/check/point"),
+        ("hdfs://name:8020/isrflow", "hdfs://name:8020/isrflow"),
+    ],
+)
+def test_the_engines_checkpoint_is_where_the_settings_file_says(
+    named: str, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    conf = tmp_path / "engine.toml"
+    conf.write_text(f'checkpoint.dir = "{named}"\n')
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1, conf=conf)
+    given = [text for text in led.engine.command() if text.startswith("checkpoint.dir=")]
+    assert given[-1] == f"checkpoint.dir={used.format(folder=tmp_path)}"
+
+
 def test_an_engine_is_not_awaited_for_longer_than_a_start_takes_whatever_its_clock_said(tmp_path: Path) -> None:
     with closing(EmbeddedBus(tmp_path / "bus.db")) as bus:
         bus.claim("ahead", {}, now_ms() + 3_600_000)
