@@ -57,7 +57,7 @@ def load(
     values |= _from_environment(environment or {})
     values |= from_sets(sets)
     if bus is not None:
-        values["bus"] = _from_option(bus)
+        values["bus"] = bus_named(bus)
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     spark = {key: value for key, value in values.items() if key.startswith(spark_settings.PREFIX)}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS and key not in spark}
@@ -108,11 +108,12 @@ def as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _from_option(bus: str) -> Any:
+def bus_named(bus: str) -> str:
+    """Return the URL of the bus that --bus names, which may be a bare path. Raises ``SettingsError``."""
     if not bus:
         # A script whose variable is not set would change another cluster.
         raise SettingsError("--bus is empty: name a bus, or leave the option out.")
-    return _checked("bus", _bus_url(bus), f"--bus {masked_value(bus)}", strict=False)
+    return str(_checked("bus", _bus_url(bus), f"--bus {masked_value(bus)}", strict=False))
 
 
 def _bus_url(text: str) -> str:

@@ -10,6 +10,7 @@ from cli.cluster.bus_place import BusPlace
 from cli.cluster.folder import dir_option, held_cluster
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
+from conf.loader import bus_named
 
 
 @click.command("adopt")
@@ -26,8 +27,9 @@ def command(bus: str, folder: Path) -> None:
       isrflow cluster adopt --bus data/bus-2.db
       isrflow cluster adopt --bus kafka://localhost:9092/second --dir data/zookeeper-cluster
     """
+    url = bus_named(bus)
     with held_cluster(folder) as (_, led):
-        _adopted(folder, led, bus)
+        _adopted(folder, led, url)
 
 
 def _adopted(folder: Path, led: LedCluster | None, bus: str) -> None:

@@ -16,6 +16,7 @@ from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option
 from conf.environment import variable_of
+from conf.loader import load
 
 
 @click.command("rebuild")
@@ -96,8 +97,8 @@ def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> 
 def _by_hand(
     metadata_log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]
 ) -> tuple[Identity, BusPlace]:
-    bus = bus or os.environ.get(variable_of("bus"))
-    if not (cluster_id and bus and copies):
+    is_named = bus is not None or os.environ.get(variable_of("bus"))
+    if not (cluster_id and is_named and copies):
         raise WrongUse("--log needs --cluster-id, --bus and --from")
     identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=metadata_log, copies=copies)
-    return identity, BusPlace.of(bus)
+    return identity, BusPlace.of(load(bus=bus, environment=os.environ).bus)

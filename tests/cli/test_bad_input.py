@@ -28,6 +28,7 @@ def command(**_):
 cli.commands.command = command
 cli.main()
 """
+REBUILD = ["cluster", "rebuild", "--log", "log", "--cluster-id", "AAAAAAAAAAAAAAAAAAAAAA", "--from", "."]
 STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
 
 
@@ -37,6 +38,9 @@ STATE = {"seq": 1, "brokers": [], "topics": [{"topic": "t"}], "partitions": []}
         (["topics", "delete", "orders", "--bus", ""], "--bus is empty: name a bus, or leave the option out."),
         (["describe", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
         (["whatif", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
+        (["cluster", "adopt", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
+        (["cluster", "adopt", "--bus", ""], "--bus is empty: name a bus, or leave the option out."),
+        ([*REBUILD, "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
         (["cluster", "up", "--bus", "foo://x"], "Error: --bus foo://x: bus: expected sqlite:PATH or kafka://"),
         (["decisions", "--from", "9" * 20], "is not in the range 0<=x<=9223372036854775807."),
         (["partitions", "explain", "a\udcff-0"], "'a\\udcff' is not UTF-8."),
