@@ -3,6 +3,7 @@
 import click
 
 from cli.admin_requests import Ask, asks, perform
+from cli.topics.settings_check import check_readable
 from cli.topics.settings_option import config_option
 from cli.topics.topic_argument import topic_argument
 
@@ -29,6 +30,7 @@ def command(ask: Ask, topic: str, config: dict[str, str], deleted: tuple[str, ..
             else "name a setting with --config or --delete-config"
         )
         raise click.UsageError(what)
+    check_readable(ask.settings, config)
     changes: dict[str, str | None] = {**config, **dict.fromkeys(deleted)}
     request = {"kind": "alter_config", "entity": "topic", "name": topic, "config": changes}
     perform(ask, [request], lambda answer: f"Changed {', '.join(sorted(changes))} of topic {topic}.")

@@ -3,6 +3,7 @@
 import click
 
 from cli.admin_requests import Ask, Request, asks, perform
+from cli.topics.settings_check import check_readable
 from cli.topics.settings_option import config_option
 from cli.topics.topic_argument import topic_argument
 
@@ -49,6 +50,7 @@ def command(
     else:
         sizes = {"partitions": partitions, "replication_factor": replication_factor}
         request |= {name: size for name, size in sizes.items() if size is not None}
+    check_readable(ask.settings, config)
     harmless = frozenset({"TOPIC_ALREADY_EXISTS"} if if_not_exists else ())
 
     perform(
