@@ -12,6 +12,7 @@ from cli.closed_output import check_reader
 from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
 from cli.moment import start_named
+from cli.near_choice import NearChoice
 from cli.options import existing_bus, with_settings
 from cli.output import write_lines
 from cli.selected import selected
@@ -53,14 +54,14 @@ class Wanted(NamedTuple):
 @click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N decisions.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(list(KIND_RANK)), help="Only this kind. May be repeated."
+    "--kind", "kinds", multiple=True, type=NearChoice(list(KIND_RANK)), help="Only this kind. May be repeated."
 )
 @click.option("--topic", metavar="TOPIC", help="Only decisions about this topic.")
 @click.option(
     "--reason",
     "reasons",
     multiple=True,
-    type=click.Choice([str(reason.value) for reason in Reason]),
+    type=NearChoice([str(reason.value) for reason in Reason]),
     metavar="REASON",
     help="Only with this reason, such as LEADER_FENCED. May be repeated.",
 )

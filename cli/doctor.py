@@ -8,6 +8,7 @@ import click
 
 from cli.errors import Unreachable, WrongUse
 from cli.findings import Finding, bus, java, versions
+from cli.near_choice import NearChoice
 from cli.options import with_settings
 from cli.output import format_option, show_json
 from conf.cache import cache_dir, cache_is_temporary
@@ -25,7 +26,7 @@ _FOR = {
 
 
 @click.command("doctor")
-@click.argument("names", nargs=-1, type=click.Choice(SETS), metavar="[SET]...")
+@click.argument("names", nargs=-1, type=NearChoice(SETS), metavar="[SET]...")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
 @click.option(

@@ -14,6 +14,7 @@ from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
 from cli.event_lines import KINDS
 from cli.moment import end_named, start_named
+from cli.near_choice import NearChoice
 from cli.options import existing_bus, with_settings
 from cli.output import printable, write_lines
 from cli.selected import selected
@@ -33,7 +34,7 @@ NEWEST = 2**62
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new events as they come.")
 @click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N events.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind. May be repeated.")
+@click.option("--kind", "kinds", multiple=True, type=NearChoice(KINDS), help="Only this kind. May be repeated.")
 @click.option("--topic", metavar="TOPIC", help="Only events about this topic.")
 @click.option(
     "--format",

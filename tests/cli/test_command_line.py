@@ -29,6 +29,25 @@ def test_a_mistyped_name_is_answered_with_the_nearest(isrflow: Isrflow, mistyped
     assert nearest in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["events", "--kind", "brokr_register"], "there is no 'brokr_register'; did you mean 'broker_register'?"),
+        (["decisions", "--kind", "leader_isr"], "there is no 'leader_isr'; did you mean 'leader_and_isr'?"),
+        (["decisions", "--reason", "leader_fencd"], "there is no 'leader_fencd'; did you mean 'LEADER_FENCED'?"),
+        (["doctor", "kafka-brokers"], "there is no 'kafka-brokers'; did you mean 'kafka-broker'?"),
+        # Near none of them, so all are listed.
+        (["decisions", "--kind", "?"], "'?' is not one of 'leader_and_isr', 'stop_replica', "),
+    ],
+)
+def test_a_mistyped_choice_of_many_is_answered_with_the_nearest(
+    isrflow: Isrflow, arguments: list[str], said: str
+) -> None:
+    done = isrflow(*arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr.splitlines()[-1]
+
+
 def test_ctrl_c_ends_with_130(bus: EmbeddedBus) -> None:
     command = [*COMMAND, "decisions", "--follow", "--from", "7", "--bus", str(bus.path)]
     with sigint_is_heard():
