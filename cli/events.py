@@ -85,6 +85,8 @@ def command(
     try:
         after = 0 if start is None else start_named(bus, "--from", start) - 1
         through = NEWEST if end is None else end_named(bus, "--to", end)
+        if after > through:
+            raise WrongUse(f"--from {start} is after --to {end}.")
         if snapshot is not None:
             _write_snapshot(bus, snapshot, max(0, after))
         pages = _pages(bus, max(0, after), through, follow)

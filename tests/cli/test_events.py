@@ -141,6 +141,14 @@ def test_a_whole_log_is_not_told_as_trimmed(isrflow: Isrflow, bus: EmbeddedBus) 
     assert (done.exit_code, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(("start", "end"), [("5", "3"), ("0s", "1d"), ("5", "1d")])
+def test_a_range_that_ends_before_it_starts_is_wrong_use(
+    isrflow: Isrflow, bus: EmbeddedBus, start: str, end: str
+) -> None:
+    done = isrflow("events", "--from", start, "--to", end)
+    assert (done.exit_code, done.output) == (2, f"Error: --from {start} is after --to {end}.\n")
+
+
 def test_an_impossible_time_is_named(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("events", "--from", "noon")
     assert done.exit_code == 2
