@@ -9,6 +9,8 @@ from history.reach import BeyondReachError
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO = re.compile(r"-?([0-9]{1,12})(ms|s|m|h|d)")
 _OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(Z?)")
+# A machine's clock may be so far ahead of the one of which somebody has a time.
+AHEAD_MAX_MS = 60_000
 EXPECTED = (
     "expected a seq, a time such as 2026-11-22T13:40:00, 2026-11-22T13:40:00Z or 13:40, or how long ago, such as 10m"
 )
@@ -57,13 +59,17 @@ def _seq_in(text: str) -> int | None:
 def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
     """Return the seq that ``text`` names. For a time, return the seq of the last decided event that had come by then.
 
-    Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events, or before
-    all that are left.
+    Raises ``ValueError`` for a text that is neither, or for the future, and ``BeyondReachError`` for a time before all
+    events, or before all that are left.
     """
     named = _seq_in(text)
     if named is not None:
         return named
-    seq = bus.seq_at(time_ms_of(text, now_ms))
+    time_ms = time_ms_of(text, now_ms)
+    seq = bus.seq_at(time_ms)
+    # Events may have later times, if the clock was set back since.
+    if time_ms > now_ms + AHEAD_MAX_MS and seq >= bus.last_seq():
+        raise ValueError(f"{text!r} is in the future, of which nothing is known")
     if seq == 0:
         if bus.kept_after() > 0:
             raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")

@@ -1,6 +1,8 @@
 """The past of a bus: pages of bounded size, and the state as of every seq."""
 
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,20 @@ def test_a_moment_is_a_seq_or_a_time(decided: DecidedBus) -> None:
     decided.trim(2)
     with pytest.raises(BeyondReachError, match="no event from 1h or before is left"):
         seq_of_moment(decided.bus, "1h", last.entered_ms)
+
+
+def test_nothing_is_known_of_the_future(decided: DecidedBus) -> None:
+    last = list(log.events(decided.bus, 0, ALL))[-1]
+    assert last.entered_ms is not None
+    later = datetime.fromtimestamp(last.entered_ms / 1_000 + 3_600, UTC).isoformat()
+    with pytest.raises(ValueError, match=f"'{re.escape(later)}' is in the future, of which nothing is known"):
+        seq_of_moment(decided.bus, later, last.entered_ms)
+    # Another clock may be a little ahead.
+    assert seq_of_moment(decided.bus, later, last.entered_ms + 3_599_000) == last.seq
+    # It is not the future if events have later times, because a clock was set back.
+    earlier = datetime.fromtimestamp(last.entered_ms / 1_000 - 3_600, UTC).isoformat()
+    with pytest.raises(BeyondReachError, match="no event had come by"):
+        seq_of_moment(decided.bus, earlier, last.entered_ms - 36_000_000)
 
 
 def test_a_time_is_read_in_every_form() -> None:
