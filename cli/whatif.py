@@ -76,7 +76,7 @@ def command(
         after, through = _span(found, start, end)
         changes = Changes(overrides, frozenset(without), _added(files, after, through))
         if changes.is_nothing:
-            raise WrongUse("name at least one change: --set, --without-event or --add-event.")
+            raise WrongUse(_no_change(sets))
         _check_left_out(found, changes, after, through)
         comparison = _compared(found, after, through, changes)
     finally:
@@ -87,6 +87,12 @@ def command(
         show_json(json_of(comparison, what))
         return
     show_lines(text_of(comparison, _title(what)))
+
+
+def _no_change(sets: tuple[str, ...]) -> str:
+    if sets:
+        return f"no rule reads {', '.join(sorted(from_sets(sets)))}, so nothing would be decided otherwise."
+    return "name at least one change: --set, --without-event or --add-event."
 
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:

@@ -56,6 +56,10 @@ def test_a_span_from_a_time_begins_with_the_events_of_that_time(isrflow: Isrflow
     ("arguments", "said"),
     [
         ([], "name at least one change"),
+        (
+            ["--set", "shards=4", "--set", "pages=8"],
+            "no rule reads pages, shards, so nothing would be decided otherwise",
+        ),
         (["--without-event", "999"], "--without-event 999: there is no such event from 1 through 29"),
         (["--set", "min.insync.replica=2"], "min.insync.replicas"),
         (["--set", "min.insync.replicas=2", "--from", "9", "--to", "3"], "--from 9 is after --to 3"),
