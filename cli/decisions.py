@@ -17,6 +17,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
+from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history import log
 from history.reach import oldest_seq
@@ -99,17 +100,22 @@ def command(
         raise WrongUse("--from and --since both say where to start: give one of them.")
     bus = existing_bus(settings)
     wanted = Wanted(kinds, topic, reasons)
-    left = limit if limit is not None else sys.maxsize
+    left = most = limit if limit is not None else sys.maxsize
     try:
         first = start_named(bus, "--since", since) if since is not None else from_seq or 0
         if from_seq is not None or since is not None:
             _say_what_is_gone(bus, first)
+        if follow and topic is not None:
+            # Nothing may ever come.
+            hint_at(settings, topic)
         for batch in _batches(bus, first, follow, tail, wanted):
             bodies = [decided.body for decided in batch][:left]
             _show(bodies, form)
             left -= len(bodies)
             if not left:
                 return
+        if topic is not None and left == most:
+            hint_at(settings, topic)
     finally:
         bus.close()
 

@@ -1,8 +1,9 @@
 """Print the event log."""
 
+import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import printable, write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
+from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
@@ -81,7 +83,6 @@ def command(
     if tail is not None and snapshot is not None:
         raise WrongUse("--snapshot needs an event to start with: give --from in place of --tail.")
     bus = existing_bus(settings)
-    left = limit if limit is not None else sys.maxsize
     try:
         after = 0 if start is None else start_named(bus, "--from", start) - 1
         through = NEWEST if end is None else end_named(bus, "--to", end)
@@ -89,17 +90,30 @@ def command(
             raise WrongUse(f"--from {start} is after --to {end}.")
         if snapshot is not None:
             _write_snapshot(bus, snapshot, max(0, after))
-        pages = _pages(bus, max(0, after), through, follow)
-        if tail is not None:
-            pages = _tail(bus, max(0, after), through, follow, tail, lambda raw: _is_wanted(raw, kinds, topic))
-        for page in pages:
-            wanted = [entry for entry in page if _is_wanted(entry.raw, kinds, topic)][:left]
-            _show(wanted, form)
-            left -= len(wanted)
-            if not left:
-                return
+        if follow and topic is not None:
+            # Nothing may ever come.
+            hint_at(settings, topic)
+        takes = functools.partial(_is_wanted, kinds=kinds, topic=topic)
+        if tail is None:
+            pages = _pages(bus, max(0, after), through, follow)
+        else:
+            pages = _tail(bus, max(0, after), through, follow, tail, takes)
+        if not _print(pages, takes, limit, form) and topic is not None:
+            hint_at(settings, topic)
     finally:
         bus.close()
+
+
+def _print(pages: Iterable[list[Entry]], takes: Callable[[bytes], bool], limit: int | None, form: str) -> bool:
+    """Print the events that are wanted, and return whether there was any."""
+    left = most = sys.maxsize if limit is None else limit
+    for page in pages:
+        wanted = [entry for entry in page if takes(entry.raw)][:left]
+        _show(wanted, form)
+        left -= len(wanted)
+        if not left:
+            break
+    return left < most
 
 
 def _tail(

@@ -3,6 +3,8 @@
 import contextlib
 import functools
 
+import click
+
 from bus.image import read_image
 from bus.interface import BusError
 from cli.errors import Unreachable
@@ -36,3 +38,9 @@ class TopicHints:
                 return frozenset(topic.topic for topic in read_image(bus.image()).topics)
         except (Unreachable, BusError, CodecError):
             return frozenset()
+
+
+def hint_at(settings: Settings, topic: str) -> None:
+    """Say on standard error that there is no such topic now, if there is one with a similar name."""
+    if near := TopicHints(settings).about(topic):
+        click.echo(f"There is no topic {topic!r}{near}", err=True)

@@ -46,6 +46,21 @@ def test_a_plan_with_a_mistyped_topic_is_answered_with_the_nearest(
     assert (done.exit_code, done.stderr) == (0, f"T{suggested}")
 
 
+@pytest.mark.parametrize("command", ["events", "decisions"])
+def test_a_log_without_a_mistyped_topic_is_answered_with_the_nearest(
+    isrflow: Isrflow, cluster: EmbeddedBus, command: str
+) -> None:
+    done = isrflow(command, "--topic", "ordes")
+    assert (done.exit_code, done.output) == (0, "There is no topic 'ordes'; did you mean 'orders'?\n")
+    for topic in ("orders", "zebra"):
+        assert isrflow(command, "--topic", topic).stderr == ""
+    # Said before it waits, because nothing may ever come.
+    isrflow("topics", "delete", "ordes")
+    done = isrflow(command, "--topic", "ordes", "--follow", "--limit", "1")
+    assert (done.exit_code, done.stderr) == (0, "There is no topic 'ordes'; did you mean 'orders'?\n")
+    assert done.stdout.count("\n") == 1
+
+
 def test_what_was_refused_about_a_mistyped_topic_is_told_with_the_nearest_name(
     isrflow: Isrflow, cluster: EmbeddedBus
 ) -> None:
