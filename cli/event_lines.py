@@ -10,6 +10,7 @@ from bus.clock import now_ms
 from bus.engine_only import engine_kind_of
 from bus.interface import MAX_EVENT_BYTES
 from cli.errors import WrongUse
+from cli.field_advice import FieldAdvice
 from state.event_text import decode
 from state.events import AnyEvent, Malformed
 
@@ -49,6 +50,7 @@ def chunks_of(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 def check(stream: BinaryIO) -> Checked:
     """Check every line of a stream. Raises ``WrongUse`` if it is a binary file."""
+    advice = FieldAdvice()
     number = events = wrong = 0
     complaints: list[str] = []
     for lines in chunks_of(stream):
@@ -59,12 +61,14 @@ def check(stream: BinaryIO) -> Checked:
                 continue
             complaint = complaint_about(text)
             if complaint is None:
+                advice.about(number, text)
                 events += 1
                 continue
             refuse_binary(number, text, NOTHING)
             wrong += 1
             if len(complaints) < COMPLAINTS_SHOWN:
                 complaints.append(f"line {number} {complaint}")
+    advice.end()
     return Checked(events, complaints, wrong)
 
 

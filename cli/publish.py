@@ -11,6 +11,7 @@ from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
+from cli.field_advice import FieldAdvice
 from cli.input_file import InputFile
 from cli.options import with_settings
 from cli.progress_bar import progress_bar
@@ -48,7 +49,7 @@ def command(
     not an event, the exit code is 2 and nothing is published. Lines from a pipe are checked and published as they
     arrive. With --as-is a line that is not an event is published too. The engine answers it with a `rejected` decision.
     Events that only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are always
-    refused.
+    refused. A field that an event does not have is ignored, and named on standard error if it looks mistyped.
 
     \b
     Examples:
@@ -68,6 +69,7 @@ def command(
         events.seek(start)
     bus = _open(settings, create)
     spans: list[range] = []
+    advice = FieldAdvice()
     try:
         with progress_bar("publishing", count) as done:
 
@@ -75,12 +77,10 @@ def command(
                 spans.append(span)
                 done(1 + (len(span) - 1) // bus.seq_step)
 
-            last = publish_lines(
-                bus,
-                events,
-                note,
-                complaint=never_published if as_is else complaint_about,
-            )
+            # A file was looked through already.
+            advise = advice.about if count is None and not as_is else None
+            last = publish_lines(bus, events, note, never_published if as_is else complaint_about, advise)
+        advice.end()
         click.echo(last)
         if wait and spans:
             wait_for_decisions(bus, spans[-1][-1], timeout_ms)
@@ -110,11 +110,13 @@ def publish_lines(
     stream: BinaryIO,
     published: Callable[[range], None],
     complaint: Callable[[bytes], str | None] = never_published,
+    advise: Callable[[int, bytes], object] | None = None,
 ) -> int:
     """Publish a stream's lines as they arrive, and return the seq of the last event that has one.
 
     If none has one, return the last seq on the bus. ``published`` gets each span of seqs. A chunk of lines is published
-    only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise.
+    only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise. ``advise`` gets each other
+    line and its number.
     """
     number = last = 0
     before = NOTHING
@@ -128,6 +130,8 @@ def publish_lines(
                 if complaint is not never_published:
                     refuse_binary(number, text, before)
                 raise WrongUse(f"line {number} {wrong}. {before}")
+            if text and advise:
+                advise(number, text)
             if text:
                 ready.append(with_time(text))
         for start in range(0, len(ready), EVENTS_PER_TRANSACTION):
