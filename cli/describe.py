@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from bus.interface import Bus
+from cli.brokers.rows import check_known
 from cli.committed import Committed, read_committed, warn_if_old, without_state
-from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
 from cli.output import columns, format_option, ids, show_json, show_lines
@@ -76,8 +76,8 @@ def _filtered(found: Committed, topic: str | None, broker: int | None, filters: 
     view = found.view()
     if topic is not None:
         found.topic(topic)
-    if broker is not None and broker not in found.cluster.brokers:
-        raise Refused(f"there is no broker {broker}; 'isrflow describe' lists all of them.")
+    if broker is not None:
+        check_known(found, broker)
     tests: list[Callable[[View], bool]] = []
     if topic is not None:
         tests.append(lambda p: p["topic"] == topic)

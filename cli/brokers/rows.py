@@ -26,6 +26,12 @@ def rows_of(found: Committed) -> list[dict[str, Any]]:
     ]
 
 
+def check_known(found: Committed, broker: int) -> None:
+    """Raise ``Refused`` if a broker is not registered, unless it was and still has replicas."""
+    if not any(broker in partition.replicas for topic in found.topics.values() for partition in topic.partitions):
+        broker_of(found, broker)
+
+
 def broker_of(found: Committed, broker: int) -> Broker:
     """Return a broker's registration. Raises ``Refused`` if there is none."""
     if broker not in found.cluster.brokers:

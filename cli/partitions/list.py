@@ -2,6 +2,7 @@
 
 import click
 
+from cli.brokers.rows import check_known
 from cli.committed import committed
 from cli.options import with_settings
 from cli.output import format_option, ids, show_json, show_table
@@ -30,6 +31,9 @@ def command(
     """
     found = committed(settings)
     topics = [found.topic(topic)] if topic is not None else list(found.topics.values())
+    for number in (broker, led_by):
+        if number is not None:
+            check_known(found, number)
     wanted = [
         (of, partition)
         for of, partition in filters.matches(found, topics)

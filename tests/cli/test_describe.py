@@ -8,9 +8,10 @@ import pytest
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Page
+from state.broker import BrokerState
 from state.cluster import Cluster
 from state.codec import encode_cluster
-from tests.cli.conftest import Isrflow
+from tests.cli.conftest import Isrflow, broker
 
 TABLE = """\
 ControllerEpoch: 1  Seq: 6  TimeMs: 1000
@@ -88,10 +89,24 @@ def test_filters_choose_the_partitions(
 
 
 def test_an_unknown_topic_or_broker_is_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
-    for arguments, said in ((["--topic", "x"], "there is no topic 'x'"), (["--broker", "9"], "there is no broker 9")):
-        done = isrflow("describe", *arguments)
+    for arguments, said in (
+        (["describe", "--topic", "x"], "there is no topic 'x'"),
+        (["describe", "--broker", "9"], "there is no broker 9; 'isrflow brokers list' lists all of them."),
+        (["partitions", "list", "--broker", "9"], "there is no broker 9"),
+        (["partitions", "list", "--led-by", "9"], "there is no broker 9"),
+    ):
+        done = isrflow(*arguments)
         assert done.exit_code == 1
         assert said in done.stderr
+
+
+def test_a_broker_that_is_no_longer_registered_may_still_have_replicas(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    cluster = Cluster(seq=7, clock_ms=1_000, controller_epoch=1, brokers={1: broker(1, BrokerState.active)})
+    bus.commit(1, bus.publish([b"{}"]), [], [Page(0, -1, encode_cluster(cluster))])
+    view = json.loads(isrflow("describe", "--format", "json", "--broker", "3").stdout)
+    assert (view["brokers"], len(view["partitions"])) == ([], 3)
+    assert len(json.loads(isrflow("partitions", "list", "--format", "json", "--broker", "3").stdout)) == 3
+    assert json.loads(isrflow("partitions", "list", "--format", "json", "--led-by", "3").stdout) == []
 
 
 @pytest.mark.parametrize(
