@@ -1,5 +1,6 @@
 """The settings of a broker's or gateway's process, as its command line gives them: ``--set KEY=VALUE``."""
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -7,7 +8,9 @@ import click
 import msgspec
 from msgspec import Meta
 
+from conf.expected import expected
 from conf.security.exposure import MetricsSettings, Protection, protection_of_metrics
+from isrflow.masking import masked_value
 from state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
@@ -24,10 +27,20 @@ def converted(given: Mapping[str, Any], kind: type[S]) -> S:
     """Make settings from their outward names; numbers may be text.
 
     Names that only the engine reads are ignored, so one list of settings can be given to both.
-    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
+    Raises ``msgspec.ValidationError``, which names the setting, for an unknown one or a value out of range.
     """
-    names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    ours = {name: value for name, value in given.items() if name in names or name not in policy.NAMES}
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    ours = {name: value for name, value in given.items() if name in types or name not in policy.NAMES}
+    for name, value in ours.items():
+        if name not in types:
+            near = difflib.get_close_matches(name, types, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise msgspec.ValidationError(f"unknown setting {name!r}{hint}")
+        try:
+            msgspec.convert(value, types[name], strict=False)
+        except msgspec.ValidationError as error:
+            got = masked_value(str(value))
+            raise msgspec.ValidationError(f"{name}: {expected(types[name], error)}, got {got!r}") from error
     return msgspec.convert(ours, kind, strict=False)
 
 

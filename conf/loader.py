@@ -4,13 +4,14 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 
 from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
+from conf.expected import expected
 from conf.place_uri import is_uri
 from conf.settings import PATHS, Settings
 from isrflow.contract import SQLITE
@@ -160,7 +161,7 @@ def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
         return msgspec.convert(value, _TYPES[key], strict=strict)
     except msgspec.ValidationError as error:
         raise SettingsError(
-            f"{where}: {key}: {_expected(_TYPES[key], error)}, got {masked_value(as_text(value))!r}"
+            f"{where}: {key}: {expected(_TYPES[key], error)}, got {masked_value(as_text(value))!r}"
         ) from error
 
 
@@ -171,18 +172,6 @@ def _checked_for_spark(key: str, value: object, where: str) -> str:
     if complaint := spark_settings.complaint_about(key, text):
         raise SettingsError(f"{where}: {key}: {complaint}")
     return text
-
-
-def _expected(wanted: Any, error: msgspec.ValidationError) -> str:
-    if get_origin(wanted) is Literal:
-        return f"expected one of {', '.join(get_args(wanted))}"
-    described = [meta.description for meta in getattr(wanted, "__metadata__", ()) if meta.description]
-    if described:
-        return f"expected {described[0]}"
-    if wanted is bool:
-        return "expected true or false"
-    # The type that was found is dropped, because the message shows the value instead.
-    return str(error).partition(" - at ")[0].partition(", got")[0].replace("`", "").replace("Expected", "expected")
 
 
 def _nearest(key: str) -> str:

@@ -1,0 +1,35 @@
+"""Settings of brokers and gateways on their command lines: an error names the setting and what was expected."""
+
+import click
+import pytest
+
+from brokers.gateways.kraft.settings import settings_of as of_gateway
+from brokers.gateways.zk.settings import settings_of as of_zookeeper_gateway
+from brokers.given_settings import parsed
+from brokers.mock.settings import settings_of as of_mock
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("gateway.heartbeat.interval.ms=abc", "gateway.heartbeat.interval.ms: expected int, got 'abc'"),
+        ("gateway.heartbeat.interval.ms=0", "gateway.heartbeat.interval.ms: expected int >= 1, got '0'"),
+        ("gateway.hartbeat.interval.ms=5", "did you mean 'gateway.heartbeat.interval.ms'?"),
+        ("security.protocol=TLS", "security.protocol: expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("ssl.endpoint.identification.algorithm=no", "expected one of https, (empty), got 'no'"),
+        ("allow.everyone.if.no.acl.found=yes", "allow.everyone.if.no.acl.found: expected true or false, got 'yes'"),
+        ("sasl.password=canary", "unknown setting 'sasl.password'"),
+    ],
+)
+def test_a_wrong_setting_of_a_gateway_is_named(given: str, said: str) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        parsed([given], of_gateway)
+    assert said in caught.value.message
+    assert "canary" not in caught.value.message
+
+
+def test_settings_of_the_engine_alone_are_passed_over() -> None:
+    for settings_of in (of_gateway, of_zookeeper_gateway, of_mock):
+        assert parsed(["leader.imbalance.check.interval.seconds=7"], settings_of) == settings_of({})
+        with pytest.raises(click.BadParameter, match="unknown setting 'nothing'"):
+            parsed(["nothing=7"], settings_of)
