@@ -1,7 +1,6 @@
 """Start a cluster."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, conf_option, name_client_config
+from cli.pairs_option import pairs
 from conf.counted import counted
 from conf.jars import fetch, missing
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
@@ -35,13 +35,6 @@ def _voters(context: click.Context, parameter: click.Parameter, text: str | None
         return voters_of(text) if text else ()
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
-
-
-def _settings(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
-    pairs = [text.split("=", 1) for text in texts]
-    if any(len(pair) != 2 for pair in pairs):
-        raise click.BadParameter("expected key=value")
-    return {pair[0]: pair[1] for pair in pairs}
 
 
 @click.command("up")
@@ -80,7 +73,7 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
     "--set",
     "overrides",
     multiple=True,
-    callback=_settings,
+    callback=pairs,
     metavar="KEY=VALUE",
     help="A setting for the Kafka brokers. May be repeated.",
 )

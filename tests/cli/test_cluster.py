@@ -205,7 +205,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         (("--voters", "100@h:1", "--bus", "bus.db"), "--voters names gateways that run already"),
         (("--voters", "100"), "'100' is not a voter: expected ID@HOST:PORT"),
         (("--bus", "kafka://"), "kafka://host:port"),
-        (("--set", "x"), "expected key=value"),
+        (("--set", "x"), "expected KEY=VALUE"),
         (("--brokers", "0"), "--brokers"),
         (("--heap", "lots"), "heap"),
         (("--set", "log retention.ms=1"), "is not a setting of one line"),
