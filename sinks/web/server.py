@@ -88,6 +88,7 @@ def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> s
         return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)
     except OSError as error:
         raise MetricsError(
-            f"cannot serve metrics on {host}:{port}: {error.strerror}; "
+            # What Python adds is where, once more.
+            f"cannot serve metrics on {host}:{port}: {str(error.strerror).partition(' (while')[0]}; "
             "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
         ) from error

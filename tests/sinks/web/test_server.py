@@ -67,7 +67,7 @@ def test_a_closed_server_leaves_its_port() -> None:
 
 
 def test_the_error_for_a_taken_port_says_what_to_set(served: int) -> None:
-    with pytest.raises(MetricsError, match=rf"127.0.0.1:{served}: .*--set metrics.port=PORT"):
+    with pytest.raises(MetricsError, match=rf"127.0.0.1:{served}: Address already in use; .*--set metrics.port=PORT"):
         WebServer(app_of(Metrics())).serve("127.0.0.1", served)
 
 
