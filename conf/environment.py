@@ -49,5 +49,7 @@ def _is_of_a_service(name: str, text: str) -> bool:
 
 
 def _nearest(name: str, variables: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, sorted({*variables, *OTHERS}), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else "; conf/reference.toml lists all settings"
+    # Without the prefix, which makes all of them alike.
+    others = sorted(variable.removeprefix(PREFIX) for variable in {*variables, *OTHERS})
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), others, n=1, cutoff=0.6)
+    return f"; did you mean {PREFIX}{near[0]}?" if near else "; conf/reference.toml lists all settings"

@@ -87,6 +87,7 @@ def test_each_setting_has_a_variable_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "said"),
     [
+        ("ISRFLOW_FOO", "4", "ISRFLOW_FOO: no setting has this variable; conf/reference.toml lists all settings"),
         ("ISRFLOW_SHARD", "4", "ISRFLOW_SHARD: no setting has this variable; did you mean ISRFLOW_SHARDS?"),
         ("ISRFLOW_CONFIG", "x", "did you mean ISRFLOW_CONF?"),
         ("ISRFLOW_ZZZZZZZZZZZZZZZZZ", "", "conf/reference.toml lists all settings"),
