@@ -11,6 +11,7 @@ from bus.engine_only import engine_kind_of
 from bus.interface import MAX_EVENT_BYTES
 from cli.errors import WrongUse
 from cli.field_advice import FieldAdvice
+from history.envelope import is_envelope
 from state.event_text import decode
 from state.events import AnyEvent, Malformed
 
@@ -86,10 +87,19 @@ def complaint_about(text: bytes) -> str | None:
     event = decode(with_time(text))
     if not isinstance(event, Malformed):
         return None
+    return wrong_with(event, text)
+
+
+def wrong_with(event: Malformed, text: bytes) -> str:
+    """Say why a text is not an event, to follow what names the text."""
     if event.field == "kind" and event.request:
         near = difflib.get_close_matches(event.request, KINDS, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
+    if is_envelope(text):
+        return "is an envelope of 'isrflow events', which only 'isrflow replay' opens: the event is in it"
+    if event.field == "kind" and "missing" in event.message:
+        return "has no kind: 'isrflow schema events' describes all kinds of events"
     return f"is not an event: {event.field + ': ' if event.field else ''}{event.message}{_allowed(event)}"
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from bus.interface import Bus, Entry
 from cli.errors import WrongUse
+from cli.event_lines import wrong_with
 from cli.input_file import InputFile
 from cli.moment import seq_named, start_named
 from cli.options import bus_option, conf_option, existing_bus, name_client_config, set_option
@@ -149,7 +150,7 @@ def _added(files: tuple[BinaryIO, ...], after: int, through: int) -> dict[int, l
 def _place_of(raw: bytes, where: str, after: int, through: int) -> int:
     event = decode(raw)
     if isinstance(event, Malformed):
-        raise WrongUse(f"{where}: {event.field}: {event.message}.")
+        raise WrongUse(f"{where} {wrong_with(event, raw)}.")
     try:
         seq = _place.decode(raw).seq
     except msgspec.MsgspecError as error:

@@ -53,12 +53,17 @@ def _is_faithful(line: bytes, entry: Entry) -> bool:
         return False
 
 
+def is_envelope(line: bytes) -> bool:
+    """Say whether a line is an envelope, and no bare event."""
+    return line.startswith(_MARK)
+
+
 def opened(line: bytes) -> Entry | None:
     """Take an event out of its envelope. Return None for any other line, which may be a bare event.
 
     Raises ``ValueError`` for an envelope that is damaged or of a later version.
     """
-    if not line.startswith(_MARK):
+    if not is_envelope(line):
         return None
     try:
         held = _decoder.decode(line)

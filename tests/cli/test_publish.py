@@ -249,3 +249,14 @@ def test_a_field_of_few_values_is_told_with_them(isrflow: Isrflow, tmp_path: Pat
     file.write_text('{"kind":"alter_config","time_ms":1,"entity":"topik","config":{}}\n')
     said = isrflow("publish", str(file), "--check").stderr
     assert "entity: Invalid enum value 'topik'; expected one of cluster, topic, broker" in said
+
+
+def test_what_events_prints_is_no_event_to_publish(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    envelopes = isrflow("events", "--limit", "2").stdout
+    told = "is an envelope of 'isrflow events', which only 'isrflow replay' opens: the event is in it"
+    done = isrflow("publish", "-", text=envelopes)
+    assert (done.exit_code, done.stderr) == (2, f"Error: line 1 {told}\nline 2 {told}. Nothing was published.\n")
+    done = isrflow("publish", "-", text='{"topic":"t"}\n{"kind":7}')
+    first, second = done.stderr.splitlines()
+    assert first == "Error: line 1 has no kind: 'isrflow schema events' describes all kinds of events"
+    assert second.startswith("line 2 is not an event: kind: ")
