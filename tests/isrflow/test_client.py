@@ -218,6 +218,14 @@ def test_a_malformed_url_is_an_error(url: str) -> None:
         isrflow.connect(url)
 
 
+@pytest.mark.parametrize("url", ["kafak://host:1", "KAFKA://host:1", "http://me:canary@host/bus"])
+def test_a_url_of_something_else_is_not_taken_for_a_path(url: str) -> None:
+    for open_it in (isrflow.connect, open_bus):
+        with pytest.raises(isrflow.BusError, match=r"is not a bus: expected a path, sqlite:PATH or kafka://") as caught:
+            open_it(url)
+        assert "canary" not in str(caught.value)
+
+
 def test_removed_decisions_are_noticed(tmp_path: Path) -> None:
     held = DecidedBus(tmp_path / "bus.db")
     for number in range(4):
