@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from conf.expected import expected
 from conf.security.exposure import MetricsSettings, Protection, protection_of_metrics
+from isrflow.bus_url import check_url
+from isrflow.errors import BusError
 from isrflow.masking import masked_value
 from state import policy
 
@@ -53,6 +55,20 @@ def parsed(given: Sequence[str], settings_of: Callable[[dict[str, Any]], S]) -> 
         return settings_of(pairs)
     except msgspec.ValidationError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error
+
+
+def bus_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --bus to a command. A text that is no bus is wrong use, and not waited for like one out of reach."""
+
+    def checked(context: click.Context, parameter: click.Parameter, bus: str) -> str:
+        try:
+            check_url(bus)
+        except BusError as error:
+            raise click.BadParameter(str(error)) from error
+        return bus
+
+    option = click.option("--bus", required=True, metavar="PATH|URL", callback=checked, help="The bus.")
+    return option(function)
 
 
 def metrics_protection(settings: MetricsSettings) -> Protection:

@@ -5,7 +5,7 @@ from typing import Protocol
 from bus import embedded
 from bus.interface import Bus, OpenOptions
 from bus.kafka import by_url
-from isrflow.bus_url import check_scheme
+from isrflow.bus_url import check_url
 from isrflow.contract import SQLITE
 from isrflow.kafka.address import SCHEME
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
@@ -49,7 +49,7 @@ def open_bus(
     any way. If another process has locked the file, wait up to ``lock_timeout_s``. New topics get
     ``replication_factor`` replicas.
     """
-    check_scheme(url)
+    check_url(url)
     options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)
     return _kind_of(url).open_url(url, options)
 

@@ -1,6 +1,6 @@
 """Open a bus by its URL."""
 
-from isrflow.bus_url import check_scheme
+from isrflow.bus_url import check_url
 from isrflow.client import Client
 from isrflow.contract import SQLITE
 from isrflow.errors import BusError
@@ -13,7 +13,7 @@ def connect(url: str) -> Client:
     Raises ``NoBusError`` if there is none, because the engine makes it. Raises ``BusError`` if the URL is malformed,
     or if it is a bus on Kafka and Kafka's client is not installed.
     """
-    check_scheme(url)
+    check_url(url)
     if url.startswith(KAFKA):
         # Kafka's client takes a while to load, and only isrflow[kafka] has it.
         try:

@@ -9,7 +9,7 @@ import click
 import structlog
 
 from brokers.ending import why_of
-from brokers.given_settings import metrics_protection, parsed
+from brokers.given_settings import bus_option, metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
@@ -38,7 +38,7 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
 
 @click.command()
 @click.option("--broker", required=True, type=click.IntRange(0, 2**31 - 1), help="The broker's id.")
-@click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
+@bus_option
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its logs live.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on and to be found at.")
 @click.option(

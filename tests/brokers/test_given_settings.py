@@ -2,10 +2,14 @@
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from brokers.gateways.kraft.__main__ import main as kraft_gateway
 from brokers.gateways.kraft.settings import settings_of as of_gateway
+from brokers.gateways.zk.__main__ import main as zookeeper_gateway
 from brokers.gateways.zk.settings import settings_of as of_zookeeper_gateway
 from brokers.given_settings import parsed
+from brokers.mock.__main__ import main as mock_broker
 from brokers.mock.settings import settings_of as of_mock
 
 
@@ -33,3 +37,10 @@ def test_settings_of_the_engine_alone_are_passed_over() -> None:
         assert parsed(["leader.imbalance.check.interval.seconds=7"], settings_of) == settings_of({})
         with pytest.raises(click.BadParameter, match="unknown setting 'nothing'"):
             parsed(["nothing=7"], settings_of)
+
+
+@pytest.mark.parametrize("bus", ["kafak://host:1", "kafka://host"])
+@pytest.mark.parametrize("program", [kraft_gateway, zookeeper_gateway, mock_broker])
+def test_a_url_of_no_bus_is_wrong_use_and_not_waited_for(program: click.Command, bus: str) -> None:
+    done = CliRunner().invoke(program, ["--bus", bus])
+    assert (done.exit_code, f"Invalid value for '--bus': '{bus}' is not a bus" in done.stderr) == (2, True)

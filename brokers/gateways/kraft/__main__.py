@@ -19,7 +19,7 @@ from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.metrics import SERIES
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.starting import opened, stopped_by_signals, voters_with
-from brokers.given_settings import metrics_protection, parsed
+from brokers.given_settings import bus_option, metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
@@ -49,7 +49,7 @@ async def _serve(
 @click.option("--gateway", required=True, type=GATEWAY_ID, help="Its id among the voters.")
 @click.option("--voters", required=True, help="As brokers have it in controller.quorum.voters: ID@HOST:PORT,...")
 @cluster_id_option("The cluster id that the brokers' storage was formatted with.", required=True)
-@click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
+@bus_option
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
 @click.option("--audit-dir", type=click.Path(path_type=Path), help="Where its audit log lives, if not in --dir.")
 @click.option(

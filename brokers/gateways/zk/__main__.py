@@ -15,7 +15,7 @@ from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
-from brokers.given_settings import metrics_protection, parsed
+from brokers.given_settings import bus_option, metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
@@ -41,7 +41,7 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
 @click.option("--voters", required=True, metavar="ID@HOST:PORT,...", help="All gateways of these brokers.")
 @click.option("--zookeeper", required=True, metavar="HOST:PORT,...", help="As brokers have it in zookeeper.connect.")
 @cluster_id_option("The cluster's id in ZooKeeper, which a new ZooKeeper gets.", required=True)
-@click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
+@bus_option
 @click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Its port, if brokers know another.")
 @click.option(
     "--adopt",
