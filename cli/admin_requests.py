@@ -13,6 +13,7 @@ from bus.clock import now_ms
 from bus.image import read_image
 from bus.interface import Entry, Image
 from bus.open_bus import open_bus
+from cli.closed_output import check_open
 from cli.committed import warn_if_old, without_state
 from cli.decision_line import text_of
 from cli.errors import Refused, Unreachable
@@ -62,6 +63,7 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
     @with_settings
     @functools.wraps(function)
     def wrapped(settings: Settings, form: str, dry_run: bool, timeout_ms: int, **rest: Any) -> Any:
+        check_open()
         return function(ask=Ask(settings, form, dry_run, timeout_ms), **rest)
 
     return wrapped

@@ -54,7 +54,11 @@ def reader_may_leave() -> Iterator[None]:
 
 
 def check_open() -> None:
-    """Raise an ``OSError`` if standard output is closed."""
+    """Raise an ``OSError`` if standard output is closed.
+
+    A command that changes something and then prints what it did calls this first. Otherwise the change would be made
+    twice if somebody ran it again after the error.
+    """
     sys.stdout.write("")
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
+from cli.closed_output import check_open
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.field_advice import FieldAdvice
@@ -57,6 +58,7 @@ def command(
       isrflow publish events.jsonl
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
+    check_open()
     if checking:
         checked = _check(events, "")
         click.echo(counted(checked, "event checked, and it is valid.", "events checked, all of them valid."))

@@ -3,6 +3,7 @@
 import click
 
 from bus.open_bus import open_bus
+from cli.closed_output import check_open
 from cli.errors import Refused
 from cli.options import with_settings
 from conf.settings import Settings
@@ -27,6 +28,7 @@ def command(settings: Settings) -> None:
       isrflow reshard --set shards=32
       isrflow reshard --set shards=64 --set pages=128
     """
+    check_open()
     # Importing Spark takes seconds, so no other command pays for it.
     from streaming.job_errors import JobError
     from streaming.reshard import reshard

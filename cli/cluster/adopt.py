@@ -6,6 +6,7 @@ import click
 
 from brokers.launch.kafka.cluster import remove
 from brokers.launch.service import ServiceError
+from cli.closed_output import check_open
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.folder import dir_option, held_cluster
 from cli.cluster.led_cluster import LedCluster
@@ -27,6 +28,7 @@ def command(bus: str, folder: Path) -> None:
       isrflow cluster adopt --bus data/bus-2.db
       isrflow cluster adopt --bus kafka://localhost:9092/second --dir data/zookeeper-cluster
     """
+    check_open()
     url = bus_named(bus)
     with held_cluster(folder) as (_, led):
         _adopted(folder, led, url)

@@ -6,6 +6,7 @@ import click
 
 from brokers.launch.service import ServiceError
 from bus.interface import BusError
+from cli.closed_output import check_open
 from cli.cluster.engine import decides
 from cli.cluster.folder import dir_option, held_cluster
 from cli.cluster.led_cluster import LedCluster
@@ -25,6 +26,7 @@ def command(folder: Path) -> None:
       isrflow cluster hand-back
       isrflow cluster hand-back --dir data/zookeeper-cluster
     """
+    check_open()
     with held_cluster(folder) as (_, led):
         _checked_and_handed_back(folder, led)
 

@@ -11,6 +11,7 @@ from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.launch.gateway import GatewayProcess
 from bus.interface import BusError
+from cli.closed_output import check_open
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable, WrongUse
@@ -53,6 +54,7 @@ def command(
       isrflow cluster rebuild --gateway 100 --without 3
       isrflow cluster rebuild --log data/gateway-100 --cluster-id ID --bus data/bus.db --from DIR
     """
+    check_open()
     # This loads the codec of Kafka's messages, which the other commands do not need.
     from brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
 

@@ -10,6 +10,7 @@ from brokers.gateways.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
+from cli.closed_output import check_open
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
 from cli.cluster.folder import dir_option, held, open_cluster
@@ -99,6 +100,7 @@ def command(
       isrflow cluster up --metadata-version 4.0
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
+    check_open()
     try:
         with held(folder):
             kafka = _up(folder, plain, conf, bus, version, described)

@@ -118,6 +118,28 @@ def test_an_engine_prints_nothing_and_needs_no_output(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["publish", "events.jsonl"],
+        ["topics", "delete", "orders"],
+        ["brokers", "fence", "1"],
+        ["reshard", "--set", "shards=4"],
+        ["cluster", "up", "--dir", "cluster"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_changed_if_the_output_is_closed(bus: EmbeddedBus, tmp_path: Path, arguments: list[str]) -> None:
+    """Otherwise it would be changed twice, if somebody ran the command again after the error."""
+    (tmp_path / "events.jsonl").write_text('{"kind":"delete_topic","topic":"orders"}')
+    last = bus.last_seq()
+    closed = ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, *arguments]
+    environment = os.environ | {"ISRFLOW_BUS": str(bus.path)}
+    done = subprocess.run(closed, cwd=tmp_path, env=environment, capture_output=True, timeout=TIMEOUT_S, text=True)
+    assert (done.returncode, done.stderr) == (3, "Error: standard output is closed, so nothing can be printed.\n")
+    assert (bus.last_seq(), (tmp_path / "cluster").exists()) == (last, False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["describe"],
         ["describe", "--format", "json"],
         ["topics", "--help"],
