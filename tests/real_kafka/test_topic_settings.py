@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.apis.topic_settings import complaint_about, known_in
 from conf.kafka_versions import KAFKA_VERSIONS, KafkaVersion
 from state.features import METADATA_VERSIONS
+from state.topic_settings import complaint_about, known_in
 from tests.real_kafka.kafkas_classes import run_java
 
 pytestmark = pytest.mark.cluster

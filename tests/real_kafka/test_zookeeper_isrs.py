@@ -74,7 +74,7 @@ def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     is_frozen_and_continued(cluster, traffic, 2)
     gateways_take_turns(cluster, traffic)
     leaders_go_on_alone(cluster, traffic)
-    zookeeper_comes_back(cluster, traffic)
+    zookeeper_comes_back(cluster, traffic, late=False)
     replicas_move_away_and_back(cluster, traffic)
     assert {"ISR_SHRUNK", "ISR_EXPANDED"} <= reasons(cluster)
 

@@ -47,7 +47,7 @@ def goes_on_through_failures(cluster: ZookeeperCluster, folder: Path, traffic: T
     cluster.wait_for_isr("t", 3)
 
     gateways_take_turns(cluster, traffic)
-    zookeeper_comes_back(cluster, traffic)
+    zookeeper_comes_back(cluster, traffic, late=True)
 
 
 def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
@@ -70,14 +70,20 @@ def gateways_take_turns(cluster: ZookeeperCluster, traffic: Traffic) -> None:
     traffic.goes_on()
 
 
-def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic) -> None:
-    """Kill ZooKeeper and start it again. Brokers serve meanwhile, and the gateway begins another term."""
-    before = cluster.controller_epoch()
+def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic, *, late: bool) -> None:
+    """Kill ZooKeeper and start it again: at once, or after the gateway's term has ended. Brokers serve meanwhile."""
+    gateway, before = cluster.leading_gateway(), cluster.controller_epoch()
     cluster.zookeeper.kill()
     traffic.goes_on()
+    if late:
+        wait_until(lambda: "ZooKeeper was out of reach" in gateway.log_file.read_text(), "the term to end")
     cluster.zookeeper.start()
     cluster.zookeeper.wait_until_started()
-    wait_until(lambda: cluster.controller_epoch() > before, "another term")
+    if late:
+        wait_until(lambda: cluster.controller_epoch() > before, "another term")
+    cluster.create(NewTopic("after-zookeeper", 1, 3))
+    cluster.agree("after-zookeeper")
+    cluster.wait_until_stored("after-zookeeper")
     cluster.wait_for_isr("t", 3)
     traffic.goes_on()
 
