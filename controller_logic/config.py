@@ -12,12 +12,14 @@ from controller_logic.commit_cluster import commit_broker_config, commit_setting
 from controller_logic.commit_topic import commit_topic_config
 from controller_logic.config_limits import complaint_about_shared, complaint_about_size
 from controller_logic.working_topic import WorkingTopic
+from state import topic_settings
 from state.events import AlterConfig
+from state.features import newest_metadata_version
 from state.ids import broker_named
 from state.limits import Scalar
 from state.policy import NAMES, TOPIC_NAMES, complaint_about, complaint_about_text, misspelt
 from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
-from state.rules import BOUNDED_RULES, CHECKED_RULES, KAFKA_TEXT_RULES, PLAIN_RULES
+from state.rules import BOUNDED_RULES, CHECKED_RULES, KAFKA_TEXT_RULES, PLAIN_RULES, READABLE_CONFIG_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -44,6 +46,24 @@ def complaint_about_value(batch: Batch, key: str, value: str, *, plainly: bool) 
 def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None]) -> str | None:
     """Say what is wrong with those of a topic's settings that rules read; None if nothing is."""
     return _first_complaint(batch, config, TOPIC_NAMES)
+
+
+def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str | None:
+    """Say which of a topic's settings brokers behind gateways cannot read; None if none.
+
+    They trust the metadata log, because Kafka's controller refuses such settings (``ControllerConfigurationValidator``)
+    itself. A broker that finds one there makes no log of the topic, and does not start again. Which settings there are
+    depends on the newest of the brokers.
+    """
+    if batch.state.rules_version < READABLE_CONFIG_RULES:
+        return None
+    brokers = [broker for broker in batch.state.brokers.values() if broker.behind_gateway]
+    if not brokers:
+        return None
+    level = newest_metadata_version(feature for broker in brokers for feature in broker.features)
+    given = ((key, value) for key, value in config.items() if value is not None)
+    complaints = (topic_settings.complaint_about(key, value, level) for key, value in given)
+    return next((complaint for complaint in complaints if complaint is not None), None)
 
 
 def complaint_about_growth(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
@@ -155,7 +175,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
     if topic is None or topic.is_deleting:
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
         return
-    complaint = complaint_about_topic_config(batch, config)
+    complaint = complaint_about_topic_config(batch, config) or complaint_of_brokers(batch, config)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return

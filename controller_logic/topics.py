@@ -5,7 +5,7 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
-from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
+from controller_logic.config import complaint_about_growth, complaint_about_topic_config, complaint_of_brokers, text_of
 from controller_logic.deletion_waits import are_all_behind_gateways, ignores_moves
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
@@ -35,7 +35,8 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
     """
     topic_id = topic_id_of(event.topic, batch.state.seq)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
-    assignment = complaint_about_creation(batch, event.topic, config) or _assignment(batch, event, topic_id)
+    refusal = complaint_about_creation(batch, event.topic, config) or _unreadable(batch, config)
+    assignment = refusal or _assignment(batch, event, topic_id)
     if isinstance(assignment, Refusal):
         batch.recorder.answer(*assignment, topic=event.topic)
         return
@@ -112,6 +113,11 @@ def _how_it_stands(topic: WorkingTopic) -> str:
 
 def _complaint_about_config(batch: Batch, config: dict[str, str]) -> Refusal | None:
     complaint = complaint_about_topic_config(batch, config) or complaint_about_growth(batch, {}, config)
+    return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
+
+
+def _unreadable(batch: Batch, config: dict[str, str]) -> Refusal | None:
+    complaint = complaint_of_brokers(batch, config)
     return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 

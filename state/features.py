@@ -4,8 +4,10 @@ The levels and what they need are those of Kafka's ``MetadataVersion`` and ``Fea
 have the same versions from the metadata version of Kafka 3.9 to that of 4.2.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from state.registration import Feature
 from state.rules import LEVEL_RULES, STREAMS_RULES
 
 METADATA_VERSION, STREAMS_VERSION = "metadata.version", "streams.version"
@@ -43,6 +45,12 @@ _BEGINNINGS = {
     "share.version": (1, 28),
     STREAMS_VERSION: (1, 29),
 }
+
+
+def newest_metadata_version(features: Iterable[Feature]) -> int:
+    """Return the newest metadata version that one of some brokers supports, by the ``features`` of all of them."""
+    supported = [feature.max_version for feature in features if feature.name == METADATA_VERSION]
+    return max(supported, default=USUAL_METADATA_VERSION)
 
 
 def supported_by(rules_version: int) -> dict[str, Levels]:

@@ -52,10 +52,11 @@ differently on events that are already on some bus, because a replay must repeat
    added is away.
    Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack are
    in a rack of their own.
+19: a topic's settings that brokers behind gateways cannot read are refused.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 18
+NEWEST_RULES = 19
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -147,3 +148,5 @@ BOUNCED_RULES = 18
 NAME_FREE_RULES = 18
 # with brokers of Kafka 4 only, no rack is a rack
 RACKLESS_RULES = 18
+# topics get only settings that brokers behind gateways can read
+READABLE_CONFIG_RULES = 19

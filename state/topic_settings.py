@@ -1,8 +1,9 @@
 """The settings that a topic may have, and their values (``LogConfig`` of Kafka 3.9, 4.0 and 4.1).
 
 They depend on the release of the brokers, which a metadata version stands for. Brokers trust the metadata log, because
-Kafka's controller refuses values that they could not read. The rules check only the settings that they act on, so the
-gateway checks all others before it asks the engine. ``test_topic_settings.py`` compares these tables with Kafka's own.
+Kafka's controller refuses values that they could not read. So the rules refuse these too, and gateways before they ask
+the engine. A new release gets a table of its own: if one of these changed, recorded logs would be decided otherwise.
+``test_topic_settings.py`` compares the tables with Kafka's own.
 """
 
 import re

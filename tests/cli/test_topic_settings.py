@@ -11,10 +11,11 @@ from state.broker import BrokerState
 from state.cluster import Cluster
 from state.codec import encode_cluster
 from state.features import METADATA_VERSION, METADATA_VERSIONS
+from state.metadata_quorum import Gateway
 from state.registration import Feature
 from tests.cli.conftest import Isrflow, broker
 
-IN_ZOOKEEPER_MODE: tuple[Feature, ...] = ()
+TELLING_NONE: tuple[Feature, ...] = ()
 
 
 def of_release(release: str) -> tuple[Feature, ...]:
@@ -26,14 +27,17 @@ def led(tmp_path: Path) -> EmbeddedBus:
     return EmbeddedBus(tmp_path / "data" / "bus.db")
 
 
-def put(bus: EmbeddedBus, *features: tuple[Feature, ...], behind_gateway: bool = True) -> None:
-    """Commit a state with a broker for each of ``features``."""
+def put(
+    bus: EmbeddedBus, *features: tuple[Feature, ...], behind_gateway: bool = True, has_gateway: bool = True
+) -> None:
+    """Commit a state with a broker for each of ``features``. Those in ZooKeeper mode are not behind their gateway."""
     brokers = {
         number: replace(broker(number, BrokerState.active), behind_gateway=behind_gateway, features=its)
         for number, its in enumerate(features, start=1)
     }
     claim = bus.claim("test", {}, 1_000)
-    cluster = Cluster(seq=bus.last_seq(), clock_ms=1_000, controller_epoch=1, brokers=brokers)
+    gateways = {100: Gateway(100, "i", (100,), 1_000)} if has_gateway else {}
+    cluster = Cluster(seq=bus.last_seq(), clock_ms=1_000, controller_epoch=1, brokers=brokers, gateways=gateways)
     bus.commit(claim.controller_epoch, bus.last_seq(), [], [Page(0, -1, encode_cluster(cluster))])
 
 
@@ -59,10 +63,10 @@ def test_a_setting_that_a_broker_behind_a_gateway_cannot_read_is_refused(
 
 def test_what_is_a_setting_depends_on_the_brokers(isrflow: Isrflow, led: EmbeddedBus) -> None:
     create = ("topics", "create", "orders", "--dry-run", "--config", "message.format.version=3.0")
-    put(led, IN_ZOOKEEPER_MODE)
+    put(led, TELLING_NONE, behind_gateway=False)
     assert isrflow(*create).exit_code == 0
     put(led, of_release("4.0"))
     assert isrflow(*create).exit_code == 1
     # Mock brokers read what they know, and leave the rest.
-    put(led, IN_ZOOKEEPER_MODE, behind_gateway=False)
+    put(led, TELLING_NONE, behind_gateway=False, has_gateway=False)
     assert isrflow("topics", "create", "orders", "--dry-run", "--config", "mine=1").exit_code == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from brokers.gateways.apis.topic_settings import complaint_about, known_in
 from state.features import METADATA_VERSIONS
+from state.topic_settings import complaint_about, known_in
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from functools import cache, partial
 from brokers.engine.slices import in_slices
 from brokers.gateways.apis.asking import RECORDS_MAX, Asking, text
 from brokers.gateways.apis.topic_defaults import effective
-from brokers.gateways.apis.topic_settings import complaint_about
 from brokers.gateways.metadata_topic import METADATA_TOPIC
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
@@ -17,6 +16,7 @@ from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import CreatePartitions, CreateTopic
 from state.topic_name import has_length_of_a_topic
+from state.topic_settings import complaint_about
 
 # From this version on, a response has the topic's settings.
 _SETTINGS_VERSION = 5

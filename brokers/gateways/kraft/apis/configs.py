@@ -6,7 +6,6 @@ from typing import Any
 
 from brokers.engine.slices import in_slices
 from brokers.gateways.apis.topic_defaults import DEFAULTS
-from brokers.gateways.apis.topic_settings import complaint_about, is_list
 from brokers.gateways.kraft.apis.broker_lists import broker_lists_in
 from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
@@ -27,6 +26,7 @@ from bus.clock import now_ms
 from state.events import AlterConfig, AlterEntity
 from state.ids import broker_named
 from state.topic_name import complaint_about_topic_name
+from state.topic_settings import complaint_about, is_list
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _BROKER_LOGGER_RESOURCE = 8

@@ -9,8 +9,8 @@ from brokers.gateways.apis.topic_defaults import (
     Origin,
     effective,
 )
-from brokers.gateways.apis.topic_settings import known_in
 from state.features import USUAL_METADATA_VERSION
+from state.topic_settings import known_in
 
 NAMES = known_in(USUAL_METADATA_VERSION)
 
