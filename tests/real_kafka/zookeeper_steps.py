@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
@@ -81,11 +82,22 @@ def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic, *, late: b
     cluster.zookeeper.wait_until_started()
     if late:
         wait_until(lambda: cluster.controller_epoch() > before, "another term")
-    cluster.create(NewTopic("after-zookeeper", 1, 3))
+    wait_until(lambda: is_created(cluster, NewTopic("after-zookeeper", 1, 3)), "the gateway to create a topic")
     cluster.agree("after-zookeeper")
     cluster.wait_until_stored("after-zookeeper")
     cluster.wait_for_isr("t", 3)
     traffic.goes_on()
+
+
+def is_created(cluster: ZookeeperCluster, topic: NewTopic) -> bool:
+    """Create a topic, if the controller leads already."""
+    try:
+        cluster.create(topic)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.NOT_CONTROLLER:
+            raise
+        return False
+    return True
 
 
 def is_handed_back_and_adopted(
