@@ -124,11 +124,32 @@ class Connection:
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
 
-    def under_way(self, ask: Callable[[str], Any], paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
-        """Ask for each path, and yield the answers to come. To wait for each before the next is asked takes longer."""
-        waiting: deque[tuple[str, Any]] = deque()
-        for path in paths:
-            waiting.append((path, ask(path)))
-            if len(waiting) == ANSWERS_AT_ONCE:
-                yield waiting.popleft()
-        yield from waiting
+    def each(self, ask: Callable[[str], Any], call: Callable[[str], Any], paths: Iterable[str]) -> Iterator[Any]:
+        """Yield what ``ask`` answers about each znode; None for one that is not there. Some are asked for in advance.
+
+        ``call`` asks for the same and waits for the answer. It is made for an answer that was lost.
+        """
+        for path, answer in _under_way(ask, paths):
+            try:
+                found = self._kept(answer, call, path)
+            except NoNodeError:
+                found = None
+            yield found
+
+    def _kept(self, answer: Any, call: Callable[[str], Any], path: str) -> Any:
+        try:
+            return self.once(answer.get)
+        except LostAnswerError:
+            if not self.outlives_loss:
+                raise
+            return self.tried(call, path)
+
+
+def _under_way(ask: Callable[[str], Any], paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Ask for each path, and yield the answers to come. To wait for each before the next is asked takes longer."""
+    waiting: deque[tuple[str, Any]] = deque()
+    for path in paths:
+        waiting.append((path, ask(path)))
+        if len(waiting) == ANSWERS_AT_ONCE:
+            yield waiting.popleft()
+    yield from waiting

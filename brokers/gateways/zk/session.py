@@ -253,15 +253,8 @@ class Session:
 
     def read_each(self, paths: Iterable[str]) -> Iterator[tuple[bytes, Any] | None]:
         """Do the same as ``read`` for many znodes, in their order."""
-        for path, answer in self._connection.under_way(self._client.get_async, paths):
-            try:
-                data, stat = self._connection.once(answer.get)
-            except NoNodeError:
-                yield None
-            except LostAnswerError:
-                yield self.read(path)
-            else:
-                yield data or b"", stat
+        for found in self._connection.each(self._client.get_async, self._client.get, paths):
+            yield None if found is None else (found[0] or b"", found[1])
 
     def children(self, path: str, watch: bool = False) -> list[str]:
         """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
@@ -273,13 +266,9 @@ class Session:
 
     def children_of_each(self, paths: Iterable[str]) -> Iterator[list[str]]:
         """Do the same as ``children`` for many znodes, in their order."""
-        for path, answer in self._connection.under_way(self._client.get_children_async, paths):
-            try:
-                yield sorted(self._connection.once(answer.get))
-            except NoNodeError:
-                yield []
-            except LostAnswerError:
-                yield self.children(path)
+        client = self._client
+        for found in self._connection.each(client.get_children_async, client.get_children, paths):
+            yield sorted(found or ())
 
     def remove(self, path: str, *, whole: bool = False) -> None:
         """Remove a znode that carries no state, if it is there and this process is still the controller.

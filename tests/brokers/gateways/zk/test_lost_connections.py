@@ -111,6 +111,9 @@ def test_a_session_that_ends_with_its_connection_repeats_nothing(zookeeper: Zook
     fails_once(zookeeper, znodes.TOPICS)
     with pytest.raises(LostAnswerError):
         session.read(znodes.TOPICS)
+    fails_once(zookeeper, znodes.TOPICS)
+    with pytest.raises(LostAnswerError):
+        list(session.read_each([znodes.TOPICS]))
 
 
 def test_a_read_whose_answer_is_lost_is_made_again(zookeeper: Zookeeper) -> None:
