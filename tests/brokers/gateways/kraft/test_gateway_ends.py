@@ -14,6 +14,7 @@ from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
+from tests.brokers.gateways.failing import Said, fail
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
@@ -32,16 +33,6 @@ def test_a_run_that_never_led_ends_when_another_replaces_it(tmp_path: Path) -> N
         assert quorum.state.voter == 100
     finally:
         quorum.stop()
-
-
-class Said:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.why: list[str] = []
-        monkeypatch.setattr(command, "logger", self)
-        monkeypatch.setattr(command, "configure", lambda how: None)
-
-    def error(self, what: str, *, why: str) -> None:
-        self.why.append(why)
 
 
 def run(folder: Path, *more: str) -> int:
@@ -64,25 +55,21 @@ def run(folder: Path, *more: str) -> int:
 def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
 ) -> None:
-    async def run_until_it_fails(gateway: Gateway) -> None:
-        raise ExceptionGroup("unhandled errors", [ExceptionGroup("unhandled errors", [error])])
-
-    EmbeddedBus(tmp_path / "bus.db").close()
-    said = Said(monkeypatch)
-    monkeypatch.setattr(Gateway, "run", run_until_it_fails)
+    fail(monkeypatch, Gateway, tmp_path, error)
+    said = Said(monkeypatch, command)
     assert run(tmp_path) == code
     assert said.why == [why]
 
 
 def test_a_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     EmbeddedBus(tmp_path / "bus.db").close()
-    said = Said(monkeypatch)
+    said = Said(monkeypatch, command)
     assert run(tmp_path, "--dir", f"{tmp_path}/bus.db/log") == command.EXIT_UNREACHABLE
     assert said.why == [f"{tmp_path}/bus.db: it is a file, but must be a directory"]
 
 
 def test_a_missing_bus_is_waited_for_and_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = Said(monkeypatch)
+    said = Said(monkeypatch, command)
     assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == command.EXIT_UNREACHABLE
     assert "there is no bus at" in said.why[0]
     assert not (tmp_path / "bus.db").exists()
