@@ -1,6 +1,5 @@
 """The settings of a broker's or gateway's process, as its command line gives them: ``--set KEY=VALUE``."""
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -9,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from conf.expected import expected
+from conf.near_names import addition
 from conf.security.exposure import MetricsSettings, Protection, protection_of_metrics
 from isrflow.bus_url import check_url
 from isrflow.errors import BusError
@@ -35,9 +35,7 @@ def converted(given: Mapping[str, Any], kind: type[S]) -> S:
     ours = {name: value for name, value in given.items() if name in types or name not in policy.NAMES}
     for name, value in ours.items():
         if name not in types:
-            near = difflib.get_close_matches(name, types, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise msgspec.ValidationError(f"unknown setting {name!r}{hint}")
+            raise msgspec.ValidationError(f"unknown setting {name!r}{addition(name, types)}")
         try:
             msgspec.convert(value, types[name], strict=False)
         except msgspec.ValidationError as error:

@@ -19,11 +19,16 @@ class Held(NamedTuple):
 
 def read_image(image: Image) -> Held:
     """Decode an image. One without pages is an empty cluster. Raises ``CodecError``."""
-    cluster = Cluster()
+    topics = joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE)
+    return Held(read_cluster(image), topics)
+
+
+def read_cluster(image: Image) -> Cluster:
+    """Decode what all shards share, and no topic. Raises ``CodecError``."""
     for page in image.pages:
         if page.page == CLUSTER_PAGE and page.shard == 0:
-            cluster = decode_cluster(page.body)
-    return Held(cluster, joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE))
+            return decode_cluster(page.body)
+    return Cluster()
 
 
 def view_of_image(image: Image) -> dict[str, Any]:

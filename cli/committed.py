@@ -9,8 +9,8 @@ from bus.clock import now_ms
 from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
-from cli.near_names import suggestion
 from cli.options import existing_bus
+from conf.near_names import suggestion
 from conf.settings import Settings
 from state.cluster import Cluster
 from state.partition import Topic

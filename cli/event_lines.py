@@ -1,6 +1,5 @@
 """Lines of text that should be events: read them, check them, and say what is wrong with them."""
 
-import difflib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, get_args
 
@@ -11,6 +10,7 @@ from bus.engine_only import engine_kind_of
 from bus.interface import MAX_EVENT_BYTES
 from cli.errors import WrongUse
 from cli.field_advice import FieldAdvice
+from conf.near_names import suggestion
 from history.envelope import is_envelope
 from state.event_text import decode
 from state.events import AnyEvent, Malformed
@@ -93,8 +93,8 @@ def complaint_about(text: bytes) -> str | None:
 def wrong_with(event: Malformed, text: bytes) -> str:
     """Say why a text is not an event, to follow what names the text."""
     if event.field == "kind" and event.request:
-        near = difflib.get_close_matches(event.request, KINDS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else f"; expected one of {', '.join(KINDS)}"
+        near = suggestion(event.request, KINDS, "")
+        hint = f" ({near})" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
     if is_envelope(text):
         return "is an envelope of 'isrflow events', which only 'isrflow replay' opens: the event is in it"

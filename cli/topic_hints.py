@@ -8,8 +8,8 @@ import click
 from bus.image import read_image
 from bus.interface import BusError
 from cli.errors import Unreachable
-from cli.near_names import addition
 from cli.options import existing_bus
+from conf.near_names import addition
 from conf.settings import Settings
 from state.codec import CodecError
 

@@ -1,6 +1,5 @@
 """Read settings: defaults, overridden by a TOML file, by environment variables, and by ``key=value`` pairs."""
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
 from conf.expected import expected
+from conf.near_names import suggestion
 from conf.place_uri import is_uri
 from conf.settings import PATHS, Settings
 from isrflow.contract import SQLITE
@@ -175,5 +175,4 @@ def _checked_for_spark(key: str, value: object, where: str) -> str:
 
 
 def _nearest(key: str) -> str:
-    near = difflib.get_close_matches(key, sorted(KEYS), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else "; conf/reference.toml lists all settings"
+    return f"; {suggestion(key, sorted(KEYS), 'conf/reference.toml lists all settings')}"

@@ -17,7 +17,7 @@ notes ``Bus.layouts``, so one from an earlier layout is moved aside (``checkpoin
 from typing import NamedTuple
 
 from bus.clock import now_ms
-from bus.image import read_image
+from bus.image import read_cluster
 from bus.interface import Bus, Image
 from conf.settings import Settings
 from streaming.checkpoint_lock import Holder, checkpoint_lock
@@ -45,7 +45,7 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
         before = bus.image()
         if misfit(before, settings) is None:
             return None
-        in_force = read_image(before).cluster.settings
+        in_force = read_cluster(before).settings
         claim = bus.claim(f"reshard-{settings.controller_name}", in_force, now_ms())
         # Read once more, because until the claim another engine may have written.
         return lay_out_again(bus, bus.image(), settings, claim.controller_epoch)

@@ -6,10 +6,10 @@ from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import AT_HELP, seq_named
-from cli.near_names import addition
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
+from conf.near_names import addition
 from conf.settings import Settings
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
 from history.reach import BeyondReachError, oldest_seq

@@ -7,8 +7,8 @@ import click
 
 from cli.committed import Committed
 from cli.kafka_files import Move
-from cli.near_names import addition
 from cli.output import ids
+from conf.near_names import addition
 from controller_logic.reassignment import target_of
 from state.partition import Partition
 

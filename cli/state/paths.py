@@ -9,7 +9,7 @@ import msgspec
 
 from cli.committed import committed
 from cli.errors import Refused, WrongUse
-from cli.near_names import suggestion
+from conf.near_names import suggestion
 from conf.settings import Settings
 from state.secrets import shown_settings
 

@@ -7,10 +7,10 @@ settings that nobody has checked unless a client of Kafka asked for them.
 import contextlib
 from collections.abc import Mapping
 
-from bus.image import read_image
+from bus.image import read_cluster
 from cli.errors import Refused
-from cli.near_names import addition
 from cli.options import existing_bus
+from conf.near_names import addition
 from conf.settings import Settings
 from state.features import METADATA_VERSIONS, newest_metadata_version
 from state.topic_settings import complaint_about, known_in
@@ -21,7 +21,7 @@ def check_readable(settings: Settings, config: Mapping[str, str]) -> None:
     if not config:
         return
     with contextlib.closing(existing_bus(settings)) as bus:
-        cluster = read_image(bus.image()).cluster
+        cluster = read_cluster(bus.image())
     behind = [broker for broker in cluster.brokers.values() if broker.behind_gateway]
     if not behind and not cluster.gateways:
         return

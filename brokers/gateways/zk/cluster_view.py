@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from brokers.engine.committed_state import decisions_of
-from bus.image import read_image
+from bus.image import read_cluster
 from bus.interface import Image
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
 from state.ids import NO_LEADER
@@ -63,7 +63,7 @@ class ClusterView:
         """Take in the cluster as it was last committed."""
         for decision in decisions_of(image):
             self.apply(decision)
-        quorum = read_image(image).cluster.quorum
+        quorum = read_cluster(image).quorum
         self.quorum_epoch = quorum.quorum_epoch
         if quorum.voter != NO_LEADER:
             self.leader = (quorum.voter, quorum.incarnation)
