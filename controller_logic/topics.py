@@ -35,8 +35,8 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
     """
     topic_id = topic_id_of(event.topic, batch.state.seq)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
-    refusal = complaint_about_creation(batch, event.topic, config) or _unreadable(batch, config)
-    assignment = refusal or _assignment(batch, event, topic_id)
+    refusal = complaint_about_creation(batch, event.topic, config)
+    assignment = refusal or _invalid_config(complaint_of_brokers(batch, config)) or _assignment(batch, event, topic_id)
     if isinstance(assignment, Refusal):
         batch.recorder.answer(*assignment, topic=event.topic)
         return
@@ -112,12 +112,10 @@ def _how_it_stands(topic: WorkingTopic) -> str:
 
 
 def _complaint_about_config(batch: Batch, config: dict[str, str]) -> Refusal | None:
-    complaint = complaint_about_topic_config(batch, config) or complaint_about_growth(batch, {}, config)
-    return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
+    return _invalid_config(complaint_about_topic_config(batch, config) or complaint_about_growth(batch, {}, config))
 
 
-def _unreadable(batch: Batch, config: dict[str, str]) -> Refusal | None:
-    complaint = complaint_of_brokers(batch, config)
+def _invalid_config(complaint: str | None) -> Refusal | None:
     return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 
