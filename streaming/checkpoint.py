@@ -89,7 +89,15 @@ def settle(checkpoint: Checkpoint, bus: Bus, partitions: int, check_held: Callab
             checkpoint.make()
         else:
             private_dir(checkpoint)
-        (checkpoint / BUS_FILE).write_text(_state_id(bus, partitions))
+        vouch(checkpoint, bus, partitions)
+
+
+def vouch(checkpoint: Checkpoint, bus: Bus, partitions: int) -> None:
+    """Write down that a checkpoint holds the state of this bus over ``partitions``. Raises ``OSError``.
+
+    A checkpoint with batches but without this is moved aside (``settle``).
+    """
+    (checkpoint / BUS_FILE).write_text(_state_id(bus, partitions))
 
 
 def move_aside(checkpoint: Checkpoint, check_held: Callable[[], None], **found: Any) -> None:

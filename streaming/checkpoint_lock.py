@@ -73,6 +73,13 @@ class CheckpointLock:
             return False
         return True
 
+    def is_free(self) -> bool:
+        """Say whether no process holds the lock now."""
+        if self.held or not self._lock_now():
+            return False
+        fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+        return True
+
     def decides_in(self, controller_epoch: int) -> None:
         """Say in the lock file, from when the lock is held, in which epoch this job decides."""
         self._holder = msgspec.structs.replace(self._holder, controller_epoch=controller_epoch)
@@ -85,7 +92,7 @@ class CheckpointLock:
 
     def is_left_in(self, controller_epoch: int) -> bool:
         """Say whether a job on this machine held the lock while it decided in an epoch, and has ended or died."""
-        if not self._lock_now():
+        if self.held or not self._lock_now():
             return False
         try:
             found = self._found()

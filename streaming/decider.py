@@ -47,11 +47,15 @@ from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
 WELL_AFTER_S = 600.0
+Commit = Callable[[Iterable[bytes]], None]
 logger = structlog.get_logger("isrflow.job")
 
 
 class Decider:
-    """The one query that decides, from the start of the block to its end, on a settled checkpoint."""
+    """The one query that decides, from the start of the block to its end, on a settled checkpoint.
+
+    With ``take_query``, it is a query that runs already.
+    """
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class Decider:
         write: Callable[[Iterable[bytes]], None],
         check_held: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        take_query: Callable[[Commit], StreamingQuery] | None = None,
     ) -> None:
         self._session = session
         # Asked for now, because Spark may be gone when it matters.
@@ -70,6 +75,8 @@ class Decider:
         self._write = write
         # Raises if another job has claimed.
         self._check_held = check_held
+        # Gives the query that this job has run while it stood by.
+        self._take_query = take_query
         self._checkpoint = checkpoint_of(settings)
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
@@ -81,7 +88,11 @@ class Decider:
         self._decided_seq = 0
 
     def __enter__(self) -> "Decider":
-        self._start()
+        if self._take_query is None:
+            self._start()
+        else:
+            self._had_batches, self._decided_seq = True, self._bus.decided_seq()
+            self._query = self._take_query(self._commit)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:

@@ -1,14 +1,16 @@
-"""Fan out: send each event to the shard of its topic, or once to all shards together."""
+"""Fan out: send each event to the shard of its topic, or once to all shards together. Pages go to their shards."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
 
+from bus.interface import Page
 from controller_logic.replay import logged
 from controller_logic.routing import route
 from sinks.row_bytes import body_of, row_of
 from streaming.keys import Keys
+from streaming.sources.event_rows import entries_in, pages_in
 
 # Checkpoints know the key by this name.
 SCHEMA = "shard INT, events BINARY"
@@ -27,11 +29,13 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """The content of one row."""
+    """The content of one row: events, or else pages that replace those of the shard's state."""
 
     # How many events come in another row, for all shards together.
     shared_count: int
     routed: list[Routed]
+    # The number and the body of each.
+    pages: tuple[tuple[int, bytes], ...] = ()
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -48,17 +52,30 @@ def fan_out(batches: Iterator[pa.RecordBatch], *, keys: Keys) -> Iterator[pa.Rec
 
     Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
     copied into the rows of shards: they are in rows of ``keys.shared``, which are left out if there is no such event.
+    An Arrow batch of pages becomes a row for each shard that has one of them.
     """
     for batch in batches:
-        if batch.num_rows:
+        if not batch.num_rows:
+            continue
+        if pages := pages_in(batch):
+            yield _with_pages(pages, keys)
+        else:
             yield from _fanned_out(batch, keys)
+
+
+def _with_pages(pages: Sequence[Page], keys: Keys) -> pa.RecordBatch:
+    of_shards: dict[int, list[tuple[int, bytes]]] = {}
+    for page in pages:
+        of_shards.setdefault(page.shard, []).append((page.page, page.body))
+    bodies = [_row(Packed(0, [], tuple(some))) for some in of_shards.values()]
+    return _rows([keys.shards[shard] for shard in of_shards], bodies)
 
 
 def _fanned_out(batch: pa.RecordBatch, keys: Keys) -> Iterator[pa.RecordBatch]:
     packed: list[list[Routed]] = [[] for _ in keys.shards]
     shared: list[Routed] = []
     seq, clock_ms = 0, 0
-    for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
+    for entry in logged(entries_in(batch)):
         seq, clock_ms = entry.seq, entry.clock_ms
         shard = route(entry.event, len(packed))
         (shared if shard is None else packed[shard]).append(

@@ -1,13 +1,15 @@
 """The long-running job: claim the controller, run the query, publish ticks, and know when to stop."""
 
 import contextlib
+import functools
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 
 import structlog
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.clock import now_ms
 from bus.interface import Bus, BusError, FencedError
@@ -24,8 +26,9 @@ from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
 from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
-from streaming.decider import Decider
+from streaming.decider import Commit, Decider
 from streaming.engine_log import EngineLog
+from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
@@ -152,7 +155,8 @@ class Job:
                 if self._watch_active and is_local(master) and not self._stopping.is_set():
                     rehearse(session, self._settings, directory / "rehearsal")
                 if not self._stopping.is_set():
-                    self._take_over(session, lock, succeeds)
+                    follower = Follower(session, self._bus, self._settings, lock, directory)
+                    self._take_over(session, lock, succeeds, follower)
             finally:
                 session.stop()
 
@@ -165,11 +169,12 @@ class Job:
                 check_own(self._checkpoint, self._bus)
         warm_up(session)
 
-    def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
-        with self._tenure.ending():
+    def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool, follower: Follower) -> None:
+        with self._tenure.ending(), contextlib.ExitStack() as stack:
+            stack.callback(follower.stop)
             try:
                 if self._watch_active:
-                    self._claim_in_turn(self._watch_active, session, lock)
+                    self._claim_in_turn(self._watch_active, session, lock, follower)
                 else:
                     self._tenure.begin()
                 if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
@@ -179,13 +184,17 @@ class Job:
                 if succeeds and not self._watch_active:
                     self._endpoint.open_when_free()
                 BatchListener(self._metrics).listen_to(session)
-                self._decide_until_stopped(session, lock)
+                self._decide_until_stopped(session, lock, follower)
             except _StoppedError:
                 logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
 
-    def _claim_in_turn(self, active: ActiveWatch, session: SparkSession, lock: CheckpointLock) -> None:
+    def _claim_in_turn(
+        self, active: ActiveWatch, session: SparkSession, lock: CheckpointLock, follower: Follower
+    ) -> None:
         def meanwhile() -> None:
             self._endpoint.retry()
+            if self._tenure.fits:
+                follower.look(active.epoch)
             # Raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
 
@@ -194,15 +203,20 @@ class Job:
         if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin, lock.is_left_in):
             raise _StoppedError
 
-    def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
+    def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock, follower: Follower) -> None:
         """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
         passes = Passes()
         while True:
             lock.decides_in(self._tenure.controller_epoch)
-            with self._checkpoint_errors():
-                settle(self._checkpoint, self._bus, self._settings.shuffle_partitions, self._check_waiting)
+            take_query = None
+            if follower.is_ready():
+                take_query = functools.partial(follower.hand_over, self._tenure.claim)
+            else:
+                follower.stop()
+                with self._checkpoint_errors():
+                    settle(self._checkpoint, self._bus, self._settings.shuffle_partitions, self._check_waiting)
             try:
-                self._decide(session, lock, passes)
+                self._decide(session, lock, passes, take_query)
                 return
             except LateError as error:
                 logger.warning("a batch was too late; deciding it again after another claim", why=str(error))
@@ -221,7 +235,13 @@ class Job:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
 
-    def _decide(self, session: SparkSession, lock: CheckpointLock, passes: Passes) -> None:
+    def _decide(
+        self,
+        session: SparkSession,
+        lock: CheckpointLock,
+        passes: Passes,
+        take_query: Callable[[Commit], StreamingQuery] | None,
+    ) -> None:
         decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
         skew = SkewLog()
         log = EngineLog(self._settings, self._checkpoint, self._tenure.controller_epoch)
@@ -249,7 +269,7 @@ class Job:
                 self._site.committed(written.through, clusters, written.pages, written.decisions)
 
         retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
-        with Decider(session, self._bus, self._settings, write, self._check_waiting) as decider:
+        with Decider(session, self._bus, self._settings, write, self._check_waiting, take_query=take_query) as decider:
             self._metrics.took_over(self._tenure.controller_epoch, self._bus.decided_seq())
             self._site.took_over()
             retention.start()

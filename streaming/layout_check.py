@@ -31,6 +31,11 @@ class LayoutCheck:
         if self._is_misfit(bus.image()):
             self._fits_in = None
 
+    @property
+    def fits(self) -> bool:
+        """Whether the settings fitted the layout when that was last checked."""
+        return self._fits_in is not None
+
     def claimed(self, claim: Claim) -> None:
         """Check again if another job has claimed since. Raises ``FencedError`` if one claims now."""
         if self._fits_in is None or claim.controller_epoch != self._fits_in + 1:

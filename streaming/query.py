@@ -3,7 +3,7 @@
 import functools
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -34,22 +34,24 @@ def start_query(
     bus: Bus,
     settings: Settings,
     overrides: dict[str, str],
-    commit: Callable[[Iterable[bytes]], object],
+    commit: Callable[[Sequence[bytes]], object],
     *,
     defer: bool = True,
+    handover: Path | None = None,
 ) -> StreamingQuery:
     """Start the one streaming query, which calls ``commit`` with the shard outcomes of each batch.
 
     ``defer`` lets heartbeats and offsets wait for the next tick. Replay turns it off, because a log may have no ticks.
     If the checkpoint has no batch yet, the query starts from the state on the bus and the event after it. If it has
-    one, its state must be spread over as many partitions as the settings say.
+    one, its state must be spread over as many partitions as the settings say. With ``handover`` the checkpoint must
+    have none, and the query takes in the bus's state until that file has been written (``Source.events``).
     """
     checkpoint = checkpoint_of(settings)
-    image = Image(0, []) if has_batches(checkpoint) else bus.image()
+    image = Image(0, []) if handover or has_batches(checkpoint) else bus.image()
     # An executor on another machine cannot read a file of the driver's.
     spool_dir = _local_dir(session) if is_local(str(session.sparkContext.master)) else None
     source = source_of(bus)
-    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir)
+    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir, handover=handover)
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
@@ -70,7 +72,7 @@ def _local_dir(session: SparkSession) -> Path:
 
 
 def _started(
-    outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
+    outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Sequence[bytes]], object], interval_ms: int | None
 ) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
         commit(outcomes_of(batch))

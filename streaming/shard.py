@@ -85,17 +85,27 @@ class ShardOperator(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:
         """Store one page of the bus's image, from which a new checkpoint starts."""
-        if initialState.page == CLUSTER_PAGE:
-            self._cluster.update((bytes(initialState.body),))
+        self._take_in(initialState.page, bytes(initialState.body))
+
+    def _take_in(self, page: int, body: bytes) -> None:
+        if page == CLUSTER_PAGE:
+            self._cluster.update((body,))
         else:
-            self._pages.store(initialState.page, bytes(initialState.body))
+            self._pages.store(page, body)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Step one shard over the batch, or take in the events that the shards after it share."""
+        """Step one shard over the batch, or take in the events that the shards after it share.
+
+        A batch of pages is of a job that stands by. It stores them and decides nothing.
+        """
         shard = shard_of_key(int(key[0]), self._shards)
         packed = [decode_packed(bytes(row.events)) for row in rows]
         if shard is None:
             self._shared.take(packed)
+            return
+        if pages := [page for one in packed for page in one.pages]:
+            for number, body in pages:
+                self._take_in(number, body)
             return
         events = self._gathered(packed)
         outcome = guarded_step(self._state(shard), events, self._policy, overrides=self._overrides)

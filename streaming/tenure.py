@@ -45,6 +45,11 @@ class Tenure:
         assert self._ticker is not None, "ticks begin at the claim"
         return self._ticker
 
+    @property
+    def fits(self) -> bool:
+        """Whether the settings fitted the layout of the state when that was last checked."""
+        return self._layout.fits
+
     def begin(self, after_epoch: int | None = None) -> None:
         """Claim the controller, and tick from then on. Raises ``OvertakenError`` as ``Bus.claim`` does.
 

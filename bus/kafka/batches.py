@@ -90,6 +90,8 @@ class Batches:
         self._offsets_partitions = offsets_partitions
         self._readers: dict[tuple[str, int], LogReader] = {}
         self._planned: _Batch | None = None
+        # The offset of the marker that ends the claim's transaction; -1 before the claim.
+        self._claim_marker = -1
         # Known since the first batch that is read, which a job does after its claim.
         self._claims: Claims | None = None
 
@@ -108,6 +110,14 @@ class Batches:
             logger.error("undecided events were removed", topic=topic, after=after, through=seq_of(start - 1))
         return Position(after, max(offset, start), (0,) * self._offsets_partitions)
 
+    def claimed(self, seq: int) -> None:
+        """Note the seq of the claim of the job that reads."""
+        self._claim_marker = offset_after(seq)
+
+    def get_ready(self, after: Position) -> None:
+        """Begin to fetch the control events of the batch after ``after``. Raises ``BusError``."""
+        self._at(self._connection.address.events, 0, after.events).has_more()
+
     def plan(self, after: Position, bounds: Bounds) -> Position:
         """Return where a batch that begins at ``after`` ends: at ``after`` if there is no control event.
 
@@ -118,6 +128,9 @@ class Batches:
         """
         topic = self._connection.address.events
         end = self._end_of_events(after.events)
+        if end == self._claim_marker + 1:
+            # The client would look for an event at this offset for as long as a fetch waits.
+            end = self._claim_marker
         if end <= after.events:
             return after
         waiting = self._waiting_reports(after)

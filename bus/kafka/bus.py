@@ -118,9 +118,9 @@ class KafkaBus(KafkaHistory):
             return any(is_tick(record.value) for record in self._events.take(end, TICK_SOUGHT_MAX))
 
     @property
-    def held_epoch(self) -> int:
-        """The epoch that this process claimed last, even if another job has claimed since; -1 without one."""
-        return self._controller.held_epoch
+    def held_claim(self) -> Claim:
+        """This process's last claim, even if another job has claimed since; of epoch -1 without one."""
+        return self._controller.held
 
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch

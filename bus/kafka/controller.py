@@ -55,16 +55,16 @@ class Controller:
         self._marks: LogReader | None = None
         self._mark = Mark()
         self._producer: Producer | None = None
-        self._held_epoch = -1
+        self._held = Claim(-1, 0, 0)
         # Held for a whole transaction.
         self._lock = threading.RLock()
         # Held for a moment, so that threads which only ask who has claimed the bus do not wait for a transaction.
         self._marks_lock = threading.Lock()
 
     @property
-    def held_epoch(self) -> int:
-        """The epoch that this process claimed last, even if another job has claimed since; -1 without one."""
-        return self._held_epoch
+    def held(self) -> Claim:
+        """This process's last claim, even if another job has claimed since; of epoch -1 without one."""
+        return self._held
 
     def mark(self) -> Mark:
         """Return the newest committed mark: this process's own at once, another's as soon as it can be read."""
@@ -152,15 +152,16 @@ class Controller:
             mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
             begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
             begun.end()
-        self._producer, self._held_epoch = producer, mark.controller_epoch
+        claim = Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
+        self._producer, self._held = producer, claim
         self._note(mark)
-        return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
+        return claim
 
     def resign(self, controller_epoch: int) -> None:
         """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
         with self._lock:
             before = self.mark()
-            if self._producer is None or not self._held_epoch == controller_epoch == before.controller_epoch:
+            if self._producer is None or not self._held.controller_epoch == controller_epoch == before.controller_epoch:
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
             try:
@@ -221,7 +222,7 @@ class Controller:
 
     @contextlib.contextmanager
     def _transaction(self, controller_epoch: int) -> Iterator[Transaction]:
-        if self._producer is None or self._held_epoch != controller_epoch:
+        if self._producer is None or self._held.controller_epoch != controller_epoch:
             raise BusError(
                 f"bus {self._connection.address}: controller epoch {controller_epoch} belongs to another process"
             )

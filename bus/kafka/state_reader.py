@@ -13,43 +13,70 @@ from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS
 def read_state(connection: Connection, newest: Mark) -> tuple[Mark, dict[PageKey, bytes]]:
     """Return the state's mark, and each page or piece of one, once they are at least as new as ``newest``.
 
-    The topics of a transaction become readable one after the other. A job that starts from an older state than it has
-    committed would read the reports again with other seqs, and decide otherwise than before. Raises ``BusError``.
+    Raises ``BusError``.
     """
-    topic = connection.address.state
-    mark, pages = Mark(), dict[PageKey, bytes]()
-    reader = LogReader(connection, topic)
-    began_s = time.monotonic()
+    reader = StateReader(connection)
     try:
-        reader.seek(connection.start_offset(topic))
-        # Compaction may replace a page by a newer one after the end. So read until the end stays where it is.
-        while reader.next_offset < (end := connection.end_offset(topic)) or not _has(mark, newest):
-            if time.monotonic() > began_s + READ_WHOLE_TIMEOUT_MS / 1000:
-                raise BusError(
-                    f"bus {connection.address}: the state changes faster than it can be read: "
-                    f"its end was not reached in {READ_WHOLE_TIMEOUT_MS / 1000:.0f} s"
-                )
-            if reader.next_offset >= end:
-                if time.monotonic() > began_s + REQUEST_TIMEOUT_S:
-                    raise BusError(
-                        f"bus {connection.address}: the state at seq {newest.through} cannot be read in "
-                        f"{REQUEST_TIMEOUT_S:.0f} s: {topic} ends with the state at seq {mark.through}"
-                    )
-                time.sleep(RETRY_PAUSE_S)
-            # One by one, because compaction leaves many versions of a page in the topic for a while.
-            while (record := reader.peek(end)) is not None:
-                reader.skip()
-                if record.key == MARK_KEY:
-                    mark = decode_mark(record.value)
-                elif record.value:
-                    pages[page_of(record.key)] = record.value
-                else:
-                    pages.pop(page_of(record.key), None)
+        mark = reader.read_to_end(newest)
+        return mark, reader.take()
     finally:
         reader.close()
-    return mark, pages
 
 
-def _has(mark: Mark, newest: Mark) -> bool:
-    """Say whether the state of ``mark`` contains what is decided at ``newest``. Claims change no state."""
-    return mark.through >= newest.through and mark.layouts >= newest.layouts
+class StateReader:
+    """A place in the state's topic, and the pages and pieces that were read since they were last taken."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._topic = connection.address.state
+        self._reader = LogReader(connection, self._topic)
+        self._reader.seek(connection.start_offset(self._topic))
+        self._mark = Mark()
+        self._pages: dict[PageKey, bytes] = {}
+
+    def read_to_end(self, newest: Mark) -> Mark:
+        """Read until the state is at least as new as ``newest``, and return its mark. Raises ``BusError``.
+
+        The topics of a transaction become readable one after the other. A job that starts from an older state than it
+        has committed would read the reports again with other seqs, and decide otherwise than before.
+        """
+        began_s = time.monotonic()
+        # Compaction may replace a page by a newer one after the end. So read until the end stays where it is.
+        while self._reader.next_offset < (end := self._connection.end_offset(self._topic)) or not self._has(newest):
+            if time.monotonic() > began_s + READ_WHOLE_TIMEOUT_MS / 1000:
+                raise BusError(
+                    f"bus {self._connection.address}: the state changes faster than it can be read: "
+                    f"its end was not reached in {READ_WHOLE_TIMEOUT_MS / 1000:.0f} s"
+                )
+            if self._reader.next_offset >= end:
+                if time.monotonic() > began_s + REQUEST_TIMEOUT_S:
+                    raise BusError(
+                        f"bus {self._connection.address}: the state at seq {newest.through} cannot be read in "
+                        f"{REQUEST_TIMEOUT_S:.0f} s: {self._topic} ends with the state at seq {self._mark.through}"
+                    )
+                time.sleep(RETRY_PAUSE_S)
+            self._read(end)
+        return self._mark
+
+    def _has(self, newest: Mark) -> bool:
+        """Say whether the state contains what is decided at ``newest``. Claims change no state."""
+        return self._mark.through >= newest.through and self._mark.layouts >= newest.layouts
+
+    def _read(self, end: int) -> None:
+        # One by one, because compaction leaves many versions of a page in the topic for a while.
+        while (record := self._reader.peek(end)) is not None:
+            self._reader.skip()
+            if record.key == MARK_KEY:
+                self._mark = decode_mark(record.value)
+            elif record.value:
+                self._pages[page_of(record.key)] = record.value
+            else:
+                self._pages.pop(page_of(record.key), None)
+
+    def take(self) -> dict[PageKey, bytes]:
+        """Return what was read since the last call, the newest version of each page or piece."""
+        taken, self._pages = self._pages, {}
+        return taken
+
+    def close(self) -> None:
+        self._reader.close()

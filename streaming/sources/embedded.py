@@ -32,12 +32,21 @@ class EmbeddedSource:
     """The ``Source`` of one SQLite file."""
 
     is_local = True
+    # A standby is on the same machine, and so is the checkpoint that it takes over.
+    has_pages = False
 
     def __init__(self, bus: EmbeddedBus) -> None:
         self._bus = bus
 
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
+        self,
+        session: SparkSession,
+        settings: Settings,
+        *,
+        after: int,
+        defer: bool,
+        spool_dir: Path | None,
+        handover: Path | None = None,
     ) -> DataFrame:
         session.dataSource.register(BusSource)
         return (

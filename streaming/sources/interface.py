@@ -20,14 +20,26 @@ class Source(Protocol):
 
     # Whether only processes of this machine can read the bus.
     is_local: bool
+    # Whether ``events`` can give pages before it gives events.
+    has_pages: bool
 
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
+        self,
+        session: SparkSession,
+        settings: Settings,
+        *,
+        after: int,
+        defer: bool,
+        spool_dir: Path | None,
+        handover: Path | None = None,
     ) -> DataFrame:
         """Return the stream of the events after seq ``after``, as rows (``event_rows``) in the order of seq.
 
         With ``defer``, heartbeats and offsets start no batch by themselves, if the bus can do that. The source may keep
         files in ``spool_dir`` while the query runs. Without one, executors may be on other machines.
+
+        With ``handover``, the stream begins with the pages of the bus's state, and those that change later. When that
+        file has been written (``handover``), it goes on with the events after that state.
         """
         ...
 

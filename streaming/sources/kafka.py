@@ -5,15 +5,17 @@ the events, because their weight depends on their texts. So it puts them into a 
 and each event is fetched from Kafka once. The file exists for one batch. Another machine cannot read it, so on a
 cluster the events travel with the task, which a batch's bound in bytes allows.
 
+A standby's query begins with pages of the state (``followed_pages``), and goes on with events after the claim.
+
 Rejected: Spark's own connector. It plans batches by their number of events alone, and a planned batch is in the
 checkpoint, so a batch that does not fit into memory would fail again at each start.
 """
 
 import io
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -22,7 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from bus.interface import Entry
+from bus.interface import Entry, Page
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -30,16 +32,20 @@ from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import offset_after
+from streaming.handover import Handover
 from streaming.sources.event_rows import (
     ARROW_SCHEMA,
     BYTES_PER_ARROW_BATCH,
     ROWS_PER_ARROW_BATCH,
     SCHEMA,
     rows_of,
+    rows_of_pages,
 )
+from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus-on-kafka"
+_T = TypeVar("_T")
 
 
 def source(bus: KafkaBus) -> Source:
@@ -51,12 +57,20 @@ class KafkaSource:
     """The ``Source`` of the events topic and the offsets topic."""
 
     is_local = False
+    has_pages = True
 
     def __init__(self, bus: KafkaBus) -> None:
         self._bus = bus
 
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
+        self,
+        session: SparkSession,
+        settings: Settings,
+        *,
+        after: int,
+        defer: bool,
+        spool_dir: Path | None,
+        handover: Path | None = None,
     ) -> DataFrame:
         session.dataSource.register(BusOnKafka)
         return (
@@ -68,8 +82,11 @@ class KafkaSource:
             .option("after", after)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
             # Not the newest one, under which a job that was just superseded would void what its successor writes down.
-            .option("controller_epoch", self._bus.held_epoch)
+            .option("controller_epoch", self._bus.held_claim.controller_epoch)
+            .option("claim_seq", self._bus.held_claim.seq)
             .option("decided", self._bus.decided_seq())
+            .option("handover", "" if handover is None else str(handover))
+            .option("quiet_ms", settings.controller_standby_timeout_ms // 2)
             .load()
         )
 
@@ -108,7 +125,8 @@ class BusOnKafka(DataSource):
 
     Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
     the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``controller_epoch``, the job's; ``decided``, how far events were decided when it started.
+    ``controller_epoch``, ``claim_seq`` and ``decided``, what a ``Handover`` says. If ``handover`` names a file, pages
+    come first, and then the file says those three; ``quiet_ms`` is as in ``FollowedPages``.
     """
 
     @classmethod
@@ -122,9 +140,9 @@ class BusOnKafka(DataSource):
         return KafkaReader(self.options)
 
 
-def _write(sink: IO[bytes], entries: Sequence[Entry]) -> None:
+def _write(sink: IO[bytes], slices: Iterable[pa.RecordBatch]) -> None:
     with pa.ipc.new_stream(sink, ARROW_SCHEMA) as stream:
-        for rows in slices(entries):
+        for rows in slices:
             stream.write_batch(rows)
 
 
@@ -137,21 +155,36 @@ class KafkaReader(DataSourceStreamReader):
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
-        self.controller_epoch = int(options["controller_epoch"])
-        self.decided = int(options["decided"])
+        self.claim = Handover(*(int(options[name]) for name in Handover.__struct_fields__))
+        self.handover = options["handover"]
+        self.quiet_ms = int(options["quiet_ms"])
+        self._pages: FollowedPages | None = None
         self._has_planned = False
         self._reports: ReportLog | None = None
         self._batches: Batches | None = None
         self._spooled: Path | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_batches": None, "_reports": None}
+        return self.__dict__ | {"_batches": None, "_reports": None, "_pages": None}
 
     @property
     def batches(self) -> Batches:
         if self._batches is None:
             self._batches = Batches(self.url, self.offsets_partitions)
+            self._batches.claimed(self.claim.claim_seq)
         return self._batches
+
+    @property
+    def reports(self) -> ReportLog:
+        if self._reports is None:
+            self._reports = ReportLog(Connection(parse(self.url)))
+        return self._reports
+
+    @property
+    def pages(self) -> FollowedPages:
+        if self._pages is None:
+            self._pages = FollowedPages(self.url, Path(self.handover), self.quiet_ms)
+        return self._pages
 
     def initialOffset(self) -> dict[str, Any]:
         return _noted(self.batches.first(self.after))
@@ -160,20 +193,45 @@ class KafkaReader(DataSourceStreamReader):
         return ReadMaxRows(self.bounds.events)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        if self.handover:
+            handover = self.pages.handed_over()
+            through = self.pages.plan(start["seq"], handover)
+            if through > start["seq"]:
+                return _noted(self._ready_after(through))
+            if handover is None:
+                return start
+            self._begin_events(handover)
         return _noted(self.batches.plan(_position(start), self.bounds))
+
+    def _ready_after(self, seq: int) -> Position:
+        """Return the position after a state, and connect to what the first batch of events needs."""
+        position = self.batches.first(seq)
+        self.batches.get_ready(position)
+        self.reports.connect()
+        return position
+
+    def _begin_events(self, handover: Handover) -> None:
+        self.claim = handover
+        self.batches.claimed(handover.claim_seq)
+        self.pages.close()
+        self._pages, self.handover = None, ""
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._remove_spooled()
-        entries = list(self.batches.read(_position(start), _position(end)))
-        self._note_reports(start["seq"], end["seq"], entries)
+        rows = slices_of_pages(self.pages.take()) if self.handover else self._slices_between(start, end)
         if not self.spool_dir:
             body = io.BytesIO()
-            _write(body, entries)
+            _write(body, rows)
             return [Sent(body.getvalue())]
         with tempfile.NamedTemporaryFile(dir=self.spool_dir, prefix="events-", delete=False) as file:
             self._spooled = Path(file.name)
-            _write(file, entries)
+            _write(file, rows)
         return [Spooled(file.name)]
+
+    def _slices_between(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        entries = list(self.batches.read(_position(start), _position(end)))
+        self._note_reports(start["seq"], end["seq"], entries)
+        return slices(entries)
 
     def _note_reports(self, after: int, through: int, entries: Sequence[Entry]) -> None:
         """Write down which reports the batch has, before it runs.
@@ -181,11 +239,10 @@ class KafkaReader(DataSourceStreamReader):
         The first batch is written even without reports, because another job may have planned reports there. What was
         decided before this job is not written again, because compaction may have removed reports that it had.
         """
-        if through <= self.decided:
+        if through <= self.claim.decided:
             return
         if not self._has_planned or any(map(is_report, entries)):
-            self._reports = self._reports or ReportLog(Connection(parse(self.url)))
-            self._reports.write(self.controller_epoch, after, through, entries)
+            self.reports.write(self.claim.controller_epoch, after, through, entries)
             self._has_planned = True
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -201,6 +258,8 @@ class KafkaReader(DataSourceStreamReader):
         self._remove_spooled()
         if self._batches is not None:
             self._batches.close()
+        if self._pages is not None:
+            self._pages.close()
 
     def _remove_spooled(self) -> None:
         if self._spooled is not None:
@@ -219,13 +278,23 @@ def _position(noted: dict[str, Any]) -> Position:
 
 def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
     """Cut events into Arrow batches of bounded count and bytes. A single longer event makes a batch of its own."""
-    some: list[Entry] = []
+    return map(rows_of, _cut(entries, lambda entry: len(entry.raw)))
+
+
+def slices_of_pages(pages: Iterable[Page]) -> Iterator[pa.RecordBatch]:
+    """Cut pages into such Arrow batches, too."""
+    return map(rows_of_pages, _cut(pages, lambda page: len(page.body)))
+
+
+def _cut(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
+    some: list[_T] = []
     total = 0
-    for entry in entries:
-        if some and (total + len(entry.raw) > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
-            yield rows_of(some)
+    for item in items:
+        size = size_of(item)
+        if some and (total + size > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
+            yield some
             some, total = [], 0
-        total += len(entry.raw)
-        some.append(entry)
+        total += size
+        some.append(item)
     if some:
-        yield rows_of(some)
+        yield some

@@ -91,6 +91,19 @@ def test_a_holder_that_died_is_told_from_one_that_lives_and_from_one_of_another_
     assert not lock.is_left_in(7)
 
 
+def test_a_job_that_has_the_lock_itself_knows_of_no_dead_one_and_keeps_the_lock(
+    checkpoint: Path, lock: CheckpointLock, tmp_path: Path
+) -> None:
+    assert lock.is_free()
+    assert lock.take()
+    lock.decides_in(3)
+    assert not lock.is_left_in(3)
+    assert not lock.is_free()
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as other:
+        assert not other.is_free()
+        assert not other.take()
+
+
 def test_a_job_that_gets_the_lock_late_says_its_epoch_then(checkpoint: Path, tmp_path: Path) -> None:
     with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as frozen:
         assert frozen.take()

@@ -13,6 +13,7 @@ from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
 from streaming.sources import kafka
 from streaming.sources.kafka import KafkaReader, KafkaSource, slices
+from tests.support.kafka_reader import reader_of
 
 REPORT = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1,"offset":5,"leader_epoch":0}'
 TICK = b'{"kind":"tick","time_ms":1,"controller_epoch":2}'
@@ -24,21 +25,6 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
     bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
-
-
-def reader_of(bus: KafkaBus, spool_dir: Path) -> KafkaReader:
-    return KafkaReader(
-        {
-            "url": str(bus.address),
-            "offsets_partitions": str(bus.offsets_partitions),
-            "max_events": "3",
-            "max_bytes": "1000",
-            "after": "0",
-            "spool_dir": str(spool_dir),
-            "controller_epoch": "1",
-            "decided": "0",
-        }
-    )
 
 
 def test_slices_are_bounded_by_bytes_and_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +40,7 @@ def test_slices_are_bounded_by_bytes_and_rows(monkeypatch: pytest.MonkeyPatch) -
 def test_a_batch_waits_in_one_file_until_the_next_one(bus: KafkaBus, tmp_path: Path) -> None:
     events = [EVENT + b" " * number for number in range(8)]
     bus.publish(events)
-    reader = reader_of(bus, tmp_path)
+    reader = reader_of(bus, tmp_path, max_events=3, max_bytes=1_000)
     # Spark notes offsets as JSON, and each of its processes has a reader of its own.
     start: dict[str, Any] = json.loads(json.dumps(reader.initialOffset()))
     taken: list[bytes] = []

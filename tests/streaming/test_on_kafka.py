@@ -11,12 +11,15 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
+from conf.settings import Settings
+from streaming.checkpoint import has_batches, settle
 from tests.streaming.feeding import assert_as_by_rules, control_events, crash, crashing
-from tests.support.engine import AWAITED, STANDBY, Engine, decided, decisions_of, encoded
+from tests.support.engine import AWAITED, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of, encoded
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
+MOVED_ASIDE = "moved the checkpoint aside"
 POINTS = ("transaction", "commit")
 EVENTS_AT_ONCE = 100
 # On Kafka each tick is a batch. A standby waits for two ticks, so there are some.
@@ -73,8 +76,60 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
         for engine in filter(None, (frozen, second)):
             engine.kill()
     # Each engine continued from its predecessor's checkpoint.
-    assert "moved the checkpoint aside" not in second.log.read_text()
+    assert MOVED_ASIDE not in second.log.read_text()
     assert_as_by_rules(bus)
+
+
+def test_a_standby_that_followed_the_state_on_its_own_checkpoint_decides_and_may_be_killed_at_any_point(
+    bus: KafkaBus, tmp_path: Path
+) -> None:
+    """Two directories stand for two machines, which share only the bus."""
+    log = control_events(seed=12, count=5 * EVENTS_AT_ONCE)
+    parts = iter([log[at : at + EVENTS_AT_ONCE] for at in range(0, len(log), EVENTS_AT_ONCE)])
+    place, armed = f"bus={bus.address}", tmp_path / "armed"
+    here, there = tmp_path / "here", tmp_path / "there"
+    engines: list[Engine] = []
+
+    def start(directory: Path, command: tuple[str, ...] = STANDBY) -> Engine:
+        directory.mkdir(exist_ok=True)
+        log = tmp_path / f"engine-{len(engines)}.log"
+        engines.append(Engine(directory, place, FEW_TICKS, command=command, log=log))
+        return engines[-1]
+
+    try:
+        active = start(here)
+        decided(bus, bus.publish_own(next(parts)), engine=active)
+        killed = start(there, command=(*crashing("transaction", armed), "--standby"))
+        follows(killed)
+        decided(bus, bus.publish_own(next(parts)), engine=active)
+        active.kill()
+        # It dies in the transaction of its first batch, or of the next one if that has no decisions.
+        crash(killed, bus, armed, next(parts))
+        assert "claimed the controller" in killed.log.read_text()
+        # Its checkpoint does not tell how the state came about.
+        second = start(there)
+        decided(bus, bus.publish_own(next(parts)), engine=second)
+        assert MOVED_ASIDE in second.log.read_text()
+        third = start(here)
+        follows(third)
+        second.kill()
+        decided(bus, bus.publish_own(next(parts)), engine=third)
+        assert third.log.read_text().count(MOVED_ASIDE) == 1, "only the first engine's checkpoint, before it followed"
+        assert third.stop() == 0
+    finally:
+        for engine in engines:
+            engine.kill()
+    # Its checkpoint is as good as any engine's.
+    settle(here / "checkpoint", bus, Settings().shuffle_partitions)
+    assert has_batches(here / "checkpoint")
+    assert_as_by_rules(bus)
+
+
+def follows(standby: Engine) -> None:
+    """Wait until a standby has taken in the state."""
+    wait_until(lambda: "following the state" in standby.log.read_text(), "a standby that follows", START_TIMEOUT_S)
+    commits = standby.directory / "checkpoint" / "commits"
+    wait_until(lambda: list(commits.glob("[0-9]*")), "a batch of pages", START_TIMEOUT_S)
 
 
 def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:

@@ -61,6 +61,19 @@ def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
     assert decisions_of(bus) == decide(log, Policy()).decisions
 
 
+def test_an_operator_that_took_in_pages_decides_as_one_that_decided_from_the_beginning(tmp_path) -> None:
+    """A standby takes in the whole state, then what changes, and then decides."""
+    log = seeded(seed=23, count=400)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    active, standby = OperatorCluster(bus), OperatorCluster(bus)
+    for batch in (log[:100], log[100:110], log[110:200]):
+        before = {page[:2]: page for page in bus.image().pages}
+        active.batch(batch)
+        standby.take_in([page for page in bus.image().pages if before.get(page[:2]) != page])
+    standby.batch(log[200:])
+    assert decisions_of(bus) == decide(log, Policy()).decisions
+
+
 def test_heartbeats_store_no_page_and_load_none(tmp_path) -> None:
     log = seeded(seed=24, count=100)
     cluster = OperatorCluster(EmbeddedBus(tmp_path / "bus.db"))

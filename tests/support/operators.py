@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from bus.interface import Bus, Entry, Image
+from bus.interface import Bus, Entry, Image, Page
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
@@ -67,6 +67,12 @@ class OperatorCluster:
         for tester in self.testers:
             # The tester never closes its processor, and Python's collector would stay off.
             tester.processor.close()
+
+    def take_in(self, pages: Sequence[Page]) -> None:
+        """Play a micro-batch of pages."""
+        keys = keys_of_one_partition(len(self.testers))
+        for key, body in packed_rows(fan_out(iter([event_rows.rows_of_pages(pages)]), keys=keys)):
+            assert self.testers[key].test(key, [Row(shard=key, events=body)]) == []
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
         """Play one micro-batch, and return the operators' rows."""

@@ -34,6 +34,7 @@ ON_ONE_NODE = frozenset(
         "tests/isrflow/test_client.py",
         "tests/isrflow/test_producers_guide.py",
         "tests/real_kafka/test_bus_on_kafka.py",
+        "tests/streaming/test_followed_pages.py",
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",
         "tests/streaming/test_on_spark_cluster.py",

@@ -13,7 +13,7 @@ from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
 from bus.kafka.reports import ReportLog, Taken, valid
 from isrflow.kafka.address import parse
-from streaming.sources.kafka import KafkaReader
+from tests.support.kafka_reader import reader_of
 from tests.support.waiting import wait_until
 
 TICK = b'{"kind":"tick","time_ms":1}'
@@ -142,11 +142,7 @@ def test_what_was_decided_before_the_job_is_not_written_again(bus: KafkaBus, tmp
     through = bus.publish_own([TICK])
     bus.commit(epoch, through, [], [])
     wait_until(lambda: bus.decided_seq() == through, "the commit to be readable")
-    reader = KafkaReader(
-        {"url": str(bus.address), "offsets_partitions": str(bus.offsets_partitions), "max_events": "9"}
-        | {"max_bytes": "1000", "after": "0", "spool_dir": str(tmp_path), "controller_epoch": "2"}
-        | {"decided": str(through)}
-    )
+    reader = reader_of(bus, tmp_path, max_events=9, max_bytes=1_000, controller_epoch=2, decided=through)
     ends = []
     start = reader.initialOffset()
     for _ in range(2):

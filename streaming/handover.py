@@ -1,0 +1,33 @@
+"""The note by which a standby's query learns that its job decides from now on.
+
+The driver writes it after the claim, and the process that plans the query's batches looks for it.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+
+class Handover(msgspec.Struct, frozen=True):
+    """What the query must know of the claim."""
+
+    controller_epoch: int
+    # Of the job's ``controller_started`` event.
+    claim_seq: int
+    # The bus has decided all events up to this seq, so the query takes in the state of this seq and decides after it.
+    decided: int
+
+
+def hand_over(file: Path, handover: Handover) -> None:
+    """Write the note, whole or not at all. Raises ``OSError``."""
+    unfinished = file.with_name(f"{file.name}.new")
+    unfinished.write_bytes(msgspec.json.encode(handover))
+    unfinished.rename(file)
+
+
+def handed_over(file: Path) -> Handover | None:
+    """Read the note; None if it has not been written."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Handover)
+    except FileNotFoundError:
+        return None

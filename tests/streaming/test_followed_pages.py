@@ -1,0 +1,194 @@
+"""What a standby takes in of a bus on Kafka: all pages, then those that changed, and events after the claim."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bus import pieces
+from bus.interface import Page
+from bus.kafka.bus import KafkaBus
+from isrflow.kafka.seqs import offset_after
+from streaming.handover import Handover, hand_over, handed_over
+from streaming.sources import event_rows, followed_pages
+from streaming.sources.followed_pages import FollowedPages
+from streaming.sources.kafka import KafkaReader, slices_of_pages
+from tests.support.kafka_reader import reader_of
+from tests.support.waiting import wait_until
+
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
+
+
+@pytest.fixture
+def active(kafka_url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(kafka_url)
+    bus.claim("active", {}, 1)
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def handover(tmp_path: Path) -> Path:
+    return tmp_path / "handover"
+
+
+def followed(bus: KafkaBus, handover: Path, quiet_ms: int = 0) -> FollowedPages:
+    return FollowedPages(str(bus.address), handover, quiet_ms)
+
+
+def commit(bus: KafkaBus, *pages: Page) -> int:
+    """Publish an event, decide it with ``pages``, and return its seq."""
+    seq = bus.publish([EVENT])
+    bus.commit(bus.held_claim.controller_epoch, seq, [], pages)
+    return seq
+
+
+def planned(pages: FollowedPages, after: int) -> int:
+    """Return up to where the next batch is, once there is one."""
+    return wait_until(lambda: (through := pages.plan(after, None)) > after and through, "a batch of pages")
+
+
+@pytest.mark.cluster
+def test_the_first_batch_has_all_pages_and_a_later_one_those_that_changed_in_their_newest_version(
+    active: KafkaBus, handover: Path
+) -> None:
+    commit(active, Page(0, 1, b"old"), Page(1, 1, b"kept"))
+    first = commit(active, Page(0, 1, b"new"))
+    pages = followed(active, handover)
+    try:
+        assert planned(pages, 0) == first
+        assert pages.take() == [Page(0, 1, b"new"), Page(1, 1, b"kept")]
+        commit(active, Page(1, 2, b"once"))
+        second = commit(active, Page(1, 2, b"twice"))
+        taken: dict[tuple[int, int], bytes] = {}
+        through = first
+        while through != second:
+            through = planned(pages, through)
+            taken |= {(page.shard, page.page): page.body for page in pages.take()}
+        assert taken == {(1, 2): b"twice"}
+        assert pages.plan(second, None) == second
+    finally:
+        pages.close()
+
+
+@pytest.mark.cluster
+def test_pages_longer_than_a_record_come_whole(
+    active: KafkaBus, handover: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 10)
+    commit(active, Page(0, 1, b"x" * 35))
+    pages = followed(active, handover)
+    try:
+        through = planned(pages, 0)
+        assert pages.take() == [Page(0, 1, b"x" * 35)]
+        commit(active, Page(0, 1, b"y" * 15))
+        planned(pages, through)
+        assert pages.take() == [Page(0, 1, b"y" * 15)]
+    finally:
+        pages.close()
+
+
+@pytest.mark.cluster
+def test_changes_wait_for_an_interval_a_silence_or_the_claim(
+    active: KafkaBus, handover: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_ms = 0
+    monkeypatch.setattr(followed_pages, "steady_ms", lambda: clock_ms)
+    first = commit(active, Page(0, 1, b"1"))
+    pages = followed(active, handover, quiet_ms=1_500)
+    try:
+        assert pages.plan(0, None) == first
+        second = commit(active, Page(0, 1, b"2"))
+        clock_ms = 1_000
+        assert pages.plan(first, None) == first
+        clock_ms = 2_400
+        assert pages.plan(first, None) == first
+        # The active engine has been silent for 1.5 s.
+        clock_ms = 2_600
+        assert pages.plan(first, None) == second
+        for _ in range(5):
+            third = commit(active, Page(0, 1, b"3"))
+            assert pages.plan(second, None) == second
+            clock_ms += 1_000
+        assert pages.plan(second, None) == third
+        # The claim waits for nothing, and its state may not be readable yet.
+        fourth = commit(active, Page(0, 1, b"4"))
+        assert pages.plan(third, Handover(2, 0, fourth)) == fourth
+        assert pages.take() == [Page(0, 1, b"4")]
+    finally:
+        pages.close()
+
+
+def noted(offset: dict[str, Any]) -> dict[str, Any]:
+    """Return an offset as Spark notes it."""
+    noted: dict[str, Any] = json.loads(json.dumps(offset))
+    return noted
+
+
+class Batch:
+    """The batches of a reader, as Spark asks for them."""
+
+    def __init__(self, reader: KafkaReader) -> None:
+        self.reader = reader
+        self.end = noted(reader.initialOffset())
+
+    def latest(self) -> dict[str, Any] | None:
+        """Return where the next batch ends; None if there is none."""
+        found = noted(self.reader.latestOffset(self.end, self.reader.getDefaultReadLimit()))
+        return None if found == self.end else found
+
+    def next(self) -> list[pa.RecordBatch]:
+        start, self.end = self.end, wait_until(self.latest, "a batch")
+        (partition,) = self.reader.partitions(start, self.end)
+        return list(self.reader.read(partition))
+
+
+@pytest.mark.cluster
+def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_from_then_on(
+    active: KafkaBus, kafka_url: str, tmp_path: Path, handover: Path
+) -> None:
+    through = commit(active, Page(0, 1, b"1"))
+    reader = reader_of(active, tmp_path, handover=handover)
+    batch = Batch(reader)
+    (pages,) = batch.next()
+    assert event_rows.pages_in(pages) == [Page(0, 1, b"1")]
+    assert batch.end["seq"] == through
+    last = commit(active, Page(0, 1, b"2"))
+    undecided = active.publish([EVENT + b" "])
+    standby = KafkaBus(kafka_url)
+    try:
+        claim = standby.claim("standby", {}, 1)
+        hand_over(handover, Handover(claim.controller_epoch, claim.seq, standby.decided_seq()))
+        # A batch of pages may have been under way.
+        (pages,) = batch.next()
+        assert event_rows.pages_in(pages) == [Page(0, 1, b"2")]
+        assert batch.end["seq"] == last
+        (events,) = batch.next()
+        assert event_rows.pages_in(events) == []
+        assert events.column("seq").to_pylist() == [undecided, claim.seq]
+        assert events.column("is_claim").to_pylist() == [False, True]
+        # The reports of the batch are noted in the new job's name.
+        assert standby.recorded(last, claim.seq, 100, 1_000_000)[-1].seq == claim.seq
+        assert batch.end["events"] == offset_after(claim.seq)
+        assert batch.latest() is None
+    finally:
+        reader.stop()
+        standby.close()
+
+
+def test_slices_of_pages_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streaming.sources.kafka.BYTES_PER_ARROW_BATCH", 20)
+    pages = [Page(0, number, b"x" * size) for number, size in enumerate([10, 10, 10, 90, 1])]
+    found = [event_rows.pages_in(part) for part in slices_of_pages(pages)]
+    assert [page for part in found for page in part] == pages
+    assert [[page.page for page in part] for part in found] == [[0, 1], [2], [3], [4]]
+
+
+def test_a_note_of_the_claim_is_read_whole_or_not_at_all(handover: Path) -> None:
+    assert handed_over(handover) is None
+    hand_over(handover, Handover(7, 8, 9))
+    assert handed_over(handover) == Handover(7, 8, 9)
+    assert [file.name for file in handover.parent.iterdir()] == ["handover"]

@@ -1,0 +1,185 @@
+"""When a standby follows the state, and when it gives that up. Runs without Spark."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.interface import Claim
+from conf.settings import Settings
+from streaming import follower
+from streaming.checkpoint import BUS_FILE, has_batches, settle
+from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from streaming.follower import FREE_MS, PAUSE_MS, Follower
+from streaming.handover import Handover, handed_over
+from streaming.sources.embedded import EmbeddedSource
+from tests.support.scripted_queries import Query
+
+EPOCH = 1
+
+
+class Standby:
+    """A follower whose clock and queries a test controls, and what it needs."""
+
+    def __init__(self, directory: Path, bus: EmbeddedBus, lock: CheckpointLock) -> None:
+        self.bus, self.lock = bus, lock
+        self.checkpoint = directory / "checkpoint"
+        self.note = directory / "handover"
+        self.now_ms = 0
+        self.queries: list[Query] = []
+        self.settings = Settings(bus=f"sqlite:{bus.path}", checkpoint_dir=str(self.checkpoint))
+        self.refuse: list[Exception] = []
+        self.directory = directory
+
+    def start_query(
+        self,
+        session: Any,
+        bus: Any,
+        settings: Any,
+        overrides: Any,
+        commit: Callable[[Sequence[bytes]], None],
+        **how: Any,
+    ) -> Query:
+        assert how == {"handover": self.note}
+        if self.refuse:
+            raise self.refuse.pop()
+        self.queries.append(Query(self.checkpoint, commit))  # type: ignore[arg-type]
+        return self.queries[-1]
+
+    def follower(self) -> Follower:
+        session: Any = None
+        return Follower(session, self.bus, self.settings, self.lock, self.directory)
+
+    def look(self, following: Follower, after_ms: int, epoch: int = EPOCH) -> bool:
+        """Look after a while, and say whether the state is followed then."""
+        self.now_ms += after_ms
+        following.look(epoch)
+        return following.is_ready()
+
+
+@pytest.fixture
+def standby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standby]:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    claim = bus.claim("active", {}, 1)
+    bus.commit(EPOCH, claim.seq, [], [])
+    with checkpoint_lock(tmp_path / "checkpoint", Holder.of(bus, "bus.db")) as lock:
+        standby = Standby(tmp_path, bus, lock)
+        monkeypatch.setattr(follower, "steady_ms", lambda: standby.now_ms)
+        monkeypatch.setattr(follower, "start_query", standby.start_query)
+        monkeypatch.setattr(EmbeddedSource, "has_pages", True)
+        yield standby
+    bus.close()
+
+
+def test_a_standby_follows_once_the_checkpoint_has_been_free_for_a_while(standby: Standby) -> None:
+    following = standby.follower()
+    assert not standby.look(following, 0)
+    with checkpoint_lock(standby.checkpoint, Holder.of(standby.bus, "bus.db")) as active:
+        assert active.take()
+        assert not standby.look(following, 10 * FREE_MS)
+        active.release()
+        assert not standby.look(following, FREE_MS - 1)
+        # A job that decides without the lock has taken it.
+        assert active.take()
+        assert not standby.look(following, 1)
+        active.release()
+        assert not standby.look(following, FREE_MS - 1)
+        assert standby.look(following, 1)
+        assert not active.take()
+    assert len(standby.queries) == 1
+
+
+def test_a_former_checkpoint_is_moved_aside(standby: Standby) -> None:
+    settle(standby.checkpoint, standby.bus, 1)
+    Query(standby.checkpoint, lambda outcomes: None).batch(0, 1)
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    assert not standby.queries[0].began_with_batches
+    assert has_batches(standby.checkpoint.with_name("checkpoint.aside"))
+
+
+@pytest.mark.parametrize("lacks", ["a source of pages", "a checkpoint on this machine", "a state"])
+def test_a_standby_that_cannot_follow_leaves_the_lock_alone(
+    standby: Standby, lacks: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if lacks == "a source of pages":
+        monkeypatch.setattr(EmbeddedSource, "has_pages", False)
+    if lacks == "a checkpoint on this machine":
+        standby.settings = Settings(bus=standby.settings.bus, checkpoint_dir="hdfs://somewhere/checkpoint")
+    if lacks == "a state":
+        standby.bus = EmbeddedBus(tmp_path / "empty.db")
+    following = standby.follower()
+    assert not standby.look(following, FREE_MS)
+    assert standby.lock.is_free()
+    assert not standby.queries
+
+
+def test_a_new_claim_ends_it_for_a_while_because_its_job_may_need_the_checkpoint(standby: Standby) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    assert not standby.look(following, 100, epoch=EPOCH + 1)
+    assert not standby.queries[0].isActive
+    assert standby.lock.is_free()
+    assert not standby.look(following, FREE_MS - 1, epoch=EPOCH + 1)
+    assert standby.look(following, 1, epoch=EPOCH + 1)
+
+
+def test_after_an_error_it_begins_again_later(standby: Standby) -> None:
+    following = standby.follower()
+    standby.refuse = [OSError(28, "No space left on device")]
+    assert not standby.look(following, FREE_MS)
+    assert not standby.look(following, PAUSE_MS - 1)
+    assert standby.look(following, 1)
+    standby.queries[0].fail("the bus is gone")
+    assert not standby.look(following, 100)
+    assert standby.lock.is_free()
+    assert not standby.look(following, PAUSE_MS - 1)
+    assert standby.look(following, 1)
+
+
+def test_pages_commit_nothing_and_the_first_decisions_vouch_for_the_checkpoint(standby: Standby) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    (query,) = standby.queries
+    query.commit([b"an outcome that no batch of pages has"])
+    written: list[Sequence[bytes]] = []
+    claim = standby.bus.claim("standby", {}, 1)
+    assert following.hand_over(claim, written.append) is query  # type: ignore[arg-type, comparison-overlap]
+    assert handed_over(standby.note) == Handover(claim.controller_epoch, claim.seq, standby.bus.decided_seq())
+    query.commit([])
+    assert written == []
+    assert not (standby.checkpoint / BUS_FILE).exists()
+    query.commit([b"decided"])
+    assert written == [[b"decided"]]
+    assert (standby.checkpoint / BUS_FILE).exists()
+    # It is no longer the follower's to end.
+    following.stop()
+    assert query.isActive
+
+
+def test_a_checkpoint_of_pages_alone_is_moved_aside_by_the_next_job(standby: Standby) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    standby.queries[0].batch(0, standby.bus.decided_seq())
+    following.stop()
+    settle(standby.checkpoint, standby.bus, 1)
+    assert has_batches(standby.checkpoint.with_name("checkpoint.aside"))
+    assert not has_batches(standby.checkpoint)
+
+
+def test_a_state_that_was_laid_out_again_is_not_decided_on(standby: Standby) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    standby.bus.replace_image(EPOCH, standby.bus.image())
+    assert not following.is_ready()
+
+
+def test_a_claim_that_cannot_be_noted_ends_the_job_with_a_clear_error(standby: Standby) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    standby.note.mkdir()
+    (standby.note / "in the way").touch()
+    with pytest.raises(follower.JobError, match="cannot be told of the claim"):
+        following.hand_over(Claim(2, 2, 2), lambda outcomes: None)

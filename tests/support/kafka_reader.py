@@ -1,0 +1,24 @@
+"""The reader that Spark makes of a bus on Kafka, as the options of a query make it."""
+
+from pathlib import Path
+
+from bus.kafka.bus import KafkaBus
+from streaming.sources.kafka import KafkaReader
+
+
+def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
+    """Return the reader of a job that has claimed nothing and starts from the first event."""
+    given = {
+        "url": bus.address,
+        "offsets_partitions": bus.offsets_partitions,
+        "max_events": 100,
+        "max_bytes": 100_000,
+        "after": 0,
+        "spool_dir": spool_dir,
+        "controller_epoch": -1,
+        "claim_seq": 0,
+        "decided": 0,
+        "handover": "",
+        "quiet_ms": 0,
+    }
+    return KafkaReader({name: str(value) for name, value in (given | options).items()})
