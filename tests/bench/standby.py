@@ -1,12 +1,21 @@
-"""The time from the SIGKILL of the active engine to the first decision of its standby."""
+"""The time from the SIGKILL of the active engine to the first decision of its standby.
+
+On one machine the standby takes over the active engine's checkpoint. With ``--kafka`` both engines have checkpoints of
+their own, as on two machines, and share a bus on Kafka.
+"""
 
 import argparse
+import contextlib
 import itertools
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from bus.embedded import EmbeddedBus
+from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
+from brokers.launch.kafka.preparing import prepare
+from bus.interface import Bus
+from bus.open_bus import open_bus
 from tests.bench.load import Took
 from tests.bench.report import Figure
 from tests.bench.session import measured
@@ -17,9 +26,11 @@ KILLS = 5
 BROKERS = 10
 PARTITIONS_PER_TOPIC = 100
 # Nobody sends heartbeats while engines are killed.
-SESSION_TIMEOUT_MS = 3_600_000
+SESSIONS = "broker.session.timeout.ms=3600000"
 # The default of controller.standby.timeout.ms, and the shortest silence that two tick.idle.interval.ms allow.
 TIMEOUTS_MS = (3_000, 1_000)
+# A standby begins to follow the state when a checkpoint has been free for three seconds.
+STOOD_BY_S = 8.0
 
 
 def main(*given: str) -> None:
@@ -27,26 +38,30 @@ def main(*given: str) -> None:
     parser.add_argument("--kills", type=int, default=KILLS, help="how many active engines are killed")
     parser.add_argument("--timeouts", default=",".join(map(str, TIMEOUTS_MS)), help="in milliseconds, with commas")
     parser.add_argument("--partitions", type=int, default=0, help="in topics of 100")
+    parser.add_argument("--kafka", action="store_true", help="on a bus on Kafka, with checkpoints of their own")
     options = parser.parse_args(given)
     timeouts_ms = [int(text) for text in options.timeouts.split(",")]
     measured(
         "standby",
         given,
-        lambda: [measure(timeout_ms, options.kills, options.partitions) for timeout_ms in timeouts_ms],
+        lambda: [measure(timeout_ms, options.kills, options.partitions, options.kafka) for timeout_ms in timeouts_ms],
     )
 
 
-def measure(timeout_ms: int, kills: int, partitions: int) -> Figure:
+def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool) -> Figure:
     """Kill the active engine again and again, each time with a standby that has waited for some seconds."""
-    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name:
-        folder = Path(name)
-        bus = EmbeddedBus(folder / "bus.db")
-        logs = (folder / f"engine-{number}.log" for number in itertools.count())
-        engines: list[Engine] = []
+    engines: list[Engine] = []
+    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, _bus_url(Path(name), on_kafka) as url:
+        places = (Path(name) / f"engine-{number}" for number in itertools.count())
+        bus = open_bus(url)
 
         def started() -> Engine:
-            settings = f"controller.standby.timeout.ms={timeout_ms}", f"broker.session.timeout.ms={SESSION_TIMEOUT_MS}"
-            engines.append(Engine(folder, *settings, command=STANDBY, log=next(logs)))
+            place = next(places)
+            place.mkdir()
+            settings = [f"bus={url}", f"controller.standby.timeout.ms={timeout_ms}", SESSIONS]
+            if not on_kafka:
+                settings.append(f"checkpoint.dir={name}/checkpoint")
+            engines.append(Engine(place, *settings, command=STANDBY))
             return engines[-1]
 
         try:
@@ -57,16 +72,32 @@ def measure(timeout_ms: int, kills: int, partitions: int) -> Figure:
             for _ in range(kills):
                 standby = started()
                 wait_until(lambda waiting=standby: _stands_by(waiting), "the standby", START_TIMEOUT_S)
+                time.sleep(STOOD_BY_S)
                 took.append(Took(wall_s=taken_over_s(bus, active, standby), cpu_s=0.0, changes=1))
                 active = standby
         finally:
             for engine in engines:
                 engine.kill()
             bus.close()
-    return Figure("standby", partitions, f"killed, silence of {timeout_ms} ms", took)
+    where = "with another checkpoint" if on_kafka else "on one machine"
+    return Figure("standby", partitions, f"killed, silence of {timeout_ms} ms, {where}", took)
 
 
-def _create(bus: EmbeddedBus, partitions: int) -> None:
+@contextlib.contextmanager
+def _bus_url(folder: Path, on_kafka: bool) -> Iterator[str]:
+    if not on_kafka:
+        yield f"sqlite:{folder / 'bus.db'}"
+        return
+    prepare()
+    cluster = KafkaCluster.create(folder / "kafka", plain_specs(1))
+    try:
+        cluster.up()
+        yield f"kafka://{cluster.bootstrap}/bench"
+    finally:
+        cluster.kill()
+
+
+def _create(bus: Bus, partitions: int) -> None:
     """Register brokers and create topics, and wait until that is decided."""
     if not partitions:
         return
@@ -83,7 +114,7 @@ def _stands_by(engine: Engine) -> bool:
     return "standing by" in engine.log.read_text()
 
 
-def taken_over_s(bus: EmbeddedBus, active: Engine, standby: Engine) -> float:
+def taken_over_s(bus: Bus, active: Engine, standby: Engine) -> float:
     """Kill the active engine, and wait until an event that came after that is decided."""
     began_s = time.monotonic()
     active.kill()
