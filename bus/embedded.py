@@ -202,6 +202,9 @@ class EmbeddedBus(EmbeddedHistory):
             replace_pages(connection, image.pages)
             self._set_mark(connection, "layouts", self._mark("layouts") + 1)
 
+    def committed_seq(self) -> int:
+        return self.decided_seq()
+
     def layouts(self) -> int:
         with self._errors():
             return self._mark("layouts")

@@ -201,6 +201,10 @@ class Bus(Past, Protocol):
         """Return the last event whose decisions are in the log."""
         ...
 
+    def committed_seq(self) -> int:
+        """Return the last event of the last commit, even if its decisions cannot be read yet."""
+        ...
+
     def decisions(
         self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
     ) -> list[Decided]:

@@ -126,7 +126,9 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
         # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
     of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, partitions)
-    if not _is_of(of_bus or "", bus):
+    if of_bus is None:
+        return {"why": "it names no bus"}
+    if not _is_of(of_bus, bus):
         return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
     noted = _shuffle_partitions(checkpoint)
     if noted not in (None, partitions):

@@ -13,7 +13,8 @@ gives pages. The claim changes nothing in Spark: after the note of it (``handove
 
 The checkpoint is the standby's own, so it follows only if it has the checkpoint's lock. On one machine the active
 engine has that lock, and its checkpoint is at hand as it is. A new claim may be of a job that waits for the lock on
-this machine. So the standby then gives up what it has, and begins again when the lock has been free for a while.
+this machine. So the standby then gives up what it has. It begins again when that job has decided, which it does only
+after it took the lock if it needs it, and when the lock has been free for a while.
 
 The query's offsets look like an engine's, but before the first decision no offset tells how the state came about. So
 the checkpoint is vouched for (``checkpoint.vouch``) after that decision. If the job is killed before, the next one
@@ -24,6 +25,7 @@ because most of them start the query.
 """
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -32,10 +34,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.clock import steady_ms
-from bus.interface import Bus, Claim
+from bus.interface import Bus, Claim, OvertakenError
 from conf.private_dir import private_dir
 from conf.settings import Settings
-from streaming.checkpoint import move_aside, vouch
+from streaming.checkpoint import BUS_FILE, move_aside, vouch
 from streaming.checkpoint_lock import CheckpointLock
 from streaming.checkpoint_place import checkpoint_of, files_place
 from streaming.handover import Handover, hand_over
@@ -49,12 +51,17 @@ from streaming.sources.interface import source_of
 FREE_MS = 3_000
 # After an error.
 PAUSE_MS = 30_000
+# Between two looks that are further apart, the lock may have been taken and freed again.
+LOOK_LATE_MS = 1_000
 
 logger = structlog.get_logger("isrflow.job")
 
 
 class Follower:
-    """The query of a job that stands by, with its checkpoint's lock. The note of the claim goes into ``directory``."""
+    """The query of a job that stands by, with its checkpoint's lock. The note of the claim goes into ``directory``.
+
+    Make this when the settings have been found to fit the layout of the state.
+    """
 
     def __init__(
         self, session: SparkSession, bus: Bus, settings: Settings, lock: CheckpointLock, directory: Path
@@ -65,49 +72,75 @@ class Follower:
         self._lock = lock
         self._place = files_place(settings)
         self._file = directory / "handover"
+        # Whether this bus gives pages, and a query's checkpoint can be kept on this machine.
+        self._can_follow = source_of(bus).has_pages and checkpoint_of(settings) == self._place
+        self._layouts = bus.layouts()
         self._query: StreamingQuery | None = None
-        # Of the job that decided when the query started.
-        self._epoch = 0
-        self._layouts = 0
         self._commit_decisions: Callable[[Iterable[bytes]], None] | None = None
         self._is_vouched = False
-        # The next look may take the lock from this time on, if it has been free until then.
-        self._from_ms = steady_ms() + FREE_MS
+        # The newest claim that was seen, and an event after it. Its job has the lock before it decides that event.
+        self._epoch = -1
+        self._seq_after_claim = 0
+        # Since when the lock is free; None if it is not.
+        self._free_since_ms: int | None = None
+        self._looked_ms = self._paused_until_ms = steady_ms()
 
     def look(self, epoch: int) -> None:
         """Start to follow if that is possible now. Stop if ``epoch``, the newest claimed one, is new, or on an error.
 
-        Call this often while the job stands by.
+        Call this often while the job stands by. The start and the stop of a query take a moment, in which the job
+        cannot see whether the active engine lives.
         """
-        if self._query is None:
-            if self._may_take_lock() and self._bus.decided_seq() > 0 and self._lock.take():
-                self._start(epoch)
-        elif epoch != self._epoch:
-            self._pause(FREE_MS)
-        elif not self._query.isActive:
-            logger.warning("the state is no longer followed", why=cause_in(str(self._query.exception() or "")))
-            self._pause(PAUSE_MS)
+        if epoch != self._epoch:
+            self._pause(0)
+            self._epoch, self._seq_after_claim = epoch, self._bus.last_seq()
+        if self._query is not None:
+            if not self._query.isActive:
+                logger.warning("the state is no longer followed", why=cause_in(str(self._query.exception() or "")))
+                self._pause(PAUSE_MS)
+        elif self._can_follow and self._is_lock_left() and self._has_state():
+            self._start()
 
-    def _may_take_lock(self) -> bool:
-        """Say whether a checkpoint could be kept here, and no other job has used its place for a while."""
-        if not source_of(self._bus).has_pages or checkpoint_of(self._settings) != self._place:
-            return False
-        if not self._lock.is_free():
-            self._from_ms = max(self._from_ms, steady_ms() + FREE_MS)
-        return steady_ms() >= self._from_ms
+    def _is_lock_left(self) -> bool:
+        """Say whether the lock has been free for so long that no job on this machine needs it."""
+        now_ms, before_ms = steady_ms(), self._looked_ms
+        self._looked_ms = now_ms
+        if now_ms < self._paused_until_ms or not self._lock.is_free():
+            self._free_since_ms = None
+        elif self._free_since_ms is None or now_ms - before_ms > LOOK_LATE_MS:
+            self._free_since_ms = now_ms
+        return self._free_since_ms is not None and now_ms - self._free_since_ms >= FREE_MS
 
-    def _start(self, epoch: int) -> None:
-        self._epoch, self._layouts = epoch, self._bus.layouts()
+    def _has_state(self) -> bool:
+        """Say whether there is a state, laid out as the settings say, on which the active engine has decided."""
+        return self._bus.decided_seq() >= self._seq_after_claim > 0 and self._bus.layouts() == self._layouts
+
+    def _start(self) -> None:
         try:
-            if self._place.exists():
-                move_aside(self._place, lambda: None, why="the state on the bus is followed")
-            private_dir(self._place)
+            if not self._lock.take():
+                return
+            self._make_room()
             self._file.unlink(missing_ok=True)
             self._query = start_query(self._session, self._bus, self._settings, {}, self._commit, handover=self._file)
-            logger.info("following the state", controller_epoch=epoch)
+            logger.info("following the state", controller_epoch=self._epoch)
+        except OvertakenError:
+            self._pause(0)
         except (OSError, *SPARK_ERRORS) as error:
             logger.warning("the state cannot be followed, so taking over will take longer", why=reason_of(error))
             self._pause(PAUSE_MS)
+
+    def _make_room(self) -> None:
+        """Leave an empty directory for the checkpoint. What only pages were taken into is of no use to anybody."""
+        if (self._place / BUS_FILE).exists():
+            move_aside(self._place, self._check_epoch, why="the state on the bus is followed")
+        elif self._place.exists():
+            shutil.rmtree(self._place)
+        private_dir(self._place)
+
+    def _check_epoch(self) -> None:
+        """Raise ``OvertakenError`` if another job has claimed, because it may use the checkpoint already."""
+        if self._bus.claimed_epoch() != self._epoch:
+            raise OvertakenError(f"another job has claimed after controller epoch {self._epoch}")
 
     def _commit(self, outcomes: Sequence[bytes]) -> None:
         # A batch of pages has no outcomes.
@@ -127,7 +160,7 @@ class Follower:
         assert self._query is not None, "only a query that runs is handed over"
         self._commit_decisions = commit
         try:
-            hand_over(self._file, Handover(claim.controller_epoch, claim.seq, self._bus.decided_seq()))
+            hand_over(self._file, Handover(claim.controller_epoch, claim.seq, self._bus.committed_seq()))
         except OSError as error:
             raise JobError(f"the query cannot be told of the claim: {error}") from error
         query, self._query = self._query, None
@@ -138,10 +171,14 @@ class Follower:
         if self._query is not None:
             with contextlib.suppress(*SPARK_ERRORS):
                 stop_between_batches(self._query)
-            self._query = None
+            # Spark may give up waiting for a batch.
+            if not self._query.isActive:
+                self._query = None
 
     def _pause(self, for_ms: int) -> None:
-        """Stop, and let others have the checkpoint's lock for a while."""
+        """Stop, and let others have the checkpoint's lock. Follow again after ``for_ms`` at the earliest."""
         self.stop()
-        self._lock.release()
-        self._from_ms = steady_ms() + for_ms
+        if self._query is None:
+            self._lock.release()
+        self._free_since_ms = None
+        self._paused_until_ms = steady_ms() + for_ms

@@ -14,8 +14,8 @@ class Handover(msgspec.Struct, frozen=True):
     controller_epoch: int
     # Of the job's ``controller_started`` event.
     claim_seq: int
-    # The bus has decided all events up to this seq, so the query takes in the state of this seq and decides after it.
-    decided: int
+    # The last event of the last commit. The query takes in the state after that event, and decides from there on.
+    committed_seq: int
 
 
 def hand_over(file: Path, handover: Handover) -> None:

@@ -40,7 +40,7 @@ from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of
 from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
-from streaming.standby import ActiveWatch, claim_in_turn
+from streaming.standby import ActiveWatch, claim_in_turn, silence_ms
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
 from streaming.warm_up import warm_up
@@ -199,8 +199,9 @@ class Job:
             _ = session.sparkContext.applicationId
 
         self._metrics.loaded()
-        timeout_ms = max(self._settings.controller_standby_timeout_ms, 2 * self._settings.tick_idle_interval_ms)
-        if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin, lock.is_left_in):
+        if not claim_in_turn(
+            active, silence_ms(self._settings), self._stopping, meanwhile, self._tenure.begin, lock.is_left_in
+        ):
             raise _StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock, follower: Follower) -> None:

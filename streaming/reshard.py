@@ -41,7 +41,7 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
     """
     with checkpoint_lock(files_place(settings), Holder.of(bus, settings.bus_name)) as lock:
         if not lock.take_or_check():
-            raise JobError(f"an engine decides on {settings.bus_name}: stop it first")
+            raise JobError(f"an engine of this machine runs on {settings.bus_name}: stop it first")
         before = bus.image()
         if misfit(before, settings) is None:
             return None

@@ -103,8 +103,8 @@ class ShardOperator(StatefulProcessor):
         if shard is None:
             self._shared.take(packed)
             return
-        if pages := [page for one in packed for page in one.pages]:
-            for number, body in pages:
+        if stored := [page for one in packed for page in one.pages]:
+            for number, body in stored:
                 self._take_in(number, body)
             return
         events = self._gathered(packed)

@@ -27,12 +27,18 @@ import structlog
 
 from bus.clock import StallWatch, steady_ms
 from bus.interface import Bus, OvertakenError
+from conf.settings import Settings
 
 LOOK_INTERVAL_MS = 100
 # A busy machine wakes a sleeper somewhat late.
 LATENESS_MS_MIN = 300
 
 logger = structlog.get_logger("isrflow.job")
+
+
+def silence_ms(settings: Settings) -> int:
+    """Return how long a standby waits. An active engine shows itself once in each ``tick.idle.interval.ms``."""
+    return max(settings.controller_standby_timeout_ms, 2 * settings.tick_idle_interval_ms)
 
 
 class ActiveWatch:

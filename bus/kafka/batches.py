@@ -111,8 +111,8 @@ class Batches:
         return Position(after, max(offset, start), (0,) * self._offsets_partitions)
 
     def claimed(self, seq: int) -> None:
-        """Note the seq of the claim of the job that reads."""
-        self._claim_marker = offset_after(seq)
+        """Note the seq of the claim of the job that reads; 0 if it has not claimed."""
+        self._claim_marker = offset_after(seq) if seq else -1
 
     def get_ready(self, after: Position) -> None:
         """Begin to fetch the control events of the batch after ``after``. Raises ``BusError``."""

@@ -171,6 +171,9 @@ class KafkaBus(KafkaHistory):
         mark = self._controller.mark()
         return mark.through if self._are_readable(mark) else mark.before
 
+    def committed_seq(self) -> int:
+        return self._controller.mark().through
+
     def _are_readable(self, mark: Mark) -> bool:
         """Say whether the decisions that a mark refers to can be read yet."""
         return self._connection.end_offset(self.address.decisions) >= mark.decisions_end

@@ -58,17 +58,16 @@ class ReportLog:
         # The oldest offset, and what is kept after it.
         self._kept = (-1, 0)
 
-    def connect(self) -> None:
-        """Make the client that writes, unless there is one. It takes half a second to get its id from Kafka."""
-        with self._connection.errors():
-            self._producer = self._producer or self._connection.producer(**BULK)
+    def connect(self) -> Producer:
+        """Return the client that writes. A new one takes half a second to get its id from Kafka."""
+        if self._producer is None:
+            self._producer = self._connection.producer(**BULK)
+        return self._producer
 
     def write(self, epoch: int, after: int, through: int, entries: Iterable[Entry]) -> None:
         """Write down the reports among ``entries``. Raises ``BusError`` if that cannot be done."""
         delivered = DeliveryReports()
-        self.connect()
-        producer = self._producer
-        assert producer is not None, "connected"
+        producer = self.connect()
         with self._connection.errors():
             for nth, body in enumerate(_bodies(entries)):
                 key = _KEY.pack(epoch, after, through, nth)

@@ -29,8 +29,9 @@ class StateReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._topic = connection.address.state
+        start = connection.start_offset(self._topic)
         self._reader = LogReader(connection, self._topic)
-        self._reader.seek(connection.start_offset(self._topic))
+        self._reader.seek(start)
         self._mark = Mark()
         self._pages: dict[PageKey, bytes] = {}
 

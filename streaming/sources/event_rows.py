@@ -1,7 +1,7 @@
 """Events as rows, in the one shape that every source gives them. Pages of a state have the same shape."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ _OF_EVENTS = ARROW_SCHEMA.names[: len(Entry._fields)]
 # A single event may be longer. This is a limit because Spark holds several copies of a whole Arrow batch.
 BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
 ROWS_PER_ARROW_BATCH = 20_000
+_T = TypeVar("_T")
 
 
 def rows_of(entries: Sequence[Entry]) -> pa.RecordBatch:
@@ -36,6 +37,30 @@ def rows_of_pages(pages: Sequence[Page]) -> pa.RecordBatch:
     """Return pages of a state as rows."""
     columns = zip(*pages, strict=True) if pages else [()] * len(Page._fields)
     return _rows(len(pages), dict(zip(("shard", "page", "raw"), columns, strict=True)))
+
+
+def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
+    """Cut events into Arrow batches of bounded count and bytes. A single longer event makes a batch of its own."""
+    return map(rows_of, _cut(entries, lambda entry: len(entry.raw)))
+
+
+def slices_of_pages(pages: Iterable[Page]) -> Iterator[pa.RecordBatch]:
+    """Cut pages into such Arrow batches, too."""
+    return map(rows_of_pages, _cut(pages, lambda page: len(page.body)))
+
+
+def _cut(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
+    some: list[_T] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if some and (total + size > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
+            yield some
+            some, total = [], 0
+        total += size
+        some.append(item)
+    if some:
+        yield some
 
 
 def pages_in(rows: pa.RecordBatch) -> list[Page]:

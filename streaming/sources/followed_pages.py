@@ -7,19 +7,17 @@ counts only in its newest version, so one batch takes in what the active engine 
     this reader     ──── all pages ──── changed pages ─────   changed pages ── the claim ── events
 
 A batch costs a standby about as much as it costs an engine, so there are few. But one follows soon after the active
-engine has fallen silent. So a standby that takes over has nothing left to read.
+engine has fallen silent. So a standby that takes over has little left to take in.
 """
-
-from pathlib import Path
 
 from bus import pieces
 from bus.clock import steady_ms
-from bus.interface import Page
+from bus.interface import BusError, Page
 from bus.kafka.connection import Connection
 from bus.kafka.mark import Mark
 from bus.kafka.state_reader import StateReader
-from isrflow.kafka.address import parse
-from streaming.handover import Handover, handed_over
+from isrflow.kafka.address import Address
+from streaming.handover import Handover
 
 # Each look is a request to Kafka.
 LOOK_INTERVAL_MS = 200
@@ -27,22 +25,21 @@ BATCH_INTERVAL_MS = 5_000
 
 
 class FollowedPages:
-    """A reader of the state's pages, until the note in ``handover`` says that this job decides.
+    """A reader of the state's pages, as long as the state is laid out as it was when it was replaced ``layouts`` times.
 
     If the state has not changed for ``quiet_ms``, its changes need not wait for ``BATCH_INTERVAL_MS``.
     """
 
-    def __init__(self, url: str, handover: Path, quiet_ms: int) -> None:
-        self._reader = StateReader(Connection(parse(url)))
-        self._file = handover
+    def __init__(self, address: Address, layouts: int, quiet_ms: int) -> None:
+        self._reader = StateReader(Connection(address))
+        self._address = address
+        self._layouts = layouts
         self._quiet_ms = quiet_ms
         self._looked_ms = self._planned_ms = self._changed_ms = -BATCH_INTERVAL_MS
         self._seen = 0
+        # Of the batch that was planned last: after which state it comes, which state it leads to, and what it changes.
+        self._after = self._through = 0
         self._pages: list[Page] = []
-
-    def handed_over(self) -> Handover | None:
-        """Return the note; None if the job still stands by."""
-        return handed_over(self._file)
 
     def plan(self, after: int, handover: Handover | None) -> int:
         """Return up to which seq the state of the next batch is: ``after`` if there is no next batch now.
@@ -54,22 +51,28 @@ class FollowedPages:
         if handover is None and now_ms - self._looked_ms < LOOK_INTERVAL_MS:
             return after
         self._looked_ms = now_ms
-        through = self._reader.read_to_end(Mark(through=handover.decided if handover else 0)).through
+        committed_seq = handover.committed_seq if handover else 0
+        mark = self._reader.read_to_end(Mark(through=committed_seq, layouts=self._layouts))
+        if mark.layouts != self._layouts:
+            raise BusError(f"bus {self._address}: the state was laid out again")
+        through = mark.through
         if through != self._seen:
             self._seen, self._changed_ms = through, now_ms
         if through == after or not (handover or self._is_due(now_ms)):
             return after
         self._planned_ms = now_ms
+        self._after, self._through = after, through
         self._pages = pieces.joined(Page(*key, body) for key, body in self._reader.take().items())
         return through
 
     def _is_due(self, now_ms: int) -> bool:
         return now_ms - self._planned_ms >= BATCH_INTERVAL_MS or now_ms - self._changed_ms >= self._quiet_ms
 
-    def take(self) -> list[Page]:
-        """Return the pages of the batch that was planned last."""
-        taken, self._pages = self._pages, []
-        return taken
+    def between(self, after: int, through: int) -> list[Page]:
+        """Return the pages of a batch. Raises ``BusError`` if it is not the one that was planned last."""
+        if (after, through) != (self._after, self._through):
+            raise BusError(f"bus {self._address}: the pages from seq {after} to {through} cannot be read again")
+        return self._pages
 
     def close(self) -> None:
         self._reader.close()

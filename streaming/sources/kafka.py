@@ -13,9 +13,9 @@ checkpoint, so a batch that does not fit into memory would fail again at each st
 
 import io
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from bus.interface import Entry, Page
+from bus.interface import Entry
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -32,20 +32,13 @@ from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import offset_after
-from streaming.handover import Handover
-from streaming.sources.event_rows import (
-    ARROW_SCHEMA,
-    BYTES_PER_ARROW_BATCH,
-    ROWS_PER_ARROW_BATCH,
-    SCHEMA,
-    rows_of,
-    rows_of_pages,
-)
+from streaming.handover import Handover, handed_over
+from streaming.sources.event_rows import ARROW_SCHEMA, SCHEMA, slices, slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
+from streaming.standby import silence_ms
 
 FORMAT = "isrflow-bus-on-kafka"
-_T = TypeVar("_T")
 
 
 def source(bus: KafkaBus) -> Source:
@@ -84,9 +77,10 @@ class KafkaSource:
             # Not the newest one, under which a job that was just superseded would void what its successor writes down.
             .option("controller_epoch", self._bus.held_claim.controller_epoch)
             .option("claim_seq", self._bus.held_claim.seq)
-            .option("decided", self._bus.decided_seq())
-            .option("handover", "" if handover is None else str(handover))
-            .option("quiet_ms", settings.controller_standby_timeout_ms // 2)
+            .option("committed_seq", self._bus.committed_seq())
+            .option("handover_file", "" if handover is None else str(handover))
+            .option("layouts", self._bus.layouts())
+            .option("quiet_ms", silence_ms(settings) * 3 // 4)
             .load()
         )
 
@@ -125,8 +119,8 @@ class BusOnKafka(DataSource):
 
     Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
     the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``controller_epoch``, ``claim_seq`` and ``decided``, what a ``Handover`` says. If ``handover`` names a file, pages
-    come first, and then the file says those three; ``quiet_ms`` is as in ``FollowedPages``.
+    ``controller_epoch``, ``claim_seq`` and ``committed_seq``, what a ``Handover`` says. If ``handover_file`` is given,
+    pages come first, and then the file says those three; ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -155,8 +149,10 @@ class KafkaReader(DataSourceStreamReader):
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
-        self.claim = Handover(*(int(options[name]) for name in Handover.__struct_fields__))
-        self.handover = options["handover"]
+        # What a job that decides knows of its claim. If it stood by, the file says so later.
+        self.handover = Handover(*(int(options[name]) for name in Handover.__struct_fields__))
+        self.handover_file = options["handover_file"]
+        self.layouts = int(options["layouts"])
         self.quiet_ms = int(options["quiet_ms"])
         self._pages: FollowedPages | None = None
         self._has_planned = False
@@ -171,7 +167,7 @@ class KafkaReader(DataSourceStreamReader):
     def batches(self) -> Batches:
         if self._batches is None:
             self._batches = Batches(self.url, self.offsets_partitions)
-            self._batches.claimed(self.claim.claim_seq)
+            self._batches.claimed(self.handover.claim_seq)
         return self._batches
 
     @property
@@ -183,18 +179,20 @@ class KafkaReader(DataSourceStreamReader):
     @property
     def pages(self) -> FollowedPages:
         if self._pages is None:
-            self._pages = FollowedPages(self.url, Path(self.handover), self.quiet_ms)
+            self._pages = FollowedPages(parse(self.url), self.layouts, self.quiet_ms)
         return self._pages
 
     def initialOffset(self) -> dict[str, Any]:
+        if self.handover_file:
+            return _noted(Position(0, 0, ()))
         return _noted(self.batches.first(self.after))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self.bounds.events)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        if self.handover:
-            handover = self.pages.handed_over()
+        if self.handover_file:
+            handover = handed_over(Path(self.handover_file))
             through = self.pages.plan(start["seq"], handover)
             if through > start["seq"]:
                 return _noted(self._ready_after(through))
@@ -211,14 +209,17 @@ class KafkaReader(DataSourceStreamReader):
         return position
 
     def _begin_events(self, handover: Handover) -> None:
-        self.claim = handover
+        self.handover = handover
         self.batches.claimed(handover.claim_seq)
         self.pages.close()
-        self._pages, self.handover = None, ""
+        self._pages, self.handover_file = None, ""
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._remove_spooled()
-        rows = slices_of_pages(self.pages.take()) if self.handover else self._slices_between(start, end)
+        if self.handover_file:
+            rows = slices_of_pages(self.pages.between(start["seq"], end["seq"]))
+        else:
+            rows = self._slices_between(start, end)
         if not self.spool_dir:
             body = io.BytesIO()
             _write(body, rows)
@@ -239,10 +240,10 @@ class KafkaReader(DataSourceStreamReader):
         The first batch is written even without reports, because another job may have planned reports there. What was
         decided before this job is not written again, because compaction may have removed reports that it had.
         """
-        if through <= self.claim.decided:
+        if through <= self.handover.committed_seq:
             return
         if not self._has_planned or any(map(is_report, entries)):
-            self.reports.write(self.claim.controller_epoch, after, through, entries)
+            self.reports.write(self.handover.controller_epoch, after, through, entries)
             self._has_planned = True
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -274,27 +275,3 @@ def _noted(position: Position) -> dict[str, Any]:
 
 def _position(noted: dict[str, Any]) -> Position:
     return msgspec.convert(noted, Position)
-
-
-def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
-    """Cut events into Arrow batches of bounded count and bytes. A single longer event makes a batch of its own."""
-    return map(rows_of, _cut(entries, lambda entry: len(entry.raw)))
-
-
-def slices_of_pages(pages: Iterable[Page]) -> Iterator[pa.RecordBatch]:
-    """Cut pages into such Arrow batches, too."""
-    return map(rows_of_pages, _cut(pages, lambda page: len(page.body)))
-
-
-def _cut(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
-    some: list[_T] = []
-    total = 0
-    for item in items:
-        size = size_of(item)
-        if some and (total + size > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
-            yield some
-            some, total = [], 0
-        total += size
-        some.append(item)
-    if some:
-        yield some

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 
 from bus import pieces
-from bus.interface import Page
+from bus.interface import BusError, Image, Page
 from bus.kafka.bus import KafkaBus
 from isrflow.kafka.seqs import offset_after
 from streaming.handover import Handover, hand_over, handed_over
 from streaming.sources import event_rows, followed_pages
+from streaming.sources.event_rows import slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
-from streaming.sources.kafka import KafkaReader, slices_of_pages
+from streaming.sources.kafka import KafkaReader
 from tests.support.kafka_reader import reader_of
 from tests.support.waiting import wait_until
 
@@ -35,8 +36,8 @@ def handover(tmp_path: Path) -> Path:
     return tmp_path / "handover"
 
 
-def followed(bus: KafkaBus, handover: Path, quiet_ms: int = 0) -> FollowedPages:
-    return FollowedPages(str(bus.address), handover, quiet_ms)
+def followed(bus: KafkaBus, quiet_ms: int = 0) -> FollowedPages:
+    return FollowedPages(bus.address, bus.layouts(), quiet_ms)
 
 
 def commit(bus: KafkaBus, *pages: Page) -> int:
@@ -53,21 +54,25 @@ def planned(pages: FollowedPages, after: int) -> int:
 
 @pytest.mark.cluster
 def test_the_first_batch_has_all_pages_and_a_later_one_those_that_changed_in_their_newest_version(
-    active: KafkaBus, handover: Path
+    active: KafkaBus,
 ) -> None:
     commit(active, Page(0, 1, b"old"), Page(1, 1, b"kept"))
     first = commit(active, Page(0, 1, b"new"))
-    pages = followed(active, handover)
+    pages = followed(active)
     try:
         assert planned(pages, 0) == first
-        assert pages.take() == [Page(0, 1, b"new"), Page(1, 1, b"kept")]
+        # Spark may ask for a batch more than once.
+        for _ in range(2):
+            assert pages.between(0, first) == [Page(0, 1, b"new"), Page(1, 1, b"kept")]
+        with pytest.raises(BusError, match=f"from seq 0 to {first - 1} cannot be read again"):
+            pages.between(0, first - 1)
         commit(active, Page(1, 2, b"once"))
         second = commit(active, Page(1, 2, b"twice"))
         taken: dict[tuple[int, int], bytes] = {}
         through = first
         while through != second:
-            through = planned(pages, through)
-            taken |= {(page.shard, page.page): page.body for page in pages.take()}
+            before, through = through, planned(pages, through)
+            taken |= {(page.shard, page.page): page.body for page in pages.between(before, through)}
         assert taken == {(1, 2): b"twice"}
         assert pages.plan(second, None) == second
     finally:
@@ -75,30 +80,25 @@ def test_the_first_batch_has_all_pages_and_a_later_one_those_that_changed_in_the
 
 
 @pytest.mark.cluster
-def test_pages_longer_than_a_record_come_whole(
-    active: KafkaBus, handover: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_longer_than_a_record_come_whole(active: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 10)
     commit(active, Page(0, 1, b"x" * 35))
-    pages = followed(active, handover)
+    pages = followed(active)
     try:
-        through = planned(pages, 0)
-        assert pages.take() == [Page(0, 1, b"x" * 35)]
+        first = planned(pages, 0)
+        assert pages.between(0, first) == [Page(0, 1, b"x" * 35)]
         commit(active, Page(0, 1, b"y" * 15))
-        planned(pages, through)
-        assert pages.take() == [Page(0, 1, b"y" * 15)]
+        assert pages.between(first, planned(pages, first)) == [Page(0, 1, b"y" * 15)]
     finally:
         pages.close()
 
 
 @pytest.mark.cluster
-def test_changes_wait_for_an_interval_a_silence_or_the_claim(
-    active: KafkaBus, handover: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_wait_for_an_interval_a_silence_or_the_claim(active: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     clock_ms = 0
     monkeypatch.setattr(followed_pages, "steady_ms", lambda: clock_ms)
     first = commit(active, Page(0, 1, b"1"))
-    pages = followed(active, handover, quiet_ms=1_500)
+    pages = followed(active, quiet_ms=1_500)
     try:
         assert pages.plan(0, None) == first
         second = commit(active, Page(0, 1, b"2"))
@@ -117,7 +117,7 @@ def test_changes_wait_for_an_interval_a_silence_or_the_claim(
         # The claim waits for nothing, and its state may not be readable yet.
         fourth = commit(active, Page(0, 1, b"4"))
         assert pages.plan(third, Handover(2, 0, fourth)) == fourth
-        assert pages.take() == [Page(0, 1, b"4")]
+        assert pages.between(third, fourth) == [Page(0, 1, b"4")]
     finally:
         pages.close()
 
@@ -147,11 +147,24 @@ class Batch:
 
 
 @pytest.mark.cluster
+def test_a_state_that_is_laid_out_again_is_followed_no_longer(active: KafkaBus) -> None:
+    first = commit(active, Page(0, 1, b"1"))
+    pages = followed(active)
+    try:
+        assert planned(pages, 0) == first
+        active.replace_image(active.held_claim.controller_epoch, Image(first, [Page(0, 2, b"1")]))
+        with pytest.raises(BusError, match="laid out again"):
+            planned(pages, first)
+    finally:
+        pages.close()
+
+
+@pytest.mark.cluster
 def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_from_then_on(
     active: KafkaBus, kafka_url: str, tmp_path: Path, handover: Path
 ) -> None:
     through = commit(active, Page(0, 1, b"1"))
-    reader = reader_of(active, tmp_path, handover=handover)
+    reader = reader_of(active, tmp_path, handover_file=handover)
     batch = Batch(reader)
     (pages,) = batch.next()
     assert event_rows.pages_in(pages) == [Page(0, 1, b"1")]
@@ -161,7 +174,7 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
     standby = KafkaBus(kafka_url)
     try:
         claim = standby.claim("standby", {}, 1)
-        hand_over(handover, Handover(claim.controller_epoch, claim.seq, standby.decided_seq()))
+        hand_over(handover, Handover(claim.controller_epoch, claim.seq, standby.committed_seq()))
         # A batch of pages may have been under way.
         (pages,) = batch.next()
         assert event_rows.pages_in(pages) == [Page(0, 1, b"2")]
@@ -180,7 +193,7 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
 
 
 def test_slices_of_pages_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.sources.kafka.BYTES_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(event_rows, "BYTES_PER_ARROW_BATCH", 20)
     pages = [Page(0, number, b"x" * size) for number, size in enumerate([10, 10, 10, 90, 1])]
     found = [event_rows.pages_in(part) for part in slices_of_pages(pages)]
     assert [page for part in found for page in part] == pages

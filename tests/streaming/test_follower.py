@@ -12,9 +12,10 @@ from conf.settings import Settings
 from streaming import follower
 from streaming.checkpoint import BUS_FILE, has_batches, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from streaming.follower import FREE_MS, PAUSE_MS, Follower
+from streaming.follower import FREE_MS, LOOK_LATE_MS, PAUSE_MS, Follower
 from streaming.handover import Handover, handed_over
 from streaming.sources.embedded import EmbeddedSource
+from streaming.standby import LOOK_INTERVAL_MS
 from tests.support.scripted_queries import Query
 
 EPOCH = 1
@@ -53,10 +54,17 @@ class Standby:
         return Follower(session, self.bus, self.settings, self.lock, self.directory)
 
     def look(self, following: Follower, after_ms: int, epoch: int = EPOCH) -> bool:
-        """Look after a while, and say whether the state is followed then."""
-        self.now_ms += after_ms
-        following.look(epoch)
-        return following.is_ready()
+        """Look until some time has passed, as often as a standby does, and say whether the state is followed then."""
+        until_ms = self.now_ms + after_ms
+        while True:
+            following.look(epoch)
+            if self.now_ms >= until_ms:
+                return following.is_ready()
+            self.now_ms = min(until_ms, self.now_ms + LOOK_INTERVAL_MS)
+
+    def decide(self) -> None:
+        """Decide all events, as the active engine does."""
+        self.bus.commit(self.bus.claimed_epoch(), self.bus.last_seq(), [], [])
 
 
 @pytest.fixture
@@ -75,18 +83,20 @@ def standby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standby
 
 def test_a_standby_follows_once_the_checkpoint_has_been_free_for_a_while(standby: Standby) -> None:
     following = standby.follower()
-    assert not standby.look(following, 0)
     with checkpoint_lock(standby.checkpoint, Holder.of(standby.bus, "bus.db")) as active:
         assert active.take()
-        assert not standby.look(following, 10 * FREE_MS)
+        assert not standby.look(following, 3 * FREE_MS)
         active.release()
-        assert not standby.look(following, FREE_MS - 1)
+        assert not standby.look(following, FREE_MS - LOOK_INTERVAL_MS)
         # A job that decides without the lock has taken it.
         assert active.take()
-        assert not standby.look(following, 1)
+        assert not standby.look(following, LOOK_INTERVAL_MS)
         active.release()
-        assert not standby.look(following, FREE_MS - 1)
-        assert standby.look(following, 1)
+        assert not standby.look(following, FREE_MS - LOOK_INTERVAL_MS)
+        # While this process stood still, such a job may have had it.
+        standby.now_ms += LOOK_LATE_MS + 1
+        assert not standby.look(following, FREE_MS - LOOK_INTERVAL_MS)
+        assert standby.look(following, LOOK_INTERVAL_MS)
         assert not active.take()
     assert len(standby.queries) == 1
 
@@ -116,27 +126,60 @@ def test_a_standby_that_cannot_follow_leaves_the_lock_alone(
     assert not standby.queries
 
 
-def test_a_new_claim_ends_it_for_a_while_because_its_job_may_need_the_checkpoint(standby: Standby) -> None:
+def test_a_new_claim_ends_it_until_that_job_has_decided_because_it_may_need_the_checkpoint(standby: Standby) -> None:
     following = standby.follower()
     assert standby.look(following, FREE_MS)
-    assert not standby.look(following, 100, epoch=EPOCH + 1)
+    standby.bus.claim("successor", {}, 1)
+    assert not standby.look(following, 0, epoch=EPOCH + 1)
     assert not standby.queries[0].isActive
     assert standby.lock.is_free()
-    assert not standby.look(following, FREE_MS - 1, epoch=EPOCH + 1)
-    assert standby.look(following, 1, epoch=EPOCH + 1)
+    assert not standby.look(following, 10 * FREE_MS, epoch=EPOCH + 1)
+    standby.decide()
+    assert standby.look(following, LOOK_INTERVAL_MS, epoch=EPOCH + 1)
+
+
+def test_a_claim_in_the_last_moment_leaves_the_checkpoint_to_its_job(standby: Standby) -> None:
+    settle(standby.checkpoint, standby.bus, 1)
+    following = standby.follower()
+    standby.look(following, FREE_MS - LOOK_INTERVAL_MS)
+    standby.bus.claim("successor", {}, 1)
+    standby.decide()
+    # The watch has not seen it yet.
+    assert not standby.look(following, LOOK_INTERVAL_MS)
+    assert not standby.queries
+    assert (standby.checkpoint / BUS_FILE).exists()
+    assert standby.lock.is_free()
+
+
+def test_a_query_that_does_not_stop_keeps_the_lock_until_it_does(
+    standby: Standby, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+
+    def never_stops(query: Query) -> None:
+        raise follower.SPARK_ERRORS[0]("it takes too long")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(follower, "stop_between_batches", never_stops)
+        standby.look(following, 0, epoch=EPOCH + 1)
+        assert not standby.lock.is_free()
+    standby.queries[0].fail("it has ended at last")
+    standby.look(following, 0, epoch=EPOCH + 1)
+    assert standby.lock.is_free()
 
 
 def test_after_an_error_it_begins_again_later(standby: Standby) -> None:
     following = standby.follower()
     standby.refuse = [OSError(28, "No space left on device")]
     assert not standby.look(following, FREE_MS)
-    assert not standby.look(following, PAUSE_MS - 1)
-    assert standby.look(following, 1)
+    assert not standby.look(following, PAUSE_MS)
+    assert standby.look(following, FREE_MS)
     standby.queries[0].fail("the bus is gone")
-    assert not standby.look(following, 100)
+    assert not standby.look(following, LOOK_INTERVAL_MS)
     assert standby.lock.is_free()
-    assert not standby.look(following, PAUSE_MS - 1)
-    assert standby.look(following, 1)
+    assert not standby.look(following, PAUSE_MS)
+    assert standby.look(following, FREE_MS)
 
 
 def test_pages_commit_nothing_and_the_first_decisions_vouch_for_the_checkpoint(standby: Standby) -> None:
@@ -147,7 +190,7 @@ def test_pages_commit_nothing_and_the_first_decisions_vouch_for_the_checkpoint(s
     written: list[Sequence[bytes]] = []
     claim = standby.bus.claim("standby", {}, 1)
     assert following.hand_over(claim, written.append) is query  # type: ignore[arg-type, comparison-overlap]
-    assert handed_over(standby.note) == Handover(claim.controller_epoch, claim.seq, standby.bus.decided_seq())
+    assert handed_over(standby.note) == Handover(claim.controller_epoch, claim.seq, standby.bus.committed_seq())
     query.commit([])
     assert written == []
     assert not (standby.checkpoint / BUS_FILE).exists()
@@ -169,11 +212,15 @@ def test_a_checkpoint_of_pages_alone_is_moved_aside_by_the_next_job(standby: Sta
     assert not has_batches(standby.checkpoint)
 
 
-def test_a_state_that_was_laid_out_again_is_not_decided_on(standby: Standby) -> None:
+def test_a_state_that_was_laid_out_again_is_not_decided_on_and_not_followed_again(standby: Standby) -> None:
     following = standby.follower()
     assert standby.look(following, FREE_MS)
     standby.bus.replace_image(EPOCH, standby.bus.image())
     assert not following.is_ready()
+    standby.bus.claim("again", {}, 1)
+    standby.decide()
+    assert not standby.look(following, 2 * FREE_MS, epoch=EPOCH + 1)
+    assert len(standby.queries) == 1
 
 
 def test_a_claim_that_cannot_be_noted_ends_the_job_with_a_clear_error(standby: Standby) -> None:

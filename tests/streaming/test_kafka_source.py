@@ -11,8 +11,9 @@ import pytest
 from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
-from streaming.sources import kafka
-from streaming.sources.kafka import KafkaReader, KafkaSource, slices
+from streaming.sources import event_rows
+from streaming.sources.event_rows import slices
+from streaming.sources.kafka import KafkaReader, KafkaSource
 from tests.support.kafka_reader import reader_of
 
 REPORT = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1,"offset":5,"leader_epoch":0}'
@@ -28,8 +29,8 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
 
 
 def test_slices_are_bounded_by_bytes_and_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "BYTES_PER_ARROW_BATCH", 20)
-    monkeypatch.setattr(kafka, "ROWS_PER_ARROW_BATCH", 3)
+    monkeypatch.setattr(event_rows, "BYTES_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(event_rows, "ROWS_PER_ARROW_BATCH", 3)
     sizes = [10, 10, 10, 90, 1, 30, 5, 5, 5, 1]
     found = [part.column(1).to_pylist() for part in slices(Entry(1, b"x" * size) for size in sizes)]
     assert [[len(raw) for raw in part] for part in found] == [[10, 10], [10], [90], [1], [30], [5, 5, 5], [1]]

@@ -17,8 +17,9 @@ def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
         "spool_dir": spool_dir,
         "controller_epoch": -1,
         "claim_seq": 0,
-        "decided": 0,
-        "handover": "",
+        "committed_seq": 0,
+        "handover_file": "",
+        "layouts": 0,
         "quiet_ms": 0,
     }
     return KafkaReader({name: str(value) for name, value in (given | options).items()})

@@ -142,7 +142,7 @@ def test_what_was_decided_before_the_job_is_not_written_again(bus: KafkaBus, tmp
     through = bus.publish_own([TICK])
     bus.commit(epoch, through, [], [])
     wait_until(lambda: bus.decided_seq() == through, "the commit to be readable")
-    reader = reader_of(bus, tmp_path, max_events=9, max_bytes=1_000, controller_epoch=2, decided=through)
+    reader = reader_of(bus, tmp_path, max_events=9, max_bytes=1_000, controller_epoch=2, committed_seq=through)
     ends = []
     start = reader.initialOffset()
     for _ in range(2):
