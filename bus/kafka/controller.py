@@ -114,11 +114,13 @@ class Controller:
         for _ in range(CLAIM_ATTEMPTS):
             try:
                 with self._lock, self._connection.errors():
-                    # Checked before the producer opens, because that fences the job that holds the newest epoch.
+                    producer = self._connected_producer()
+                    # Checked right before the producer opens, because that fences the job that holds the newest epoch.
+                    # Several standbys see a silence at the same time.
                     state = self._connection.address.state
                     self.check_not_behind(newest_mark(self._connection, state, self._connection.end_offset(state)))
                     check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
-                    return self._claim(controller_id, settings, time_ms)
+                    return self._claim(producer, controller_id, settings, time_ms)
             except FencedError:
                 time.sleep(random.uniform(*CLAIM_PAUSE_S))
         raise BusError(
@@ -126,7 +128,8 @@ class Controller:
             "how many jobs are running?"
         )
 
-    def _claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+    def _connected_producer(self) -> Producer:
+        """Make a producer of transactions that has yet to open."""
         producer = self._connection.producer(
             **BULK,
             **{
@@ -134,6 +137,10 @@ class Controller:
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             },
         )
+        producer.list_topics(self._topic, timeout=REQUEST_TIMEOUT_S)
+        return producer
+
+    def _claim(self, producer: Producer, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         producer.init_transactions(REQUEST_TIMEOUT_S)
         # Now the previous job's transaction is committed or aborted, and it cannot begin another one.
         before = self.mark()
