@@ -37,7 +37,7 @@ from bus.clock import steady_ms
 from bus.interface import Bus, Claim, OvertakenError
 from conf.private_dir import private_dir
 from conf.settings import Settings
-from streaming.checkpoint import BUS_FILE, move_aside, vouch
+from streaming.checkpoint import BUS_FILE, SPARK_FILE, move_aside, vouch
 from streaming.checkpoint_lock import CheckpointLock
 from streaming.checkpoint_place import checkpoint_of, files_place
 from streaming.handover import Handover, hand_over
@@ -53,6 +53,9 @@ FREE_MS = 3_000
 PAUSE_MS = 30_000
 # Between two looks that are further apart, the lock may have been taken and freed again.
 LOOK_LATE_MS = 1_000
+
+# In a checkpoint that began with pages. Without the name of its bus, it has nothing else.
+PAGES_FILE = "pages"
 
 logger = structlog.get_logger("isrflow.job")
 
@@ -130,12 +133,13 @@ class Follower:
             self._pause(PAUSE_MS)
 
     def _make_room(self) -> None:
-        """Leave an empty directory for the checkpoint. What only pages were taken into is of no use to anybody."""
-        if (self._place / BUS_FILE).exists():
-            move_aside(self._place, self._check_epoch, why="the state on the bus is followed")
-        elif self._place.exists():
+        """Make a directory for the checkpoint. Move a former one aside, unless it only took in pages."""
+        if (self._place / PAGES_FILE).exists() and not (self._place / BUS_FILE).exists():
             shutil.rmtree(self._place)
+        elif (self._place / SPARK_FILE).exists():
+            move_aside(self._place, self._check_epoch, why="the state on the bus is followed")
         private_dir(self._place)
+        (self._place / PAGES_FILE).touch()
 
     def _check_epoch(self) -> None:
         """Raise ``OvertakenError`` if another job has claimed, because it may use the checkpoint already."""

@@ -10,7 +10,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Claim
 from conf.settings import Settings
 from streaming import follower
-from streaming.checkpoint import BUS_FILE, has_batches, settle
+from streaming.checkpoint import BUS_FILE, SPARK_FILE, has_batches, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.follower import FREE_MS, LOOK_LATE_MS, PAUSE_MS, Follower
 from streaming.handover import Handover, handed_over
@@ -101,13 +101,41 @@ def test_a_standby_follows_once_the_checkpoint_has_been_free_for_a_while(standby
     assert len(standby.queries) == 1
 
 
-def test_a_former_checkpoint_is_moved_aside(standby: Standby) -> None:
-    settle(standby.checkpoint, standby.bus, 1)
+def checkpoint_with_a_batch(standby: Standby) -> None:
     Query(standby.checkpoint, lambda outcomes: None).batch(0, 1)
+    (standby.checkpoint / SPARK_FILE).touch()
+
+
+@pytest.mark.parametrize("whose", ["this bus's", "another program's"])
+def test_a_former_checkpoint_is_moved_aside(standby: Standby, whose: str) -> None:
+    if whose == "this bus's":
+        settle(standby.checkpoint, standby.bus, 1)
+    checkpoint_with_a_batch(standby)
     following = standby.follower()
     assert standby.look(following, FREE_MS)
     assert not standby.queries[0].began_with_batches
     assert has_batches(standby.checkpoint.with_name("checkpoint.aside"))
+
+
+def test_a_checkpoint_that_only_took_in_pages_is_removed_and_one_that_was_moved_aside_before_it_stays(
+    standby: Standby,
+) -> None:
+    settle(standby.checkpoint, standby.bus, 1)
+    checkpoint_with_a_batch(standby)
+    following = standby.follower()
+    assert standby.look(following, FREE_MS)
+    checkpoint_with_a_batch(standby)
+    standby.queries[0].fail("the bus is gone")
+    assert standby.look(following, PAUSE_MS + 2 * FREE_MS)
+    assert not standby.queries[1].began_with_batches
+    assert (standby.checkpoint.with_name("checkpoint.aside") / BUS_FILE).exists()
+
+
+def test_other_files_in_the_place_of_the_checkpoint_stay(standby: Standby) -> None:
+    standby.checkpoint.mkdir()
+    (standby.checkpoint / "of somebody else").touch()
+    assert standby.look(standby.follower(), FREE_MS)
+    assert (standby.checkpoint / "of somebody else").exists()
 
 
 @pytest.mark.parametrize("lacks", ["a source of pages", "a checkpoint on this machine", "a state"])
@@ -140,6 +168,7 @@ def test_a_new_claim_ends_it_until_that_job_has_decided_because_it_may_need_the_
 
 def test_a_claim_in_the_last_moment_leaves_the_checkpoint_to_its_job(standby: Standby) -> None:
     settle(standby.checkpoint, standby.bus, 1)
+    checkpoint_with_a_batch(standby)
     following = standby.follower()
     standby.look(following, FREE_MS - LOOK_INTERVAL_MS)
     standby.bus.claim("successor", {}, 1)

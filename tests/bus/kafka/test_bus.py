@@ -1,10 +1,12 @@
 """The bus on a real Kafka: trimmed events, a dead writer's transaction, unreachable brokers."""
 
+from typing import Any
+
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
+from bus.interface import BusError, Decided, NoBusError, OvertakenError, Page, TrimmedError
 from bus.kafka import topics
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -135,6 +137,31 @@ def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_url: str) -> None:
     with pytest.raises(BusError, match="belongs to another process"):
         other.commit(epoch, 1, [], [])
     other.close()
+
+
+@pytest.mark.cluster
+def test_a_standby_that_is_slow_to_connect_claims_nothing_after_a_faster_one_and_does_not_fence_it(
+    bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epoch = bus.claim("active", {}, 1).controller_epoch
+    faster, slower = KafkaBus(kafka_url), KafkaBus(kafka_url)
+    connect = Connection.producer
+
+    def connect_slowly(connection: Connection, **settings: Any) -> Producer:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(Connection, "producer", connect)
+            faster.claim("faster", {}, 2, after_epoch=epoch)
+            wait_until(lambda: slower.claimed_epoch() == epoch + 1, "the claim to be readable")
+        return connect(connection, **settings)
+
+    monkeypatch.setattr(Connection, "producer", connect_slowly)
+    try:
+        with pytest.raises(OvertakenError):
+            slower.claim("slower", {}, 3, after_epoch=epoch)
+        faster.commit(epoch + 1, faster.last_seq(), [], [])
+    finally:
+        faster.close()
+        slower.close()
 
 
 @pytest.mark.cluster
