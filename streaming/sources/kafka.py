@@ -101,14 +101,14 @@ class KafkaSource:
 
 
 class Spooled(InputPartition):
-    """The file with a batch's events."""
+    """The file with a batch's rows."""
 
     def __init__(self, file: str) -> None:
         self.file = file
 
 
 class Sent(InputPartition):
-    """A batch's events, on their way to an executor with the task that reads them."""
+    """A batch's rows, on their way to an executor with the task that reads them."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
