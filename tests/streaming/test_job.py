@@ -192,7 +192,7 @@ class Late:
 
     claims = 0
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given: Any, **named: Any) -> None:
         Late.claims += 1
 
     def __enter__(self) -> "Late":
