@@ -88,7 +88,9 @@ def test_a_job_that_gets_no_answer_says_so_if_it_was_superseded(
 
 def test_an_impossible_checkpoint_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JobError, match=r"/file cannot be used: .*: it is a file, .*name another place"):
+    with pytest.raises(
+        JobError, match=r"/file cannot be used: .*/file: it is a file, .*; name another place in checkpoint\.dir"
+    ):
         started(bus, tmp_path / "file", metrics_port=-1)
     with pytest.raises(JobError, match=r"/file/below cannot be used: "):
         started(bus, tmp_path / "file" / "below", metrics_port=-1)
