@@ -40,14 +40,13 @@ from streaming.checkpoint_place import check_usable, checkpoint_of
 from streaming.deadlines import LateError
 from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
-from streaming.query import start_query, stop_between_batches
+from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
 from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
 WELL_AFTER_S = 600.0
-Commit = Callable[[Iterable[bytes]], None]
 logger = structlog.get_logger("isrflow.job")
 
 

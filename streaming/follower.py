@@ -26,7 +26,7 @@ because most of them start the query.
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -42,7 +42,7 @@ from streaming.checkpoint_lock import CheckpointLock
 from streaming.checkpoint_place import checkpoint_of, files_place
 from streaming.handover import Handover, hand_over
 from streaming.job_errors import JobError
-from streaming.query import start_query, stop_between_batches
+from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import cause_in
 from streaming.session import SPARK_ERRORS, reason_of
 from streaming.sources.interface import source_of
@@ -79,7 +79,7 @@ class Follower:
         self._can_follow = source_of(bus).has_pages and checkpoint_of(settings) == self._place
         self._layouts = bus.layouts()
         self._query: StreamingQuery | None = None
-        self._commit_decisions: Callable[[Iterable[bytes]], None] | None = None
+        self._commit_decisions: Commit | None = None
         self._is_vouched = False
         # The newest claim that was seen, and an event after it. Its job has the lock before it decides that event.
         self._epoch = -1
@@ -159,7 +159,7 @@ class Follower:
         """Say whether the query runs, on a state that is still laid out as it was."""
         return self._query is not None and self._query.isActive and self._bus.layouts() == self._layouts
 
-    def hand_over(self, claim: Claim, commit: Callable[[Iterable[bytes]], None]) -> StreamingQuery:
+    def hand_over(self, claim: Claim, commit: Commit) -> StreamingQuery:
         """Let the query decide after this job's claim, and return it. Raises ``JobError``."""
         assert self._query is not None, "only a query that runs is handed over"
         self._commit_decisions = commit

@@ -26,7 +26,7 @@ from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
 from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
-from streaming.decider import Commit, Decider
+from streaming.decider import Decider
 from streaming.engine_log import EngineLog
 from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
@@ -35,6 +35,7 @@ from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
+from streaming.query import Commit
 from streaming.rehearsal import rehearse
 from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of

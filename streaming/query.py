@@ -23,6 +23,8 @@ from streaming.sources.interface import source_of
 QUERY_NAME = "isrflow"
 BATCH_END_TIMEOUT_S = 10.0
 BATCH_END_POLL_S = 0.005
+# Takes the shard outcomes of a batch.
+Commit = Callable[[Sequence[bytes]], object]
 
 
 class BatchError(Exception):
@@ -34,7 +36,7 @@ def start_query(
     bus: Bus,
     settings: Settings,
     overrides: dict[str, str],
-    commit: Callable[[Sequence[bytes]], object],
+    commit: Commit,
     *,
     defer: bool = True,
     handover: Path | None = None,
@@ -71,9 +73,7 @@ def _local_dir(session: SparkSession) -> Path:
     return Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
 
 
-def _started(
-    outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Sequence[bytes]], object], interval_ms: int | None
-) -> StreamingQuery:
+def _started(outcomes: DataFrame, checkpoint: Checkpoint, commit: Commit, interval_ms: int | None) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
         commit(outcomes_of(batch))
 
