@@ -7,6 +7,8 @@ from tests.bench.bus_driver import BusDriver
 from tests.bench.controllers import EngineBehindGateway, StockController
 from tests.bench.load import Driver, Load
 from tests.bench.protocol_driver import ProtocolDriver
+from tests.bench.zookeeper_controllers import EngineInZookeeper, StockInZookeeper
+from tests.bench.zookeeper_driver import ZookeeperDriver
 
 # From these numbers of partitions on, Spark's JVM and the peer's need more memory than by default.
 _LARGE, _VERY_LARGE = 150_000, 500_000
@@ -33,6 +35,18 @@ def gateway(folder: Path, load: Load) -> Driver:
     return ProtocolDriver(EngineBehindGateway(folder, _settings(load)), load)
 
 
+def zookeeper_peer(folder: Path, load: Load) -> Driver:
+    """Make a controller of Kafka 3.9 in ZooKeeper mode."""
+    return ZookeeperDriver(StockInZookeeper(folder), load)
+
+
+def zookeeper_gateway(folder: Path, load: Load) -> Driver:
+    """Make the engine behind a gateway to brokers in ZooKeeper mode."""
+    # ZooKeeper says which brokers are alive.
+    settings = [*_settings(load), "broker.session.timeout.ms=60000"]
+    return ZookeeperDriver(EngineInZookeeper(folder, settings), load)
+
+
 def _settings(load: Load) -> list[str]:
     memory = "4g" if load.partitions >= _VERY_LARGE else "2g" if load.partitions >= _LARGE else "1g"
     return [
@@ -47,4 +61,6 @@ DRIVERS: dict[str, Callable[[Path, Load], Driver]] = {
     "engine-1-task": one_task,
     "peer": peer,
     "gateway": gateway,
+    "zookeeper-peer": zookeeper_peer,
+    "zookeeper-gateway": zookeeper_gateway,
 }

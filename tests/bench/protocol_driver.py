@@ -4,12 +4,12 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
+from tests.bench.at_once import at_once
 from tests.bench.controllers import Controller
 from tests.bench.load import Load, StepName, Took
 from tests.bench.machine import Meter, idle
@@ -172,7 +172,7 @@ class ProtocolDriver:
                     raise RuntimeError(f"not created: {refused[0]}")
             client.close()
 
-        _at_once([admin] * ADMINS)
+        at_once([admin] * ADMINS)
 
     def _chosen(self) -> dict[tuple[bytes, int], Partition]:
         """Choose the partitions that the straggler will leave: it is in their ISRs, and others lead them."""
@@ -189,7 +189,7 @@ class ProtocolDriver:
         by_leader: dict[int, list[Partition]] = defaultdict(list)
         for one in held:
             by_leader[one.leader].append(one)
-        _at_once([partial(self._ask, leader, led, joining) for leader, led in by_leader.items()])
+        at_once([partial(self._ask, leader, led, joining) for leader, led in by_leader.items()])
 
     def _ask(self, leader: int, led: Sequence[Partition], joining: bool) -> None:
         topics: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
@@ -245,9 +245,3 @@ def _created(batches: Iterable[ReadBatch]) -> Iterator[Partition]:
 
 def _changes(batches: Iterable[ReadBatch]) -> int:
     return sum(kind in _CHANGES for batch in batches for kind, _ in records_in(batch.data))
-
-
-def _at_once(actions: Sequence[Callable[[], None]]) -> None:
-    with ThreadPoolExecutor(len(actions)) as pool:
-        for done in [pool.submit(action) for action in actions]:
-            done.result()

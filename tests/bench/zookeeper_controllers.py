@@ -1,0 +1,109 @@
+"""The controllers in ZooKeeper mode that are measured: one of Kafka 3.9, and the engine behind a gateway."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from brokers.launch.gateway import ZookeeperGatewayProcess
+from brokers.launch.kafka.cluster import KafkaCluster, random_cluster_id
+from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.kafka.zookeeper import ZookeeperProcess
+from brokers.launch.ports import free_ports
+from brokers.voters import Voter
+from bus.embedded import EmbeddedBus
+from conf.jars import fetch
+from tests.bench.controllers import CONTROLLER, KAFKAS_JVM_FLAGS
+from tests.support.engine import Engine
+
+# Its znode of the controller is ephemeral, so the next controller waits for the end of the session.
+SESSION_MS = 6_000
+
+
+class StockInZookeeper:
+    """A broker of Kafka 3.9 that has no replicas, with the JVM options and the heap that Kafka ships."""
+
+    def __init__(self, folder: Path, heap: str = "1g") -> None:
+        (self.port,) = free_ports(1)
+        self._server = zookeeper_in(folder)
+        self.zookeeper = self._server.address
+        spec = NodeSpec(
+            node_id=CONTROLLER,
+            roles=("broker",),
+            voters=(),
+            port=self.port,
+            zookeeper=self.zookeeper,
+            heap=heap,
+            jvm_flags=KAFKAS_JVM_FLAGS,
+            overrides={"auto.leader.rebalance.enable": "false", "zookeeper.session.timeout.ms": str(SESSION_MS)},
+        )
+        self._cluster = KafkaCluster.create(folder / "kafka", (spec,))
+
+    def start(self) -> None:
+        self._server.start()
+        self._server.wait_until_started()
+        self._cluster.up()
+
+    def restart(self) -> None:
+        node = self._cluster.nodes[CONTROLLER]
+        node.kill()
+        self._server.wait_until_sessions_end([CONTROLLER])
+        node.start()
+
+    def stop(self) -> None:
+        self._cluster.kill()
+        self._server.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        pid = self._cluster.nodes[CONTROLLER].pid
+        return [] if pid is None else [pid]
+
+
+class EngineInZookeeper:
+    """The engine as users start it, and one gateway."""
+
+    def __init__(self, folder: Path, settings: Sequence[str]) -> None:
+        self._folder = folder
+        self._settings = settings
+        (self.port,) = free_ports(1)
+        self._server = zookeeper_in(folder)
+        self.zookeeper = self._server.address
+        voter = Voter(CONTROLLER, LOOPBACK, self.port)
+        self._bus_path = folder / "bus.db"
+        self._gateway = ZookeeperGatewayProcess(
+            voter, (voter,), random_cluster_id(), self.zookeeper, str(self._bus_path), folder / "gateway"
+        )
+        self._engine: Engine | None = None
+
+    def start(self) -> None:
+        self._server.start()
+        self._server.wait_until_started()
+        bus = EmbeddedBus(self._bus_path)
+        try:
+            self._engine = Engine(self._folder, *self._settings)
+            self._engine.wait_ready(bus)
+        finally:
+            bus.close()
+        self._gateway.start()
+        self._gateway.wait_until_started()
+
+    def restart(self) -> None:
+        self._gateway.kill()
+        self._gateway.start()
+
+    def stop(self) -> None:
+        self._gateway.kill()
+        if self._engine is not None:
+            self._engine.kill()
+        self._server.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        gateway = [] if self._gateway.pid is None else [self._gateway.pid]
+        return gateway if self._engine is None else [self._engine.process.pid, *gateway]
+
+
+def zookeeper_in(folder: Path) -> ZookeeperProcess:
+    """Make a ZooKeeper server with its files below ``folder``."""
+    fetch("zookeeper-broker")
+    (port,) = free_ports(1)
+    return ZookeeperProcess(port, folder / "zookeeper")
