@@ -4,7 +4,7 @@ In ZooKeeper mode a broker makes internal topics and changes settings by itself,
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Set
+from collections.abc import Awaitable, Callable, Hashable, Set
 
 import structlog
 
@@ -13,7 +13,7 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Mirror
+from brokers.gateways.zk.mirror import Changes, Mirror
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.stored import topic_config
 from brokers.gateways.zk.strangers import alteration, creation
@@ -42,7 +42,7 @@ class BrokerWrites:
         mirror: Mirror,
         session: Session,
         call: Call,
-        write: Callable[[Iterable[str]], Awaitable[None]],
+        write: Callable[[Changes], Awaitable[None]],
     ) -> None:
         self._gateways = gateways
         self._engine = engine
@@ -153,7 +153,7 @@ class BrokerWrites:
                     self._mirror.config_found(topic, found)
                     if answer.error != "NONE":
                         logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
-                    await self._write([topic])
+                    await self._write({topic: ()})
                 return
 
     async def _readable_config(self, topic: str) -> dict[str, str] | None:
@@ -165,7 +165,7 @@ class BrokerWrites:
         self._unanswered.discard(topic)
         if topic in self._view.topics:
             self._mirror.found_settings(topic)
-            await self._write([topic])
+            await self._write({topic: ()})
         return None
 
     async def _new_config(self, topic: str) -> dict[str, str] | None:

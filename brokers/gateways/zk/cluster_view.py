@@ -29,6 +29,15 @@ class TopicView:
         self.state = "created"
         self.config: dict[str, str] = {}
         self.partitions: dict[int, LeaderAndIsr] = {}
+        # How often a partition was added or the replicas of one changed.
+        self.assignment_changes = 0
+
+    def decided(self, decision: LeaderAndIsr) -> None:
+        """Take in a decision about one of the partitions."""
+        former = self.partitions.get(decision.partition)
+        if former is None or _assignment(former) != _assignment(decision):
+            self.assignment_changes += 1
+        self.partitions[decision.partition] = decision
 
     @property
     def is_deleting(self) -> bool:
@@ -58,6 +67,8 @@ class ClusterView:
         self.versions: dict[Place, int] = {}
         # By a broker's incarnation: its replicas in failed log directories, according to its own answers.
         self._lost: dict[str, set[Place]] = {}
+        # How often it may have changed which replicas are online.
+        self.online_changes = 0
 
     def begin_with(self, image: Image) -> None:
         """Take in the cluster as it was last committed."""
@@ -73,8 +84,10 @@ class ClusterView:
         self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
         match decision:
             case BrokerDecision(state="unregistered"):
+                self.online_changes += 1
                 self.brokers.pop(decision.broker, None)
             case BrokerDecision():
+                self.online_changes += 1
                 former = self.brokers.get(decision.broker)
                 if former is not None and former.incarnation != decision.incarnation:
                     self._lost.pop(former.incarnation, None)
@@ -87,8 +100,7 @@ class ClusterView:
                 self._topic(decision)
             case LeaderAndIsr():
                 # Within an event, the decisions about a new topic's partitions come before the one about the topic.
-                topic = self._topic_of(decision.topic, decision.topic_id)
-                topic.partitions[decision.partition] = decision
+                self._topic_of(decision.topic, decision.topic_id).decided(decision)
             case ConfigDecision(entity="topic", name=str(name)) if name in self.topics:
                 self.topics[name].config = decision.config
             case ConfigDecision():
@@ -125,10 +137,14 @@ class ClusterView:
 
     def answered(self, incarnation: str, place: Place, *, is_lost: bool) -> None:
         """Note whether a broker said that a replica of it is in a failed log directory."""
+        lost = self._lost.get(incarnation)
+        if is_lost == (lost is not None and place in lost):
+            return
+        self.online_changes += 1
         if is_lost:
             self._lost.setdefault(incarnation, set()).add(place)
-        elif incarnation in self._lost:
-            self._lost[incarnation].discard(place)
+        elif lost is not None:
+            lost.discard(place)
 
     def partition(self, place: Place) -> LeaderAndIsr | None:
         topic = self.topics.get(place.topic)
@@ -155,3 +171,7 @@ class ClusterView:
             for number, held in sorted(topic.partitions.items())
             if held.leader == broker and len(held.replicas) > 1
         ]
+
+
+def _assignment(decision: LeaderAndIsr) -> tuple[tuple[int, ...], ...]:
+    return decision.replicas, decision.adding_replicas, decision.removing_replicas

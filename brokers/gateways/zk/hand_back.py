@@ -154,7 +154,7 @@ def last_writes(
     strangers = set(mirror.strangers(view))
     gone = {name for name in mirror.topics if name not in view.topics and name not in strangers}
     going = {topic.topic for topic in topics if topic.deletion_waits or topic.state != TopicState.created}
-    yield from mirror.writes(view, sorted(view.topics), epoch)
+    yield from mirror.writes(view, dict.fromkeys(sorted(view.topics)), epoch)
     for name in sorted(gone | (going & mirror.topics)):
         if name not in queued:
             yield Create(f"{znodes.DELETE_TOPICS}/{name}", b"")

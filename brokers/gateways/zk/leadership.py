@@ -10,7 +10,7 @@ brokers everything, which takes time in a large cluster.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ from brokers.gateways.zk.cut_off import CutOff
 from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
 from brokers.gateways.zk.messages import BY_IBP
-from brokers.gateways.zk.mirror import Mirror, MirrorError, topics_of
+from brokers.gateways.zk.mirror import Changes, Mirror, MirrorError, changes_in
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
@@ -123,7 +123,7 @@ class Leadership:
         written = await self._call(self._load)
         self._report(written)
         kept = self._mirror.topics - set(self._mirror.strangers(self._view))
-        await self._write(sorted(kept | self._view.topics.keys()))
+        await self._write(dict.fromkeys(sorted(kept | self._view.topics.keys())))
         self._go_on()
         self._channels = Channels(
             self._view, self._sender, self._engine, self._settings, self._published, self._guarded
@@ -154,7 +154,7 @@ class Leadership:
         apply()
         decisions = [decision for event in events for decision in event]
         try:
-            await self._write(topics_of(decisions))
+            await self._write(changes_in(decisions))
         except (ZookeeperError, MirrorError) as error:
             self._end(str(error))
             return
@@ -171,10 +171,10 @@ class Leadership:
         """Have ZooKeeper say that ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
         await self._call(note_producer_ids, self._session, self._identity.gateway, next_id)
 
-    async def _write(self, topics: Iterable[str]) -> None:
+    async def _write(self, changes: Changes) -> None:
         assert self._sender is not None
         self._broker_writes.hold_back()
-        writes = list(self._mirror.writes(self._view, topics, self._sender.controller_epoch))
+        writes = list(self._mirror.writes(self._view, changes, self._sender.controller_epoch))
         if writes:
             await self._call(self._session.write, writes)
 

@@ -11,7 +11,7 @@ A term may end after any transaction, so the next one goes on from whatever the 
 A topic that a gateway wrote always has ``partitions/`` below it. Brokers make topics too, but never that.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -50,6 +50,8 @@ class Delete(NamedTuple):
 
 
 Write = Create | Set | Delete
+# The topics of which something changed, and the partitions that did; None for all of them.
+Changes = Mapping[str, Collection[int] | None]
 
 
 class MirrorError(Exception):
@@ -66,6 +68,8 @@ class Mirror:
         self._configs: dict[str, dict[str, str] | None] = {}
         # The partitions that have a directory, with or without a state in it, of each topic that has ``partitions/``.
         self._directories: dict[str, set[int]] = {}
+        # The id of each topic whose text is known to say who has the replicas, and after how many changes of these.
+        self._assigned: dict[str, tuple[str, int]] = {}
 
     def found(
         self,
@@ -80,6 +84,7 @@ class Mirror:
         ``directories`` are the partitions that have one, None if the topic has no ``partitions/``.
         """
         self._topics[topic] = text
+        self._assigned.pop(topic, None)
         self._configs.pop(topic, None)
         if config is not None:
             self._configs[topic] = config
@@ -110,6 +115,7 @@ class Mirror:
     def forget(self, topic: str) -> None:
         """Note that a topic that nobody ever led is no longer in ZooKeeper."""
         self._topics.pop(topic, None)
+        self._assigned.pop(topic, None)
         self._configs.pop(topic, None)
 
     def strangers(self, view: ClusterView) -> list[str]:
@@ -121,15 +127,17 @@ class Mirror:
         """The topics that ZooKeeper holds."""
         return frozenset(self._topics)
 
-    def writes(self, view: ClusterView, topics: Iterable[str], controller_epoch: int) -> Iterator[Write]:
-        """Yield the writes that make ZooKeeper hold what is decided about ``topics``. Raises ``MirrorError``."""
-        for name in topics:
+    def writes(self, view: ClusterView, changes: Changes, controller_epoch: int) -> Iterator[Write]:
+        """Yield the writes that make ZooKeeper hold what is decided about topics. Raises ``MirrorError``."""
+        for name, changed in changes.items():
             topic = view.topics.get(name)
             if topic is None or self._is_another(view, name):
                 yield from self._removed(name)
             if topic is not None and not topic.is_deleting:
+                is_first = name not in self._versions
                 yield from self._topic(view, name)
-                for number in sorted(topic.partitions):
+                numbers = topic.partitions if changed is None or is_first else topic.partitions.keys() & changed
+                for number in sorted(numbers):
                     yield from self._partition(view, Place(name, number), controller_epoch)
 
     def _is_another(self, view: ClusterView, name: str) -> bool:
@@ -137,7 +145,9 @@ class Mirror:
         held = self._topics.get(name)
         if held is None or name not in self._directories:
             return False
-        return znodes.topic_of(znodes.topic_path(name), held).topic_id != view.topics[name].topic_id
+        known = self._assigned.get(name)
+        topic_id = known[0] if known else znodes.topic_of(znodes.topic_path(name), held).topic_id
+        return topic_id != view.topics[name].topic_id
 
     def _removed(self, name: str) -> Iterator[Write]:
         held = self._topics.pop(name, None)
@@ -150,6 +160,7 @@ class Mirror:
             del self._configs[name]
             yield gone(f"{znodes.TOPIC_CONFIGS}/{name}")
         path = znodes.topic_path(name)
+        self._assigned.pop(name, None)
         versions, directories = self._versions.pop(name, {}), self._directories.pop(name, None)
         for partition in sorted(directories or ()):
             state = znodes.state_path(Place(name, partition))
@@ -173,11 +184,15 @@ class Mirror:
             if is_known:
                 # Brokers read settings again only if a note says so.
                 yield Create(znodes.CONFIG_CHANGE, znodes.config_change_text(name), sequence=True, joined=True)
-        path, text = znodes.topic_path(name), znodes.topic_text(topic)
-        is_written = self._topics.get(name) != text
-        if is_written:
-            yield Set(path, text) if name in self._topics else Create(path, text)
-            self._topics[name] = text
+        path, is_written = znodes.topic_path(name), False
+        # To write the text of a large topic takes long, and most changes are about leaders and ISRs.
+        if self._assigned.get(name) != (topic.topic_id, topic.assignment_changes):
+            text = znodes.topic_text(topic)
+            is_written = self._topics.get(name) != text
+            if is_written:
+                yield Set(path, text) if name in self._topics else Create(path, text)
+                self._topics[name] = text
+            self._assigned[name] = (topic.topic_id, topic.assignment_changes)
         if name not in self._directories:
             yield Create(f"{path}/partitions", b"", joined=is_written)
             self._directories[name] = set()
@@ -240,8 +255,17 @@ def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
         yield step
 
 
-def topics_of(decisions: Iterable[AnyDecision]) -> dict[str, None]:
-    """Name the topics that decisions change, in their order."""
-    named = [decision.topic for decision in decisions if isinstance(decision, LeaderAndIsr | TopicDecision)]
-    changed = [one.name for one in decisions if isinstance(one, ConfigDecision) and one.entity == "topic" and one.name]
-    return dict.fromkeys([*named, *changed])
+def changes_in(decisions: Iterable[AnyDecision]) -> Changes:
+    """Return what decisions change, in the order of the topics."""
+    changes: dict[str, set[int] | None] = {}
+    for decision in decisions:
+        match decision:
+            case LeaderAndIsr():
+                partitions = changes.setdefault(decision.topic, set())
+                if partitions is not None:
+                    partitions.add(decision.partition)
+            case TopicDecision():
+                changes[decision.topic] = None
+            case ConfigDecision(entity="topic", name=str(name)):
+                changes.setdefault(name, set())
+    return changes

@@ -5,7 +5,7 @@ meanwhile may lack records that the written ISR has.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
@@ -14,6 +14,7 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.mirror import Changes
 from brokers.gateways.zk.notes import take_notes
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.shared_mirror import SharedMirror, is_as_decided
@@ -35,7 +36,7 @@ class RefusedIsrError(Exception):
 
 
 class WrittenIsrs:
-    """What leaders wrote. ``write`` makes ZooKeeper hold what is decided about topics by now."""
+    """What leaders wrote. ``write`` makes ZooKeeper hold what is decided by now."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class WrittenIsrs:
         mirror: SharedMirror,
         session: Session,
         call: Call,
-        write: Callable[[Iterable[str]], Awaitable[None]],
+        write: Callable[[Changes], Awaitable[None]],
     ) -> None:
         self._engine = engine
         self._view = view
@@ -83,7 +84,7 @@ class WrittenIsrs:
             # The leader may have written again meanwhile.
             stored = await self._news(place)
         self._mirror.held.discard(place)
-        await self._write([place.topic])
+        await self._write({place.topic: [place.partition]})
 
     def _agree(self, place: Place, stored: StoredState) -> None:
         decision = self._view.partition(place)

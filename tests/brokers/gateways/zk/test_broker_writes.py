@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -12,7 +12,7 @@ from brokers.engine.event_queue import Lane
 from brokers.gateways.zk import broker_writes, connection, znodes
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Mirror
+from brokers.gateways.zk.mirror import Changes, Mirror
 from brokers.gateways.zk.session import Session
 from state.decisions import Answer
 from state.event import Event
@@ -52,7 +52,7 @@ class Term:
         monkeypatch.setattr(connection, "KazooClient", self.tree)
         self._session = Session("", 0, lambda path: None, lambda why: None)
         self._session.take(100, frozenset({100}), 7, 0)
-        self._session.write(list(self.mirror.writes(self.view, ["t"], 7)))
+        self._session.write(list(self.mirror.writes(self.view, {"t": None}, 7)))
 
     def decide(self, **config: str) -> None:
         self.view.apply(topic(**config))
@@ -68,9 +68,9 @@ class Term:
         async def call(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
             return call(*given, **named)
 
-        async def write(topics: Iterable[str]) -> None:
+        async def write(changes: Changes) -> None:
             self.writes.hold_back()
-            self._session.write(list(self.mirror.writes(self.view, topics, 7)))
+            self._session.write(list(self.mirror.writes(self.view, changes, 7)))
 
         asked = cast(EngineClient, engine)
         self.writes = BrokerWrites(frozenset({100}), asked, self.view, self.mirror, self._session, call, write)
@@ -79,7 +79,7 @@ class Term:
     def publish(self) -> None:
         """Write what is decided by now, as a term does after each decision."""
         self.writes.hold_back()
-        self._session.write(list(self.mirror.writes(self.view, ["t"], 7)))
+        self._session.write(list(self.mirror.writes(self.view, {"t": None}, 7)))
 
 
 def test_settings_are_asked_for_until_the_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def planned(tree: Tree, view: ClusterView, kind: type[Mirror]) -> list[Write]:
         if isinstance(mirror, SharedMirror):
             assert mirror.begin_with(view, one) == {}
     kept = mirror.topics - set(mirror.strangers(view))
-    return list(mirror.writes(view, sorted(kept | view.topics.keys()), 7))
+    return list(mirror.writes(view, dict.fromkeys(sorted(kept | view.topics.keys())), 7))
 
 
 def parts(writes: Iterable[Write], writes_max: int) -> list[list[Write]]:

@@ -25,7 +25,7 @@ def written(session: Session) -> tuple[Mirror, ClusterView]:
     mirror, view = Mirror(), ClusterView()
     for decision in (led(), led(partition=1), topic(a="1")):
         view.apply(decision)
-    session.write(list(mirror.writes(view, ["t"], 1)))
+    session.write(list(mirror.writes(view, {"t": None}, 1)))
     return mirror, view
 
 
@@ -41,7 +41,7 @@ def test_a_topic_goes_with_whatever_is_below_it(zookeeper: Zookeeper, place: str
     for number in range(count):
         zookeeper.create(f"{place}/foreign-{number}/below", makepath=True)
     view.apply(topic("deleted"))
-    session.write(list(mirror.writes(view, ["t"], 1)))
+    session.write(list(mirror.writes(view, {"t": None}, 1)))
     assert left(zookeeper) == []
 
 
@@ -63,7 +63,7 @@ def test_what_comes_while_a_topic_goes_is_looked_for_again(
         return found
 
     monkeypatch.setattr(session, "children", late)
-    session.write(list(mirror.writes(view, ["t"], 1)))
+    session.write(list(mirror.writes(view, {"t": None}, 1)))
     assert left(zookeeper) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Mirror, MirrorError, Set, Write
+from brokers.gateways.zk.mirror import Mirror, MirrorError, Set, Write, changes_in
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, StoredTopic
 from state.decisions import AnyDecision
@@ -27,7 +27,7 @@ class Held(Tree):
     def hear(self, *decisions: AnyDecision) -> list[Write]:
         for decision in decisions:
             self.view.apply(decision)
-        writes = list(self.mirror.writes(self.view, ["t"], 7))
+        writes = list(self.mirror.writes(self.view, changes_in(decisions) or {"t": None}, 7))
         self.make(writes)
         return writes
 
@@ -59,6 +59,25 @@ def test_the_version_of_a_state_is_the_partition_epoch() -> None:
     assert held.version == 5
     state = znodes.state_of("", held.znodes["/brokers/topics/t/partitions/0/state"][0])
     assert (state.leader, state.leader_epoch, state.controller_epoch) == (3, 2, 7)
+
+
+def test_only_partitions_that_changed_are_compared() -> None:
+    held = Held()
+    held.hear(*[led(partition=number) for number in range(3)], topic())
+    # Nothing says that this one changed, so it waits for the next decision about it, or the next term.
+    held.view.apply(led(2, 1, 1, partition=1))
+    assert [one.path for one in held.hear(led(2, 1, 1, partition=2))] == ["/brokers/topics/t/partitions/2/state"]
+    assert [one.path for one in held.hear()] == ["/brokers/topics/t/partitions/1/state"]
+
+
+def test_a_topic_is_written_again_when_replicas_change() -> None:
+    held = Held()
+    held.hear(led(), led(partition=1), topic())
+    moving = led(1, 1, 1, replicas=(1, 2, 3, 4), adding_replicas=(4,))
+    assert [one.path for one in held.hear(moving)] == ["/brokers/topics/t", "/brokers/topics/t/partitions/0/state"]
+    written = znodes.topic_of("", held.znodes["/brokers/topics/t"][0])
+    assert (written.partitions, written.adding_replicas) == ({0: (1, 2, 3, 4), 1: (1, 2, 3)}, {0: (4,)})
+    assert [one.path for one in held.hear(led(partition=2))][0] == "/brokers/topics/t"
 
 
 def test_a_gateway_that_starts_writes_only_what_changed_meanwhile() -> None:
