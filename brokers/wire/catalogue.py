@@ -4,6 +4,7 @@
     encode_message(name, version, values)         decode_message(name, version, data) -> values
     encode_request(api_key, version, correlation_id, client_id, values) -> frame
     decode_response(api_key, version, frame) -> Response
+    encode_part(api_key, version, path, values) -> a struct of a request, to be put into several
 
 A frame here is the bytes between two length prefixes, header included: exactly the content of an Envelope.
 ``framed(frame)`` adds the prefix of four bytes. ``values`` are dicts as in ``brokers.wire.schema``: Kafka's field
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from brokers.wire.layout import Layout, read_layout
 from brokers.wire.messages import FRAME_LENGTH_BYTES
 from brokers.wire.plain import Reader
-from brokers.wire.schema import Message, MessageError, Values
+from brokers.wire.schema import Encoded, Message, MessageError, Values
 
 API_VERSIONS_KEY = 18
 
@@ -132,6 +133,10 @@ class Catalogue:
             "ClientId": client_id,
         }
         return self.message("RequestHeader").encode(2 if found.flexible(version) else 1, header) + body
+
+    def encode_part(self, api_key: int, version: int, path: tuple[str, ...], values: Values) -> Encoded:
+        """Write one struct of a request, to which the names of fields in ``path`` lead."""
+        return _known(self._requests, api_key).encode_part(version, path, values)
 
     def encode_response(self, api_key: int, version: int, correlation_id: int, values: Values) -> bytes:
         """Write a response with its header."""

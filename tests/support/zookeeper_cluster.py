@@ -14,6 +14,7 @@ from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import BY_IBP, CATALOGUE
 from brokers.gateways.zk.requests.building import Sender, requests_of
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Batch
 from brokers.gateways.zk.settings import Settings, settings_of
 from brokers.launch.gateway import GatewayService
@@ -109,10 +110,12 @@ class ZookeeperCluster(UpCluster):
         versions = BY_IBP[self.settings.inter_broker_protocol_version]
         sender = Sender(min(self.gateways), self.controller_epoch() - 1, listener, listener.name, versions)
 
+        states = PartitionStates(view, sender.controller_epoch, versions)
+
         async def told() -> dict[int, int]:
             codes = {}
             connection = await FrameConnection.open(listener.host, listener.port, TIMEOUT_MS, ANSWER_BYTES_MAX)
-            for request in requests_of(batch, known, view, sender, {}):
+            for request in requests_of(batch, known, view, states, sender, {}):
                 key = request.api_key
                 version = versions.of(key)
                 frame = CATALOGUE.encode_request(key, version, 1, "stale", request.values)

@@ -1,7 +1,7 @@
 """One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import structlog
 
@@ -12,13 +12,15 @@ from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
+from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Batch, Pending
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import MessageError, Values
 from bus.clock import now_ms
-from state.decisions import AnyDecision, BrokerDecision, StopReplica
+from state.decisions import BrokerDecision, StopReplica
 from state.events import ReplicaReport
 
 logger = structlog.get_logger()
@@ -38,6 +40,7 @@ class Channel:
         self,
         broker: BrokerDecision,
         view: ClusterView,
+        states: PartitionStates,
         sender: Sender,
         engine: EngineClient,
         settings: Settings,
@@ -45,6 +48,7 @@ class Channel:
     ) -> None:
         self.broker = broker
         self._view = view
+        self._states = states
         self._sender = sender
         self._engine = engine
         self._settings = settings
@@ -56,9 +60,9 @@ class Channel:
         self._correlation_id = 0
         self._wake = asyncio.Event()
 
-    def tell(self, decisions: list[AnyDecision]) -> None:
+    def tell(self, news: News) -> None:
         """Add what an event's decisions mean for this broker."""
-        self._pending.tell(self.broker.broker, decisions, self._view)
+        self._pending.tell(self.broker.broker, news)
         self._wake.set()
 
     def tell_all(self, orders: Iterable[StopReplica] = ()) -> None:
@@ -122,8 +126,8 @@ class Channel:
         return self._pending.take()
 
     async def _send_batch(self, batch: Batch) -> None:
-        for request in requests_of(batch, self.broker, self._view, self._sender, self._answered):
-            values = await self._ask(request)
+        for request, frame in self._written(batch):
+            values = await self._ask(request.api_key, frame)
             check_obeyed(values)
             if request.api_key == LEADER_AND_ISR:
                 self._answered |= {place: (told.topic_id, told.leader_epoch) for place, told in request.told.items()}
@@ -136,19 +140,28 @@ class Channel:
                 self._view.answered(self.broker.incarnation, Place(one.topic, one.partition), is_lost=is_lost)
             await self._report(reports)
 
-    async def _ask(self, request: Outgoing) -> Values:
-        timeout_ms = self._settings.controller_socket_timeout_ms
-        if self._connection is None:
-            self._connection = await self._connected(timeout_ms)
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        version = self._sender.versions.of(request.api_key)
+    def _written(self, batch: Batch) -> Iterator[tuple[Outgoing, bytes]]:
+        """Yield each request, and its bytes. Raises ``MessageError``."""
+        versions = self._sender.versions
         try:
-            frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
+            for one in requests_of(batch, self.broker, self._view, self._states, self._sender, self._answered):
+                self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+                key = one.api_key
+                yield (
+                    one,
+                    CATALOGUE.encode_request(key, versions.of(key), self._correlation_id, CLIENT_ID, one.values),
+                )
         except MessageError as error:
             # The broker hears of nothing more until another decision replaces what this version cannot carry.
             logger.error("a request cannot be written", broker=self.broker.broker, why=str(error))
             raise
-        response = CATALOGUE.decode_response(request.api_key, version, await self._connection.ask(frame, timeout_ms))
+
+    async def _ask(self, api_key: int, frame: bytes) -> Values:
+        timeout_ms = self._settings.controller_socket_timeout_ms
+        if self._connection is None:
+            self._connection = await self._connected(timeout_ms)
+        version = self._sender.versions.of(api_key)
+        response = CATALOGUE.decode_response(api_key, version, await self._connection.ask(frame, timeout_ms))
         if response.correlation_id != self._correlation_id:
             raise WireError("a response to another request")
         return response.values

@@ -8,6 +8,8 @@ from brokers.engine.engine_client import EngineClient
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.building import Sender
+from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.settings import Settings
 from state.decisions import AnyDecision, StopReplica
 
@@ -30,13 +32,15 @@ class Channels:
         self._settings = settings
         self._published = published
         self._guarded = guarded
+        self._states = PartitionStates(view, sender.controller_epoch, sender.versions)
         self._channels: dict[int, Channel] = {}
         self._sending: dict[int, asyncio.Task[None]] = {}
 
     def tell(self, event: Sequence[AnyDecision]) -> None:
         """Have all brokers hear of an event's decisions."""
+        news = News(event, self._view)
         for channel in self._channels.values():
-            channel.tell(list(event))
+            channel.tell(news)
 
     def ask_again(self, broker: int) -> None:
         """Tell a broker everything again, if it lives."""
@@ -55,7 +59,9 @@ class Channels:
                 channel.know(known)
         for number, held in live.items():
             if number not in self._channels:
-                channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)
+                channel = Channel(
+                    held, self._view, self._states, self._sender, self._engine, self._settings, self._published
+                )
                 self._channels[number] = channel
                 self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
                 channel.tell_all(orders)

@@ -9,7 +9,7 @@ from brokers.engine.event_queue import Lane
 from brokers.gateways.apis import partitions
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
-from brokers.gateways.zk.requests.building import RECOVERY
+from brokers.gateways.zk.requests.partition_states import RECOVERY
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.catalogue import Request

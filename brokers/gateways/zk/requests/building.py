@@ -5,27 +5,23 @@ that live come first, then who leads, then what everybody should know, then what
 replaces the whole list of live brokers, so each one has them all.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Versions
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Batch
-from brokers.wire.schema import Values
+from brokers.wire.schema import Encoded, Values
 from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.registration import Listener
 
-# Kafka's LeaderAndIsr.LeaderDuringDelete. It removes a partition from a broker's metadata.
-LEADER_DURING_DELETE = -2
 PARTITIONS_PER_REQUEST_MAX = 2_000
 # The partitions in the first LeaderAndIsr request to a broker, of which it need not make the logs.
 FIRST_PARTITIONS_MAX = 20_000
-# Older LeaderAndIsr requests cannot say that a leader recovers, so those brokers are not told.
-RECOVERY_VERSION_MIN = 6
-RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 
 T = TypeVar("T")
 # A partition of a LeaderAndIsr request, and whether the broker's replica is new.
@@ -67,9 +63,9 @@ Answered = dict[Place, tuple[str, int]]
 
 
 def requests_of(
-    batch: Batch, broker: BrokerDecision, view: ClusterView, sender: Sender, answered: Answered
+    batch: Batch, broker: BrokerDecision, view: ClusterView, states: PartitionStates, sender: Sender, answered: Answered
 ) -> Iterator[Outgoing]:
-    """Return the requests that tell ``batch`` to a broker, as ``view`` is now.
+    """Return the requests that tell ``batch`` to a broker, as ``view`` is now. ``states`` describes the partitions.
 
     Each is made when it is taken, because all of them together may have hundreds of thousands of partitions. They say
     who leads at the time of this call, so none names a leader that the broker does not yet know to be alive. A
@@ -83,7 +79,7 @@ def requests_of(
     ]
     known = [(place, found) for place in batch.metadata if (found := view.partition(place)) is not None]
     told = chain(held.values(), (found for _, found in known), batch.deleted.values())
-    building = _Building(broker, view, sender, told)
+    building = _Building(broker, view, states, sender, told)
     return _built(building, batch, _told_together(news, is_first=not answered), known)
 
 
@@ -128,25 +124,36 @@ def _parts(
 
 
 class _Building:
-    def __init__(self, broker: BrokerDecision, view: ClusterView, sender: Sender, told: Iterable[LeaderAndIsr]) -> None:
+    def __init__(
+        self,
+        broker: BrokerDecision,
+        view: ClusterView,
+        states: PartitionStates,
+        sender: Sender,
+        told: Iterable[LeaderAndIsr],
+    ) -> None:
         self._broker = broker
-        self._view = view
+        self._states = states
         self._sender = sender
         self._live = {held.broker: held for held in view.live}
-        self._versions = {Place(one.topic, one.partition): view.version(one) for one in told if view.versions}
+        self._versions = {Place(one.topic, one.partition): view.version(one) for one in told} if view.versions else {}
         self._common: Values = {
             "ControllerId": sender.controller,
             "ControllerEpoch": sender.controller_epoch,
             "BrokerEpoch": zookeeper_epoch(broker),
         }
 
-    def _version(self, decision: LeaderAndIsr) -> int:
-        return self._versions.get(Place(decision.topic, decision.partition), decision.partition_epoch)
+    def _version(self, place: Place, decision: LeaderAndIsr) -> int:
+        return self._versions.get(place, decision.partition_epoch)
 
     def leader_and_isr(self, part: Sequence[News]) -> Outgoing:
         leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
         live = [self._leader(leader) for leader in leaders if leader in self._live and self._live[leader].listeners]
-        states = [(place, decision.topic_id, self._isr(decision, is_new)) for place, decision, is_new in part]
+        role = self._states.role
+        states = [
+            (place.topic, decision.topic_id, role(place, decision, self._version(place, decision), is_new))
+            for place, decision, is_new in part
+        ]
         values = self._common | {"LiveLeaders": live, "TopicStates": _by_topic(states)}
         told = {
             place: Told(decision.topic_id, decision.leader_epoch, leads=decision.leader == self._broker.broker)
@@ -154,50 +161,25 @@ class _Building:
         }
         return Outgoing(LEADER_AND_ISR, values, told)
 
-    def _isr(self, decision: LeaderAndIsr, is_new: bool) -> Values:
-        values = {
-            "PartitionIndex": decision.partition,
-            "ControllerEpoch": self._sender.controller_epoch,
-            "Leader": decision.leader,
-            "LeaderEpoch": decision.leader_epoch,
-            "Isr": list(decision.isr),
-            "PartitionEpoch": self._version(decision),
-            "Replicas": list(decision.replicas),
-            "AddingReplicas": list(decision.adding_replicas),
-            "RemovingReplicas": list(decision.removing_replicas),
-            "IsNew": is_new,
-        }
-        if self._sender.versions.leader_and_isr >= RECOVERY_VERSION_MIN:
-            values["LeaderRecoveryState"] = RECOVERY[decision.leader_recovery_state]
-        return values
-
     def _leader(self, leader: int) -> Values:
         found = listener_named(self._live[leader].listeners, self._sender.inter_broker_listener)
         return {"BrokerId": leader, "HostName": found.host, "Port": found.port}
 
-    def metadata(self, part: Sequence[tuple[Place, LeaderAndIsr]]) -> Outgoing:
-        return self._update((place, decision.topic_id, self._known(decision)) for place, decision in part)
+    def metadata(self, part: Iterable[tuple[Place, LeaderAndIsr]]) -> Outgoing:
+        return self._update(part, self._states.metadata)
 
     def deleted(self, part: Mapping[Place, LeaderAndIsr]) -> Outgoing:
-        gone = {"Leader": LEADER_DURING_DELETE}
-        return self._update(
-            (place, decision.topic_id, self._known(decision) | gone) for place, decision in part.items()
-        )
+        return self._update(part.items(), self._states.deleted)
 
-    def _known(self, decision: LeaderAndIsr) -> Values:
-        place = Place(decision.topic, decision.partition)
-        return {
-            "PartitionIndex": decision.partition,
-            "ControllerEpoch": self._sender.controller_epoch,
-            "Leader": decision.leader,
-            "LeaderEpoch": decision.leader_epoch,
-            "Isr": list(decision.isr),
-            "ZkVersion": self._version(decision),
-            "Replicas": list(decision.replicas),
-            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.has_online(replica, place)],
-        }
-
-    def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:
+    def _update(
+        self,
+        part: Iterable[tuple[Place, LeaderAndIsr]],
+        described: Callable[[Place, LeaderAndIsr, int], Encoded],
+    ) -> Outgoing:
+        states = [
+            (place.topic, decision.topic_id, described(place, decision, self._version(place, decision)))
+            for place, decision in part
+        ]
         live = [
             {"Id": held.broker, "Endpoints": _endpoints(held.listeners), "Rack": held.rack}
             for held in self._live.values()
@@ -245,10 +227,10 @@ def _endpoints(listeners: Iterable[Listener]) -> list[Values]:
     ]
 
 
-def _by_topic(states: Iterable[tuple[Place, str, Values]]) -> list[Values]:
-    topics: dict[tuple[str, str], list[Values]] = {}
-    for place, topic_id, values in states:
-        topics.setdefault((place.topic, topic_id), []).append(values)
+def _by_topic(states: Iterable[tuple[str, str, Encoded]]) -> list[Values]:
+    topics: dict[tuple[str, str], list[Encoded]] = {}
+    for topic, topic_id, encoded in states:
+        topics.setdefault((topic, topic_id), []).append(encoded)
     return [
         {"TopicName": topic, "TopicId": topic_id, "PartitionStates": partitions}
         for (topic, topic_id), partitions in topics.items()

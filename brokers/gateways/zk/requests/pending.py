@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
-from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
+from brokers.gateways.zk.requests.news import News, PartitionNews, is_new
+from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.ids import EPOCH_DURING_DELETE
 from state.reason import Reason
 from state.registration import Listener
@@ -132,23 +133,26 @@ class Pending:
         if first:
             self.put_back(first)
 
-    def tell(self, broker: int, decisions: Sequence[AnyDecision], view: ClusterView) -> None:
-        """Say what an event's decisions mean for this broker. ``view`` has taken them in already."""
-        for decision in decisions:
-            match decision:
+    def tell(self, broker: int, news: News) -> None:
+        """Say what an event's decisions mean for this broker."""
+        view = news.view
+        for one in news.parts:
+            match one:
+                case PartitionNews():
+                    self._partitions(broker, one)
                 case LeaderAndIsr():
-                    self._partition(broker, decision)
-                case StopReplica() if broker in decision.to:
-                    self._stop(decision)
+                    self._gone(one)
+                case StopReplica() if broker in one.to:
+                    self._stop(one)
                 case BrokerDecision():
-                    self._brokers_changed(view)
+                    self._brokers_changed(news)
                 case TopicDecision(state="deleting" | "ineligible"):
-                    topic = view.topics.get(decision.topic)
+                    topic = view.topics.get(one.topic)
                     if topic is not None and topic.is_deleting:
                         self._deleted(topic)
                 case TopicDecision(state="deleted"):
                     # One without live replicas is gone at once, so that no former decision told of its deletion.
-                    removed = view.removed.get(decision.topic_id)
+                    removed = view.removed.get(one.topic_id)
                     if removed is not None and not removed.is_deleting:
                         self._deleted(removed)
         if self.count > self._count_max:
@@ -160,37 +164,43 @@ class Pending:
             self._batches.append(Batch())
         return self._batches[-1]
 
-    def _brokers_changed(self, view: ClusterView) -> None:
+    def _brokers_changed(self, news: News) -> None:
         """Have every batch begin with the live brokers, because each is sent with the newest leaders."""
         live, online = self._live, self._online
-        self._note_brokers(view)
+        self._note_brokers(news.view)
         if self._live != live:
             self._last()
             for batch in self._batches:
                 batch.live = True
         if gone := online - self._online:
-            self._replicas_gone(gone, view)
+            self._replicas_gone(news.held_by(gone))
 
     def _note_brokers(self, view: ClusterView) -> None:
         self._live = [(held.broker, held.listeners, held.rack) for held in view.live]
         self._online = frozenset(held.broker for held in view.live if view.is_online(held.broker))
 
-    def _replicas_gone(self, gone: frozenset[int], view: ClusterView) -> None:
+    def _replicas_gone(self, places: Iterable[Place]) -> None:
         """Say which replicas are offline, also of partitions about which nothing is decided."""
         last = self._last()
-        for place in view.places():
-            held = view.partition(place)
-            if held is None or gone.isdisjoint(held.replicas) or view.topics[place.topic].is_deleting:
-                continue
+        if not last.stops and not last.deleted:
+            last.metadata.update(dict.fromkeys(places))
+            return
+        for place in places:
             if place not in last.stops and place not in last.deleted:
                 last.metadata[place] = None
 
+    def _partitions(self, broker: int, news: PartitionNews) -> None:
+        if any(batch.stops or batch.deleted for batch in self._batches):
+            for decision in news.decisions:
+                self._partition(broker, decision)
+            return
+        last = self._last()
+        last.metadata.update(news.places)
+        for place, new in news.roles.get(broker, {}).items():
+            last.leader_and_isr[place] = new or last.leader_and_isr.get(place, False)
+
     def _partition(self, broker: int, decision: LeaderAndIsr) -> None:
         place = Place(decision.topic, decision.partition)
-        if decision.reason == Reason.TOPIC_DELETED:
-            self._forget(place)
-            self._last().deleted[place] = decision
-            return
         if broker in decision.isr:
             self._keep_log(place, decision.topic_id)
         last = self._last()
@@ -199,7 +209,12 @@ class Pending:
             self._batches.append(last)
         last.metadata[place] = None
         if broker in decision.to:
-            last.leader_and_isr[place] = _is_new(broker, decision) or last.leader_and_isr.get(place, False)
+            last.leader_and_isr[place] = is_new(broker, decision) or last.leader_and_isr.get(place, False)
+
+    def _gone(self, decision: LeaderAndIsr) -> None:
+        place = Place(decision.topic, decision.partition)
+        self._forget(place)
+        self._last().deleted[place] = decision
 
     def _keep_log(self, place: Place, topic_id: str) -> None:
         """Drop an order to remove a log: the replica was moved away, and is needed again because of what it has."""
@@ -223,12 +238,6 @@ class Pending:
         for batch in self._batches:
             batch.leader_and_isr.pop(place, None)
             batch.metadata.pop(place, None)
-
-
-def _is_new(broker: int, decision: LeaderAndIsr) -> bool:
-    """Say whether a broker must make the log, even if one of its log directories failed: it cannot be there."""
-    is_added = broker in decision.adding_replicas and broker not in decision.isr
-    return decision.is_new or (is_added and decision.reason != Reason.REPLICA_ONLINE)
 
 
 def _removal(held: LeaderAndIsr, broker: int) -> StopReplica:

@@ -250,6 +250,20 @@ def test_a_small_message_cannot_build_a_large_object() -> None:
         many.decode(0, data + b"\x00")
 
 
+def test_a_struct_that_was_encoded_before_is_put_into_messages() -> None:
+    inner = [{"name": "Numbers", "type": "[]int32", "versions": "0+"}, {"name": "Text", "type": "string"}]
+    inner = [{"versions": "0+"} | one for one in inner]
+    middle = [{"name": "Parts", "type": "[]Part", "versions": "0+", "fields": inner}]
+    for flexible in ("0+", "none"):
+        sample = made_of({"name": "Groups", "type": "[]Group", "fields": middle}, flexible=flexible)
+        values = {"Numbers": (1, 2), "Text": "x"}
+        part = sample.encode_part(0, ("Groups", "Parts"), values)
+        encoded = sample.encode(0, {"Groups": [{"Parts": [part, values]}, {"Parts": [part]}]})
+        assert encoded == sample.encode(0, {"Groups": [{"Parts": [values, values]}, {"Parts": [values]}]})
+        with pytest.raises(MessageError, match=r"Sample v0: Groups.Parts.Numbers\[1\]: 'a'"):
+            sample.encode_part(0, ("Groups", "Parts"), {"Numbers": (1, "a"), "Text": "x"})
+
+
 def test_a_version_that_a_message_does_not_have_is_refused() -> None:
     sample = made_of({"name": "F", "type": "int8"}, valid="2-3")
     for version in (1, 4, -1):

@@ -6,6 +6,8 @@ from typing import Any
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import CATALOGUE, IBP_2_6, IBP_3_9
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, requests_of
+from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Pending
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.reason import Reason
@@ -69,6 +71,7 @@ class Told:
         self.view = ClusterView()
         self.pending = Pending(partitions_max, 1 << 26)
         self.answered: Answered = {}
+        self.states = PartitionStates(self.view, sender.controller_epoch, sender.versions)
         self._number = number
         self._sender = sender
 
@@ -76,16 +79,15 @@ class Told:
         """Take the decisions on one event in."""
         for decision in decisions:
             self.view.apply(decision)
-        self.pending.tell(self._number, decisions, self.view)
+        self.pending.tell(self._number, News(decisions, self.view))
 
     def sent(self) -> list[Outgoing]:
         """Return everything that is sent by now, as if the broker answered at once."""
         sent: list[Outgoing] = []
         while (batch := self.pending.take()) is not None:
-            for request in requests_of(batch, self.view.brokers[self._number], self.view, self._sender, self.answered):
-                # Only what the codec takes can be sent.
-                encode(request, self._sender)
-                sent.append(request)
+            known = self.view.brokers[self._number]
+            for request in requests_of(batch, known, self.view, self.states, self._sender, self.answered):
+                sent.append(received(request, self._sender))
                 if request.api_key == 4:
                     self.answered |= {place: (t.topic_id, t.leader_epoch) for place, t in request.told.items()}
         return sent
@@ -93,6 +95,14 @@ class Told:
 
 def encode(request: Outgoing, sender: Sender) -> bytes:
     return CATALOGUE.encode_request(request.api_key, sender.versions.of(request.api_key), 1, "gateway", request.values)
+
+
+def received(request: Outgoing, sender: Sender) -> Outgoing:
+    """Return a request as a broker reads it, but with the ids of topics, which older versions do not carry."""
+    read, said = CATALOGUE.decode_request(encode(request, sender)).values, request.values["TopicStates"]
+    for topic, known in zip(read["TopicStates"], said, strict=True):
+        topic["TopicId"] = known.get("TopicId")
+    return request._replace(values=read)
 
 
 def lines(requests: Sequence[Outgoing]) -> list[str]:

@@ -16,6 +16,8 @@ from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.answers import StaleControllerError
 from brokers.gateways.zk.requests.building import Outgoing, requests_of
+from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.errors import ErrorCode
 from bus.embedded import EmbeddedBus
@@ -42,7 +44,7 @@ class Way:
     def hear(self, *decisions: AnyDecision) -> None:
         for decision in decisions:
             self._view.apply(decision)
-        self.channel.tell(list(decisions))
+        self.channel.tell(News(decisions, self._view))
 
     def reports(self) -> list[tuple[int, str]]:
         events = [decode(entry.raw) for entry in self._bus.read(0, self._bus.last_seq())]
@@ -59,7 +61,8 @@ async def way_to(door: Door, place: Path) -> AsyncIterator[Way]:
     engine = EngineClient(bus, "i", SETTINGS)
     publishing = asyncio.create_task(engine.run())
     try:
-        yield Way(Channel(known, view, SENDER, engine, SETTINGS, published), view, published, bus)
+        states = PartitionStates(view, SENDER.controller_epoch, SENDER.versions)
+        yield Way(Channel(known, view, states, SENDER, engine, SETTINGS, published), view, published, bus)
     finally:
         publishing.cancel()
         await asyncio.gather(publishing, return_exceptions=True)

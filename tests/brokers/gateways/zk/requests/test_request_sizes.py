@@ -40,7 +40,7 @@ def test_requests_say_what_was_known_when_the_first_one_was_made() -> None:
     told = Told(1, partitions_max=100_000)
     told.hear(*BROKERS)
     told.hear(*[led(leader=2, partition=number, is_new=True) for number in range(2_001)], topic())
-    requests = requests_of(some(told.pending.take()), broker(1), told.view, SENDER, {})
+    requests = requests_of(some(told.pending.take()), broker(1), told.view, told.states, SENDER, {})
     alive = next(requests).values["LiveBrokers"]
     told.hear(broker(2, "fenced"), *[led(leader=3, leader_epoch=1, partition=number) for number in range(2_001)])
     later = list(requests)

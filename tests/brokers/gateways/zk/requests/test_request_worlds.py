@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
-from brokers.gateways.zk.requests.building import LEADER_DURING_DELETE, Answered, Outgoing, requests_of
+from brokers.gateways.zk.requests.building import Answered, Outgoing, requests_of
+from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.partition_states import LEADER_DURING_DELETE, PartitionStates
 from brokers.gateways.zk.requests.pending import Pending
 from brokers.wire.schema import Values
 from state.canonical import number
@@ -15,7 +17,7 @@ from state.cluster import Outcome
 from state.decisions import AnyDecision, BrokerDecision, decode
 from state.part import part_of
 from state.policy import Policy
-from tests.brokers.gateways.zk.decided import HERE, SENDER, SENDERS, encode
+from tests.brokers.gateways.zk.decided import HERE, SENDER, SENDERS, received
 from tests.support.random_logs import draws, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
@@ -48,15 +50,14 @@ class Broker:
         self.pending = Pending(PARTITIONS_MAX, 1 << 20)
         self.answered: Answered = {}
 
-    def take_requests(self, view: ClusterView) -> None:
+    def take_requests(self, view: ClusterView, states: PartitionStates) -> None:
         """Obey everything that the gateway has for this broker."""
         held = view.brokers[self.number]
         if self.pending.is_overfull:
             self.pending.tell_all(view, self.number)
         while (batch := self.pending.take()) is not None:
-            for request in requests_of(batch, held, view, self.sender, self.answered):
-                encode(request, self.sender)
-                self._obey(request)
+            for request in requests_of(batch, held, view, states, self.sender, self.answered):
+                self._obey(received(request, self.sender))
 
     def _obey(self, request: Outgoing) -> None:
         if "LiveBrokers" in request.values:
@@ -93,6 +94,8 @@ WAITING = [*[("register", 0, 0, 0)] * 26, ("create", 0, 0, 0), ("second_move", 0
 @example([*WAITING, ("beat", 1, 0, 0)])
 def test_brokers_know_what_the_rules_decided(drawn: list[tuple[str, int, int, int]]) -> None:
     view = ClusterView()
+    # As in a term, brokers that are told in the same versions share the descriptions of partitions.
+    states = [PartitionStates(view, one.controller_epoch, one.versions) for one in SENDERS]
     brokers: dict[tuple[int, int], Broker] = {}
     for step, (_, _, outcome) in enumerate(walk(drawn, POLICY)):
         decisions = decided(outcome)
@@ -100,17 +103,18 @@ def test_brokers_know_what_the_rules_decided(drawn: list[tuple[str, int, int, in
             view.apply(decision)
         now = {(held.broker, held.broker_epoch) for held in view.live}
         brokers = {key: found for key, found in brokers.items() if key in now}
+        news = News(decisions, view)
         for key, held in brokers.items():
-            held.pending.tell(key[0], decisions, view)
+            held.pending.tell(key[0], news)
         for key in now - brokers.keys():
             brokers[key] = Broker(key[0])
             brokers[key].pending.tell_all(view, key[0])
         for key, held in brokers.items():
             # Some are slow, and hear of many events at once.
             if step % EVERY[key[0] % len(EVERY)] == 0:
-                held.take_requests(view)
+                held.take_requests(view, states[held.number % len(SENDERS)])
     for held in brokers.values():
-        held.take_requests(view)
+        held.take_requests(view, states[held.number % len(SENDERS)])
         check(held, view)
 
 

@@ -1,0 +1,114 @@
+"""How requests describe partitions. Each description is encoded once, and goes to all brokers that need it.
+
+Every broker hears of every partition. Where ten brokers are told of 20,000 new partitions, UpdateMetadata requests have
+200,000 descriptions, of which 20,000 differ. To encode each of them again was most of what a gateway did.
+"""
+
+from collections.abc import Hashable
+from typing import NamedTuple, TypeVar
+
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, UPDATE_METADATA, Versions
+from brokers.wire.schema import Encoded, Values
+from state.decisions import LeaderAndIsr
+
+# Kafka's LeaderAndIsr.LeaderDuringDelete. It removes a partition from a broker's metadata.
+LEADER_DURING_DELETE = -2
+# Older LeaderAndIsr requests cannot say that a leader recovers, so those brokers are not told.
+RECOVERY_VERSION_MIN = 6
+RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
+# How many descriptions of each kind are kept, at some 300 bytes each. Brokers are told of the same partitions at nearly
+# the same time, so older ones are rarely needed again.
+KEPT_MAX = 50_000
+
+_PATH = ("TopicStates", "PartitionStates")
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class _Kept(NamedTuple):
+    """What a description was made of, and the description."""
+
+    decision: LeaderAndIsr
+    version: int
+    encoded: Encoded
+
+
+class PartitionStates:
+    """Descriptions of the partitions in ``view``, for requests of one controller epoch.
+
+    ``version`` is the partition epoch as brokers know it.
+    """
+
+    def __init__(self, view: ClusterView, controller_epoch: int, versions: Versions) -> None:
+        self._view = view
+        self._controller_epoch = controller_epoch
+        self._versions = versions
+        self._metadata: dict[Place, _Kept] = {}
+        # By place, and whether the replica is new.
+        self._roles: dict[tuple[Place, bool], _Kept] = {}
+        # The changes of what is online after which ``_metadata`` was made.
+        self._online_changes = 0
+
+    def metadata(self, place: Place, decision: LeaderAndIsr, version: int) -> Encoded:
+        """Describe a partition for everybody's metadata."""
+        if self._online_changes != self._view.online_changes:
+            self._metadata.clear()
+            self._online_changes = self._view.online_changes
+        kept = self._metadata.get(place)
+        if kept is None or kept.decision is not decision or kept.version != version:
+            encoded = self._encoded(UPDATE_METADATA, self._known(place, decision, version))
+            kept = _keep(self._metadata, place, _Kept(decision, version, encoded))
+        return kept.encoded
+
+    def deleted(self, place: Place, decision: LeaderAndIsr, version: int) -> Encoded:
+        """Describe a partition whose topic is deleted."""
+        values = self._known(place, decision, version) | {"Leader": LEADER_DURING_DELETE}
+        return self._encoded(UPDATE_METADATA, values)
+
+    def role(self, place: Place, decision: LeaderAndIsr, version: int, is_new: bool) -> Encoded:
+        """Describe a partition for a broker that has a replica of it."""
+        kept = self._roles.get((place, is_new))
+        if kept is None or kept.decision is not decision or kept.version != version:
+            encoded = self._encoded(LEADER_AND_ISR, self._followed(decision, version, is_new))
+            kept = _keep(self._roles, (place, is_new), _Kept(decision, version, encoded))
+        return kept.encoded
+
+    def _encoded(self, api_key: int, values: Values) -> Encoded:
+        return CATALOGUE.encode_part(api_key, self._versions.of(api_key), _PATH, values)
+
+    def _known(self, place: Place, decision: LeaderAndIsr, version: int) -> Values:
+        return {
+            "PartitionIndex": decision.partition,
+            "ControllerEpoch": self._controller_epoch,
+            "Leader": decision.leader,
+            "LeaderEpoch": decision.leader_epoch,
+            "Isr": decision.isr,
+            "ZkVersion": version,
+            "Replicas": decision.replicas,
+            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.has_online(replica, place)],
+        }
+
+    def _followed(self, decision: LeaderAndIsr, version: int, is_new: bool) -> Values:
+        values = {
+            "PartitionIndex": decision.partition,
+            "ControllerEpoch": self._controller_epoch,
+            "Leader": decision.leader,
+            "LeaderEpoch": decision.leader_epoch,
+            "Isr": decision.isr,
+            "PartitionEpoch": version,
+            "Replicas": decision.replicas,
+            "AddingReplicas": decision.adding_replicas,
+            "RemovingReplicas": decision.removing_replicas,
+            "IsNew": is_new,
+        }
+        if self._versions.leader_and_isr >= RECOVERY_VERSION_MIN:
+            values["LeaderRecoveryState"] = RECOVERY[decision.leader_recovery_state]
+        return values
+
+
+def _keep(kept: dict[Key, _Kept], key: Key, one: _Kept) -> _Kept:
+    if len(kept) >= KEPT_MAX:
+        kept.clear()
+    kept[key] = one
+    return one
