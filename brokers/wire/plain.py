@@ -123,8 +123,11 @@ def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
     return Plain(read, write)
 
 
-def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: bool) -> Plain:
-    """Return the codec of an array whose elements take at least ``size_min`` bytes each, and ``weight`` in memory."""
+def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: bool, code: str | None = None) -> Plain:
+    """Return the codec of an array whose elements take at least ``size_min`` bytes each, and ``weight`` in memory.
+
+    ``code`` is the letter of an element in a format of ``struct``, if it is a number. All are taken by one call then.
+    """
     length = compact_length if flexible else classic_length
 
     def read(reader: Reader) -> list[Any] | None:
@@ -160,6 +163,38 @@ def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: b
         except Fault as fault:
             fault.within(f"[{written}]")
             raise
+
+    return Plain(read, write)
+
+
+def array_of_numbers(code: str, size: int, weight: int, flexible: bool, nullable: bool) -> Plain:
+    """Return the codec of an array of numbers, which takes all of them by one call.
+
+    ``code`` is the letter of such a number in a format of ``struct``, and ``size`` its bytes.
+    """
+    length = compact_length if flexible else classic_length
+    one_by_one = array_of(_number(code), size, weight, flexible, nullable)
+
+    def read(reader: Reader) -> list[Any] | None:
+        start = reader.position
+        count = length.read(reader)
+        if count < 0:
+            reader.position = start
+            return one_by_one.read(reader)  # type: ignore[no-any-return]
+        reader.count_elements(count, size, weight)
+        return list(struct.unpack(f">{count}{code}", reader.take(count * size)))
+
+    def write(out: bytearray, values: Any) -> None:
+        try:
+            packed = struct.pack(f">{len(values)}{code}", *values) if isinstance(values, list | tuple) else None
+        except struct.error:
+            packed = None
+        if packed is None:
+            # This names the element at fault.
+            one_by_one.write(out, values)
+            return
+        length.write(out, len(values))
+        out += packed
 
     return Plain(read, write)
 

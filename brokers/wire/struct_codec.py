@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from brokers.wire.decoded_size import ARRAY, weight_of_plain, weight_of_struct
 from brokers.wire.fields import Field, Values, in_order, number_code
 from brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
-from brokers.wire.plain import Fault, Plain, Reader, array_of, fixed, sized, write_uvarint
+from brokers.wire.plain import Fault, Plain, Reader, array_of, array_of_numbers, fixed, sized, write_uvarint
 
 TAGS_MAX = 1_000
 
@@ -180,7 +180,8 @@ def _field(field: FieldLayout, version: int, flexible: bool) -> _Codec:
     nullable = version in field.nullable
     if field.array:
         one = _one(field, version, flexible, nullable=False)
-        plain = array_of(one.plain, one.size_min, one.weight, flexible, nullable)
+        code, sizes = number_code(field.type, is_array=False), (one.size_min, one.weight, flexible, nullable)
+        plain = array_of(one.plain, *sizes) if code is None else array_of_numbers(code, *sizes)
         return _Codec(plain, (lambda: None) if field.default is None else list, 1 if flexible else 4, ARRAY)
     return _one(field, version, flexible, nullable)
 
