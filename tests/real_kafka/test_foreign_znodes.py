@@ -1,9 +1,10 @@
-"""Znodes of others in a real ZooKeeper, below those of a topic."""
+"""A real ZooKeeper: many znodes are read at once, and those of others below a topic go with it."""
 
 from pathlib import Path
 
 import pytest
 
+from brokers.gateways.zk import connection, many_reads
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.stored import load
@@ -22,7 +23,28 @@ def test_a_topic_goes_with_what_others_made_below_it(zookeeper: ZookeeperProcess
     list(load(session, mirror))
     for below in ("/a/b", "/partitions/a", "/partitions/0/a", "/partitions/0/state/a"):
         cluster.client.create(f"/brokers/topics/t{below}", makepath=True)
-    session.write(list(mirror.writes(ClusterView(), ["t"], 7)))
+    session.write(list(mirror.writes(ClusterView(), {"t": None}, 7)))
     assert cluster.client.get_children("/brokers/topics") == []
+    session.close()
+    cluster.close()
+
+
+@pytest.mark.parametrize("request_type", [22, 99], ids=["one request", "a server that does not know it"])
+def test_many_znodes_are_read(
+    request_type: int, zookeeper: ZookeeperProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_reads, "MULTI_READ", request_type)
+    monkeypatch.setattr(connection, "READS_AT_ONCE", 3)
+    cluster = ZnodeCluster(zookeeper.address, f"many-{request_type}", tmp_path / "bus.db")
+    paths = [f"/many/{number}" for number in range(10)]
+    for number, path in enumerate(paths):
+        cluster.client.create(f"{path}/below", makepath=True)
+        for _ in range(number):
+            cluster.client.set(path, str(number).encode())
+    session = cluster.session()
+    asked = [*paths, "/none", "/many/9/below"]
+    read = [found and (found[0], found[1].version) for found in session.read_each(asked)]
+    assert read == [(b"", 0), *[(str(number).encode(), number) for number in range(1, 10)], None, (b"", 0)]
+    assert list(session.children_of_each(asked)) == [["below"]] * 10 + [[], []]
     session.close()
     cluster.close()

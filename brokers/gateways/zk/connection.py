@@ -10,14 +10,16 @@ A call that is made while there is no connection waits until there is one again,
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException, NoAuthError, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import GetData
 from kazoo.protocol.states import KazooState
 
+from brokers.gateways.zk.many_reads import ManyReads, OneByOne, Operation
 from brokers.gateways.zk.zookeeper_errors import ForbiddenError, LostAnswerError, ZookeeperError
 
 # The client logs each attempt to reconnect. The gateway says once what failed.
@@ -27,8 +29,10 @@ _QUIET.setLevel(logging.CRITICAL)
 ATTEMPTS_MAX = 10
 # The client tries to connect more and more slowly, by itself up to a minute apart. A term does not last that long.
 RECONNECT_DELAY_MAX_S = 0.5
-# How many answers are awaited at once. All may be in memory, and a znode has at most a megabyte.
-ANSWERS_AT_ONCE = 300
+# How many znodes are read by one request, and how many such answers are awaited at once. All may be in memory, here and
+# in the server, and a znode has at most a megabyte.
+READS_AT_ONCE = 100
+ANSWERS_AT_ONCE = 3
 
 
 class Connection:
@@ -45,10 +49,16 @@ class Connection:
         self, hosts: str, timeout_ms: int, lost: Callable[[str], None], connected: Callable[[bool], None] | None
     ) -> None:
         self._hosts = hosts
-        retry = {"max_tries": -1, "max_delay": RECONNECT_DELAY_MAX_S}
-        self.client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET, connection_retry=retry)
+        self._timeout_s = timeout_ms / 1000
+        self.client = self._new_client()
         self._lost = lost
         self._connected = connected
+        # Whether one request may read many znodes; None until that is known.
+        self._reads_many: bool | None = None
+
+    def _new_client(self) -> Any:
+        retry = {"max_tries": -1, "max_delay": RECONNECT_DELAY_MAX_S}
+        return ManyReads(hosts=self._hosts, timeout=self._timeout_s, logger=_QUIET, connection_retry=retry)
 
     @property
     def outlives_loss(self) -> bool:
@@ -89,9 +99,7 @@ class Connection:
 
     def close(self) -> None:
         """End the session, and with it each call that waits."""
-        with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
-            self.client.stop()
-            self.client.close()
+        _end(self.client)
 
     def asked(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Make a call that may be made twice. Raises ``ZookeeperError``."""
@@ -124,32 +132,68 @@ class Connection:
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
 
-    def each(self, ask: Callable[[str], Any], call: Callable[[str], Any], paths: Iterable[str]) -> Iterator[Any]:
-        """Yield what ``ask`` answers about each znode; None for one that is not there. Some are asked for in advance.
+    def each(self, operation: Operation, paths: Iterable[str]) -> Iterator[Any]:
+        """Yield what is read of each znode; None for one that is not there. Some are asked for in advance.
 
-        ``call`` asks for the same and waits for the answer. It is made for an answer that was lost.
+        Reads whose answer was lost are made again.
         """
-        for path, answer in _under_way(ask, paths):
-            try:
-                found = self._kept(answer, call, path)
-            except NoNodeError:
-                found = None
-            yield found
+        for some, answer in self._under_way(operation, paths):
+            for found in self._kept(operation, some, answer):
+                yield None if isinstance(found, NoNodeError) else self.once(_result, found)
 
-    def _kept(self, answer: Any, call: Callable[[str], Any], path: str) -> Any:
+    def _under_way(self, operation: Operation, paths: Iterable[str]) -> Iterator[tuple[Sequence[str], Any]]:
+        """Read znodes, and yield the answers to come. To wait for each before the next is asked takes longer."""
+        waiting: deque[tuple[Sequence[str], Any]] = deque()
+        left = iter(paths)
+        while some := list(islice(left, READS_AT_ONCE)):
+            waiting.append((some, self._ask(operation, some)))
+            if len(waiting) == ANSWERS_AT_ONCE:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _ask(self, operation: Operation, paths: Sequence[str]) -> Any:
+        if self._reads_many is None:
+            self._reads_many = self._does_read_many()
+        if self._reads_many:
+            return self.client.read_many_async(operation, paths)
+        return OneByOne(self.client, operation, paths)
+
+    def _does_read_many(self) -> bool:
+        """Ask in another session, because ZooKeeper before 3.6 ends the connection of a client that asks for it."""
+        client = self._new_client()
         try:
-            return self.once(answer.get)
+            client.start(timeout=self._timeout_s)
+            client.read_many_async(GetData, ["/brokers"]).get(timeout=self._timeout_s)
+        except (KazooException, KazooTimeoutError, OSError):
+            return False
+        finally:
+            _end(client)
+        return True
+
+    def _kept(self, operation: Operation, paths: Sequence[str], answer: Any) -> list[Any]:
+        try:
+            return self._answered(answer)
         except LostAnswerError:
             if not self.outlives_loss:
                 raise
-            return self.tried(call, path)
+            again: list[Any] = self.tried(lambda: self._answered(self._ask(operation, paths)))
+            return again
+
+    def _answered(self, answer: Any) -> list[Any]:
+        found: list[Any] = self.once(answer.get)
+        for one in found:
+            if isinstance(one, ConnectionLoss):
+                self.once(_result, one)
+        return found
 
 
-def _under_way(ask: Callable[[str], Any], paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Ask for each path, and yield the answers to come. To wait for each before the next is asked takes longer."""
-    waiting: deque[tuple[str, Any]] = deque()
-    for path in paths:
-        waiting.append((path, ask(path)))
-        if len(waiting) == ANSWERS_AT_ONCE:
-            yield waiting.popleft()
-    yield from waiting
+def _end(client: Any) -> None:
+    with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
+        client.stop()
+        client.close()
+
+
+def _result(found: Any) -> Any:
+    if isinstance(found, Exception):
+        raise found
+    return found

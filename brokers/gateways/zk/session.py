@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNodeError, NotEmptyError
+from kazoo.protocol.serialization import GetChildren, GetData
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.connection import ATTEMPTS_MAX, Connection
@@ -253,7 +254,7 @@ class Session:
 
     def read_each(self, paths: Iterable[str]) -> Iterator[tuple[bytes, Any] | None]:
         """Do the same as ``read`` for many znodes, in their order."""
-        for found in self._connection.each(self._client.get_async, self._client.get, paths):
+        for found in self._connection.each(GetData, paths):
             yield None if found is None else (found[0] or b"", found[1])
 
     def children(self, path: str, watch: bool = False) -> list[str]:
@@ -266,8 +267,7 @@ class Session:
 
     def children_of_each(self, paths: Iterable[str]) -> Iterator[list[str]]:
         """Do the same as ``children`` for many znodes, in their order."""
-        client = self._client
-        for found in self._connection.each(client.get_children_async, client.get_children, paths):
+        for found in self._connection.each(GetChildren, paths):
             yield sorted(found or ())
 
     def remove(self, path: str, *, whole: bool = False) -> None:

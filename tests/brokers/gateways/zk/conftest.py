@@ -18,7 +18,7 @@ POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": 
 def zookeeper(monkeypatch: pytest.MonkeyPatch) -> Zookeeper:
     """Return the ZooKeeper in memory that every client gets."""
     server = Zookeeper()
-    monkeypatch.setattr(connection, "KazooClient", server)
+    monkeypatch.setattr(connection, "ManyReads", server)
     monkeypatch.setattr(znode_cluster, "KazooClient", server)
     return server
 

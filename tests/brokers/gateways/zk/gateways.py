@@ -40,7 +40,7 @@ class Gateways:
         self._settings = Settings(**settings)
         self._voters = tuple(Voter(100 + number, "127.0.0.1", port) for number, port in enumerate(free_ports(count)))
         self._running: dict[int, tuple[Gateway, asyncio.AbstractEventLoop, threading.Thread]] = {}
-        patch.setattr(connection, "KazooClient", lambda **options: self.tree.client(_gateway_here())(**options))
+        patch.setattr(connection, "ManyReads", lambda **options: self.tree.client(_gateway_here())(**options))
 
     def identity(self, number: int) -> Identity:
         return Identity(

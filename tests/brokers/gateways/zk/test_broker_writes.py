@@ -49,7 +49,7 @@ class Term:
         self.tree, self.view, self.mirror = ZnodeTree(), ClusterView(), Mirror()
         self.view.apply(led())
         self.decide(a="1")
-        monkeypatch.setattr(connection, "KazooClient", self.tree)
+        monkeypatch.setattr(connection, "ManyReads", self.tree)
         self._session = Session("", 0, lambda path: None, lambda why: None)
         self._session.take(100, frozenset({100}), 7, 0)
         self._session.write(list(self.mirror.writes(self.view, {"t": None}, 7)))

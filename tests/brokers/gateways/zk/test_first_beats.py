@@ -11,7 +11,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from brokers.gateways.zk import znodes
+from brokers.gateways.zk import connection, znodes
 from brokers.gateways.zk.adoption import adopt
 from brokers.gateways.zk.settings import Settings
 from bus.clock import now_ms
@@ -73,6 +73,7 @@ def test_brokers_are_heard_while_they_are_taken_over(tmp_path: Path, monkeypatch
         for number in range(10):
             led.tree.put_topic(f"t{number}", [1])
         led.tree.before_read = lambda path: "/topics/" in path and time.sleep(READ_S)
+        monkeypatch.setattr(connection, "READS_AT_ONCE", 1)
         adopt(led.identity(100), Settings(broker_heartbeat_interval_ms=50), led.bus)
         assert beats(led, 1) > 10
 

@@ -43,7 +43,7 @@ def test_a_root_that_does_not_exist_yet_is_made_by_a_client_without_one(
         hosts.append(options["hosts"])
         return zookeeper
 
-    monkeypatch.setattr(connection, "KazooClient", client)
+    monkeypatch.setattr(connection, "ManyReads", client)
     Session("one:1,two:2/kafka/a", 6_000, lambda path: None, lambda why: None).open(1_000)
     assert hosts == ["one:1,two:2/kafka/a", "one:1,two:2"]
     assert zookeeper.znodes.keys() == {"/kafka", "/kafka/a"}

@@ -2,14 +2,15 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo.exceptions import ConnectionLoss
 
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.many_reads import Operation
 from tests.brokers.gateways.zk.decided import ID
-from tests.brokers.gateways.zk.zookeeper import Later, Zookeeper
+from tests.brokers.gateways.zk.zookeeper import Later, Zookeeper, read_later
 
 
 class ZnodeTree(Zookeeper):
@@ -52,7 +53,7 @@ class ZnodeTree(Zookeeper):
             self.taken_s.append(time.monotonic())
 
     def client(self, gateway: int) -> Callable[..., "TreeClient"]:
-        """Return what makes the clients of a gateway, in the place of ``KazooClient``."""
+        """Return what makes the clients of a gateway, in the place of ``ManyReads``."""
         return lambda **options: TreeClient(self, gateway)
 
 
@@ -63,11 +64,8 @@ class TreeClient:
         self._tree = tree
         self._gateway = gateway
 
-    def get_async(self, path: str) -> Later:
-        return Later(lambda: self.get(path))
-
-    def get_children_async(self, path: str) -> Later:
-        return Later(lambda: self.get_children(path))
+    def read_many_async(self, operation: Operation, paths: Sequence[str]) -> Later:
+        return read_later(self, operation, paths)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def ask(*given: Any, **named: Any) -> Any:

@@ -4,7 +4,7 @@ Watches fire only where a test says so, so a gateway finds changes when it looks
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kazoo.exceptions import (
@@ -15,6 +15,9 @@ from kazoo.exceptions import (
     NotEmptyError,
     RolledBackError,
 )
+from kazoo.protocol.serialization import GetData
+
+from brokers.gateways.zk.many_reads import Operation
 
 
 class Znode(NamedTuple):
@@ -33,21 +36,38 @@ class Changed(NamedTuple):
     path: str | None
 
 
-class Operation(NamedTuple):
+class Written(NamedTuple):
     """A part of a transaction, which has the ``path`` that kazoo's has."""
 
     path: str
     make: Callable[[], object]
 
 
-class Later(NamedTuple):
+class Later:
     """An answer to come."""
 
-    get: Callable[[], Any]
+    def __init__(self, made: Callable[[], Any]) -> None:
+        self._made = made
+
+    def get(self, timeout: float | None = None) -> Any:
+        return self._made()
+
+
+def read_later(client: Any, operation: Operation, paths: Sequence[str]) -> Later:
+    """Read znodes by a client's single reads, once the answer is waited for."""
+    read = client.get if operation is GetData else client.get_children
+
+    def result(path: str) -> Any:
+        try:
+            return read(path)
+        except NoNodeError as error:
+            return error
+
+    return Later(lambda: [result(path) for path in paths])
 
 
 class Zookeeper:
-    """The znodes by path. It stands for ``KazooClient``: each session that is opened gets this same one."""
+    """The znodes by path. It stands for ``ManyReads``: each session that is opened gets this same one."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, Znode] = {}
@@ -139,11 +159,8 @@ class Zookeeper:
         below = [one.removeprefix(f"{path}/") for one in list(self.znodes) if one.startswith(f"{path}/")]
         return [name for name in below if "/" not in name]
 
-    def get_async(self, path: str) -> Later:
-        return Later(lambda: self.get(path))
-
-    def get_children_async(self, path: str) -> Later:
-        return Later(lambda: self.get_children(path))
+    def read_many_async(self, operation: Operation, paths: Sequence[str]) -> Later:
+        return read_later(self, operation, paths)
 
     def transaction(self) -> "Transaction":
         return Transaction(self)
@@ -157,19 +174,19 @@ class Transaction:
 
     def __init__(self, zookeeper: Zookeeper) -> None:
         self._zookeeper = zookeeper
-        self.operations: list[Operation] = []
+        self.operations: list[Written] = []
 
     def create(self, path: str, data: bytes, sequence: bool = False) -> None:
-        self.operations.append(Operation(path, lambda: self._zookeeper.create(path, data, sequence)))
+        self.operations.append(Written(path, lambda: self._zookeeper.create(path, data, sequence)))
 
     def set_data(self, path: str, data: bytes, version: int = -1) -> None:
-        self.operations.append(Operation(path, lambda: self._zookeeper.set(path, data, version)))
+        self.operations.append(Written(path, lambda: self._zookeeper.set(path, data, version)))
 
     def delete(self, path: str) -> None:
-        self.operations.append(Operation(path, lambda: self._zookeeper.delete(path)))
+        self.operations.append(Written(path, lambda: self._zookeeper.delete(path)))
 
     def check(self, path: str, version: int) -> None:
-        self.operations.append(Operation(path, lambda: self._zookeeper.check(path, version)))
+        self.operations.append(Written(path, lambda: self._zookeeper.check(path, version)))
 
     def commit(self) -> list[object]:
         with self._zookeeper.lock:
