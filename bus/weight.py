@@ -12,8 +12,10 @@ PARTITION_BYTES = 512
 _ASSIGNED_BYTES_MIN = 8
 # What a row of a report adds to its text: the row as it is decoded. A report of one log end weighs twice as much.
 REPORT_BYTES = 64
+# Brokers report with these of many replicas. Few rows of such an event lead to a decision.
+_REPORTS = ("log_end_offsets", "replica_reports")
 # Each of these events may be about many partitions.
-_OF_MANY = ("create_topic", "create_partitions", "alter_isrs", "log_end_offsets")
+_OF_MANY = ("create_topic", "create_partitions", "alter_isrs", *_REPORTS)
 _IS_OF_MANY = f"kind IN ({', '.join('?' * len(_OF_MANY))})"
 _EVENTS = "SELECT seq, length(raw) AS size, kind, {} AS many FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
 
@@ -60,7 +62,7 @@ def weight_of(raw: bytes) -> int:
 
 
 def _weight_of_many(kind: str | None, raw: bytes) -> int:
-    if kind == "log_end_offsets":
+    if kind in _REPORTS:
         # A bracket begins a row or a list, and a brace an object with a list. Each list has a row at least, so half of
         # the brackets are rows. To read the text of half a million rows would take 30 ms.
         brackets = raw.count(b"[")

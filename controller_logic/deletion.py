@@ -38,10 +38,11 @@ from controller_logic.deletion_waits import ignores_moves, is_passed_over, waits
 from controller_logic.replica_machine import online_replicas, to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
-from state.events import DeleteTopic, ReplicaReport
+from state.events import DeleteTopic
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
+from state.report_events import OneReport
 from state.rules import ANY_START_RULES, ASSIGNED_ONLY_RULES, DIRECTORY_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
@@ -234,22 +235,22 @@ def resume(batch: Batch, topic: WorkingTopic) -> None:
     retry(batch, topic)
 
 
-def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) -> None:
-    """Note that a replica is removed, could not be removed, or lost its log directory."""
-    outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)
-    partition = topic.partition(event.partition)
-    if outcome is None or partition is None or event.broker not in partition.replicas:
+def replica_reported(batch: Batch, topic: WorkingTopic, broker: int, report: OneReport) -> None:
+    """Note that a broker's replica is removed, could not be removed, or lost its log directory."""
+    outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(report.outcome)
+    partition = topic.partition(report.partition)
+    if outcome is None or partition is None or broker not in partition.replicas:
         return
-    state = partition.replica_states[partition.replicas.index(event.broker)]
+    state = partition.replica_states[partition.replicas.index(broker)]
     if state not in (_STARTED, _INELIGIBLE):
         return
-    if event.outcome == "offline" and event.broker not in partition.offline_dir_replicas:
-        lost = (*partition.offline_dir_replicas, event.broker)
+    if report.outcome == "offline" and broker not in partition.offline_dir_replicas:
+        lost = (*partition.offline_dir_replicas, broker)
         partition = commit_partition(
             batch, topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED
         )
     if state == _STARTED:
-        _transition(batch, topic, partition, [event.broker], lambda state: transition(state, outcome))
+        _transition(batch, topic, partition, [broker], lambda state: transition(state, outcome))
         _settle(batch, topic)
 
 

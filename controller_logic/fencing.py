@@ -11,9 +11,10 @@ from state.isr_events import TopicIsrs
 from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
+from state.report_events import TopicReports
 
 # What names a topic.
-_Named = OfReplica | IsrWritten | TopicIsrs | TopicLogEnds
+_Named = OfReplica | IsrWritten | TopicIsrs | TopicLogEnds | TopicReports
 
 
 class Refusal(NamedTuple):
@@ -94,8 +95,13 @@ def known_topic(batch: Batch, event: _Named) -> WorkingTopic | Refusal:
         return refusal
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_deleting:
-        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}")
+        return no_topic(event.topic)
     return topic
+
+
+def no_topic(name: str) -> Refusal:
+    """Refuse a name that no topic has."""
+    return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}")
 
 
 def partition_of(topic: WorkingTopic, number: int) -> Partition | Refusal:

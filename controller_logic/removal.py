@@ -16,9 +16,9 @@ from controller_logic.commit import commit_partition
 from controller_logic.replica_machine import to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
-from state.events import ReplicaReport
 from state.partition import Partition, RemovedReplica, ReplicaState
 from state.reason import Reason
+from state.report_events import OneReport
 
 Removed = tuple[RemovedReplica, ...]
 
@@ -60,18 +60,18 @@ def _begin(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: Set
     _put(batch, topic, partition, tuple(removed))
 
 
-def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> None:
+def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int, report: OneReport) -> None:
     """Forget a removed replica that its broker has deleted. Keep one that could not be deleted for later."""
     removed = []
     for entry in partition.removed:
-        if entry.broker != event.broker or event.leader_epoch <= entry.leader_epoch:
+        if entry.broker != broker or report.leader_epoch <= entry.leader_epoch:
             removed.append(entry)
-        elif event.outcome == "deleted":
+        elif report.outcome == "deleted":
             state = transition(entry.state, ReplicaState.ReplicaDeletionSuccessful, ReplicaState.NonExistentReplica)
             if state != ReplicaState.NonExistentReplica:
                 removed.append(entry)
         else:
-            removed.append(_transition(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
+            removed.append(_transition(entry, _INELIGIBLE) if report.outcome in ("error", "offline") else entry)
     _put(batch, topic, partition, tuple(removed))
 
 

@@ -16,9 +16,9 @@ from controller_logic.apply import with_requested_epochs
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_request_epochs
 from controller_logic.working_topic import WorkingTopic
-from state.events import ReplicaReport
 from state.ids import NO_EPOCH
 from state.partition import Partition
+from state.report_events import OneReport
 
 Epochs = tuple[int, ...]
 
@@ -33,18 +33,18 @@ def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int
         commit_request_epochs(batch, topic, partition, replace(partition, requested_epochs=requested), place)
 
 
-def reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> Partition:
-    """Note what a replica reported; return the partition as it stands then.
+def reported(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int, report: OneReport) -> Partition:
+    """Note what a broker reported of its replica; return the partition as it stands then.
 
     A report of a leader epoch that was never decided is ignored.
     """
-    if event.leader_epoch > partition.leader_epoch:
+    if report.leader_epoch > partition.leader_epoch:
         return partition
-    place = partition.replicas.index(event.broker)
-    received = _raised(partition, partition.received_epochs or partition.completed_epochs, place, event.leader_epoch)
+    place = partition.replicas.index(broker)
+    received = _raised(partition, partition.received_epochs or partition.completed_epochs, place, report.leader_epoch)
     completed = partition.completed_epochs
-    if event.outcome in ("leader", "follower"):
-        completed = _raised(partition, completed, place, event.leader_epoch)
+    if report.outcome in ("leader", "follower"):
+        completed = _raised(partition, completed, place, report.leader_epoch)
     # The two are nearly always equal, and then only one is stored.
     apart = () if received == completed else received
     if (completed, apart) == (partition.completed_epochs, partition.received_epochs):

@@ -58,6 +58,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.LogEndOffset: watermark.log_end_offset,
     e.LogEndOffsets: log_end_report.log_end_offsets,
     e.ReplicaReport: report.replica_report,
+    e.ReplicaReports: report.replica_reports,
     e.AllocateProducerIds: producer_ids.allocate,
     e.AssignReplicasToDirs: log_directories.assign_replicas_to_dirs,
     # What admins ask

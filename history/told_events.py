@@ -1,5 +1,7 @@
 """Tell an event in one sentence."""
 
+from collections import Counter
+
 from conf.counted import counted
 from state import events as e
 from state.entity import named
@@ -66,7 +68,14 @@ def _of_replicas(event: Told) -> str | None:
             epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
             replica = f"{event.topic}-{event.partition}"
             return f"Broker {event.broker} reported its replica of {replica} as {event.outcome}{error}{epoch}."
+        case e.ReplicaReports():
+            return f"Broker {event.broker} reported on {event.rows} of its replicas: {_outcomes(event)}."
     return None
+
+
+def _outcomes(event: e.ReplicaReports) -> str:
+    counts = Counter(row.outcome for named in event.topics for row in named.partitions)
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
 
 
 def _heartbeat(event: e.BrokerHeartbeat) -> str:

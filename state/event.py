@@ -1,11 +1,11 @@
-"""What every event has, and what events of admins and of the engine add."""
+"""What every event has, and what events of admins, of the engine and about a replica add."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from state.limits import Epoch, Text, TimeMs
+from state.limits import Epoch, Id, Name, Text, TimeMs
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -29,3 +29,13 @@ class EngineEvent(Event, frozen=True, kw_only=True):
     """An event that only the engine makes, with the controller epoch of its job."""
 
     controller_epoch: Epoch | None = None
+
+
+class OfReplica(Event, frozen=True, kw_only=True):
+    """What every event about a replica has."""
+
+    topic: Name
+    partition: Id
+    broker: Id
+    # If given, the event is about that topic and no other of the same name.
+    topic_id: Text | None = None

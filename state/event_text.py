@@ -8,7 +8,7 @@ import msgspec
 from state.acl_events import ACL_EVENTS
 from state.directory_events import AssignReplicasToDirs
 from state.entity_events import ENTITY_EVENTS
-from state.events import AlterIsrs, AnyEvent, LogEndOffsets, Malformed
+from state.events import AlterIsrs, AnyEvent, LogEndOffsets, Malformed, ReplicaReports
 from state.limits import Text
 from state.nesting import LEVELS_MAX, is_too_deep
 
@@ -29,7 +29,7 @@ _known = msgspec.json.Decoder(_Known)
 _kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
 _request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
 # Recorded decisions have this list, so it leaves out the kinds that came later.
-_LATER = (*ACL_EVENTS, *ENTITY_EVENTS, AssignReplicasToDirs, AlterIsrs, LogEndOffsets)
+_LATER = (*ACL_EVENTS, *ENTITY_EVENTS, AssignReplicasToDirs, AlterIsrs, LogEndOffsets, ReplicaReports)
 _KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__ if kind not in _LATER))
 _PATH = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"missing required field `([^`]*)`")

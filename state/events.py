@@ -16,9 +16,9 @@ from state.entity_events import AlterEntity as AlterEntity
 from state.event import AdminEvent as AdminEvent
 from state.event import EngineEvent
 from state.event import Event as Event
+from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
-from state.ids import EPOCH_DURING_DELETE
 from state.isr_events import AlterIsrs as AlterIsrs
 from state.limits import (
     Assignment,
@@ -37,6 +37,8 @@ from state.limits import (
 )
 from state.log_end_events import LogEndOffsets as LogEndOffsets
 from state.registration import Feature, Listener
+from state.report_events import ReplicaReport as ReplicaReport
+from state.report_events import ReplicaReports as ReplicaReports
 from state.rules import FIRST_RULES
 from state.written_events import IsrWritten as IsrWritten
 
@@ -93,16 +95,6 @@ class ControlledShutdown(Event, frozen=True, kw_only=True, tag="controlled_shutd
     broker_epoch: BrokerEpoch
 
 
-class OfReplica(Event, frozen=True, kw_only=True):
-    """What every event about a replica has."""
-
-    topic: Name
-    partition: Id
-    broker: Id
-    # If given, the event is about that topic and no other of the same name.
-    topic_id: Text | None = None
-
-
 class AlterIsr(OfReplica, frozen=True, kw_only=True, tag="alter_isr"):
     """A partition's leader asks for another ISR (KIP-497)."""
 
@@ -122,15 +114,6 @@ class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
     log_end_offset: Offset
     log_start_offset: Offset | None = None
     broker_epoch: BrokerEpoch | None = None
-
-
-class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
-    """A broker reports what became of a decision about one of its replicas."""
-
-    broker_epoch: BrokerEpoch
-    leader_epoch: Annotated[int, Meta(ge=EPOCH_DURING_DELETE, le=2**31 - 1)]
-    outcome: Literal["leader", "follower", "stopped", "deleted", "offline", "error"]
-    error: Text | None = None
 
 
 class CreateTopic(AdminEvent, frozen=True, kw_only=True, tag="create_topic"):
@@ -265,6 +248,7 @@ AnyEvent = (
     | AssignReplicasToDirs
     | AlterIsrs
     | LogEndOffsets
+    | ReplicaReports
 )
 
 

@@ -53,10 +53,11 @@ differently on events that are already on some bus, because a replay must repeat
    Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack are
    in a rack of their own.
 19: a topic's settings that brokers behind gateways cannot read are refused.
+20: a broker may report what became of decisions about many of its replicas in one event.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 19
+NEWEST_RULES = 20
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -150,3 +151,5 @@ NAME_FREE_RULES = 18
 RACKLESS_RULES = 18
 # topics get only settings that brokers behind gateways can read
 READABLE_CONFIG_RULES = 19
+# a broker reports on many replicas in one event
+REPORTS_RULES = 20

@@ -11,7 +11,9 @@ def test_the_rows_of_a_request_for_isrs_are_counted_from_its_text() -> None:
     assert weight_of(raw) == len(raw) + 2 * PARTITION_BYTES
 
 
-def test_the_rows_of_a_report_of_log_ends_weigh_as_much_as_single_ones() -> None:
+def test_the_rows_of_a_report_weigh_as_much_as_single_ones() -> None:
     raw = b'{"kind":"log_end_offsets","time_ms":1,"topics":[{"topic":"t","partitions":[[0,0,5],[1,0,5],[2,0,5]]}]}'
     assert weight_of(raw) == len(raw) + 3 * REPORT_BYTES
+    reports = b'{"kind":"replica_reports","time_ms":1,"topics":[{"topic":"t","partitions":[[0,0,"leader"]]}]}'
+    assert weight_of(reports) == len(reports) + REPORT_BYTES
     assert weight_of(raw + b"{{{{{{") > weight_of(raw) - 3 * REPORT_BYTES

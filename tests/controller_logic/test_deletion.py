@@ -9,9 +9,9 @@ from controller_logic.batch import Batch
 from controller_logic.replay import decide
 from controller_logic.working_partitions import WorkingPartitions
 from state.decisions import Answer, TopicDecision
-from state.events import ReplicaReport
 from state.partition import Partition
 from state.policy import Policy
+from state.report_events import ReportRow
 from state.rules import STRAYS_RULES
 from tests.support.world import World
 
@@ -91,10 +91,7 @@ def test_a_report_does_not_go_through_all_partitions(world: World) -> None:
     assert topic is not None
     topic.partitions = walked = WalkedPartitions(topic.partitions)
     for number in range(20):
-        event = ReplicaReport(
-            time_ms=0, topic="wide", partition=number, broker=1, broker_epoch=0, leader_epoch=-2, outcome="deleted"
-        )
-        deletion.replica_reported(batch, topic, event)
+        deletion.replica_reported(batch, topic, 1, ReportRow(number, -2, "deleted"))
     assert batch.state.topic("wide") is None
     # The first report counts them, and the last one removes the topic.
     assert walked.walks <= 2

@@ -57,6 +57,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "allocate_producer_ids": {"broker": 1, "broker_epoch": 1},
     "sessions_extended": {"by_ms": 1},
     "alter_isrs": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, 0, [1]]]}]},
+    "replica_reports": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, "leader"]]}]},
     "log_end_offsets": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, 5]]}]},
     "assign_replicas_to_dirs": {"topic": "t", "broker": 1, "broker_epoch": 1, "directory": "A", "partitions": [0]},
     "create_acls": {"acls": []},

@@ -13,6 +13,7 @@ OF_REPLICA = '"topic":"t","partition":0,"broker":1,"broker_epoch":1,"leader_epoc
 GATEWAY = '"gateway":100,"incarnation":"a"'
 ROW = "[0,1,5]"
 REPORT = '"log_end_offsets","broker":1,"broker_epoch":1,"topics":[{"topic":"t","partitions":'
+REPORTS = REPORT.replace("log_end_offsets", "replica_reports")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,10 @@ REPORT = '"log_end_offsets","broker":1,"broker_epoch":1,"topics":[{"topic":"t","
         (
             f'"replica_report",{OF_REPLICA},"outcome":"deleted"',
             "Broker 1 reported its replica of t-0 as deleted in leader epoch 3.",
+        ),
+        (
+            f'{REPORTS}[[0,3,"follower"],[1,3,"error","KAFKA_STORAGE_ERROR"],[2,3,"follower"]]}}]',
+            "Broker 1 reported on 3 of its replicas: 1 error, 2 follower.",
         ),
         ('"tick","controller_epoch":-1', "The event was malformed: controller_epoch: Expected `int` >= 0."),
         (f'"gateway_started",{GATEWAY},"voters":[100,101]', "Gateway 100 started; the voters are 100,101."),

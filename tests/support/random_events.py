@@ -8,6 +8,7 @@ from state.metadata_format import NEWEST_FORMAT
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.rules import NEWEST_RULES, SHARED_RULES
 from tests.support.lying_clocks import forged
+from tests.support.random_reports import of_many
 
 BROKERS = (1, 2, 3, 4)
 STRANGER = 9
@@ -277,6 +278,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "offset": _offset,
     "offsets": _offsets,
     "report": _report,
+    "reports": of_many(_report),
     "reassign": _reassign,
     "delete": _delete,
     "deleted": _deleted,

@@ -79,10 +79,10 @@ _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
 # Tests with a seed do without these, because they look for what the logs of their seeds had before these came.
-_UNSEEDED = ("started", "set_clock", "alter_isrs", "offsets")
+_UNSEEDED = ("started", "set_clock", "alter_isrs", "offsets", "reports")
 _PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
 _JUNK = (b"not json", b"{}", b'{"kind":"tick","time_ms":-4}', b'{"kind":"nonsense","time_ms":1}', b'"\xff\xfe"')
-_OF_REPLICAS = ("alter_isr", "log_end_offset", "log_end_offsets", "replica_report")
+_OF_REPLICAS = ("alter_isr", "log_end_offset", "log_end_offsets", "replica_report", "replica_reports")
 WEIGHTED = [
     *MAKERS,
     "blackout",
@@ -97,4 +97,5 @@ WEIGHTED = [
     *["create"] * 2,
     *["reassign"] * 3,
     *["report"] * 3,
+    *["reports"] * 3,
 ]
