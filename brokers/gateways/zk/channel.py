@@ -1,16 +1,16 @@
 """One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
-from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
-from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
+from brokers.gateways.zk.requests.answers import Report, StaleBrokerError, check_obeyed, events_of, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
 from brokers.gateways.zk.requests.news import News
 from brokers.gateways.zk.requests.partition_states import PartitionStates
@@ -21,13 +21,11 @@ from brokers.wire.messages import WireError
 from brokers.wire.schema import MessageError, Values
 from bus.clock import now_ms
 from state.decisions import BrokerDecision, StopReplica
-from state.events import ReplicaReport
+from state.report_events import ReplicaReports
 
 logger = structlog.get_logger()
 
 CLIENT_ID = "isrflow"
-# Reports go to the engine in portions, so that other events find their place between them.
-REPORTS_AT_ONCE = 500
 # The pause after a failure doubles up to this many times the first one.
 PAUSES_MAX = 32
 FULL_PAUSE_S = 0.1
@@ -134,10 +132,10 @@ class Channel:
             elif request.api_key == STOP_REPLICA:
                 for place in request.told:
                     self._answered.pop(place, None)
-            reports = list(reports_of(request, values, self.broker, now_ms()))
+            reports = list(reports_of(request, values))
             for one in reports:
-                is_lost = one.error == ErrorCode.KAFKA_STORAGE_ERROR.name
-                self._view.answered(self.broker.incarnation, Place(one.topic, one.partition), is_lost=is_lost)
+                is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
+                self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
             await self._report(reports)
 
     def _written(self, batch: Batch) -> Iterator[tuple[Outgoing, bytes]]:
@@ -175,18 +173,19 @@ class Channel:
             raise ConnectionResetError("the broker listens elsewhere now")
         return opened
 
-    async def _report(self, reports: list[ReplicaReport]) -> None:
-        for error in sorted({str(one.error) for one in reports if one.outcome == "error"}):
-            failed = [f"{one.topic}-{one.partition}" for one in reports if one.error == error]
-            logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=failed[:10])
-        for first in range(0, len(reports), REPORTS_AT_ONCE):
-            await self._tell(reports[first : first + REPORTS_AT_ONCE])
+    async def _report(self, reports: Sequence[Report]) -> None:
+        failed = [one for one in reports if one.row.outcome == "error"]
+        for error in sorted({str(one.row.error) for one in failed}):
+            named = [f"{one.place.topic}-{one.place.partition}" for one in failed if one.row.error == error]
+            logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=named[:10])
+        for event in events_of(reports, self.broker, now_ms()):
+            await self._tell(event)
 
-    async def _tell(self, reports: list[ReplicaReport]) -> None:
+    async def _tell(self, event: ReplicaReports) -> None:
         """Wait until the queue to the engine has room. The broker's requests wait meanwhile, so nothing piles up."""
         while True:
             try:
-                self._engine.tell(*reports, lane=Lane.PARTITION)
+                self._engine.tell(event, lane=Lane.PARTITION)
                 return
             except QueueFullError:
                 await asyncio.sleep(FULL_PAUSE_S)

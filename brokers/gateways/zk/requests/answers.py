@@ -3,8 +3,9 @@
 The code at the top of an answer is 0 even if every partition failed, so each partition's code is read.
 """
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal, NamedTuple
 
 from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
@@ -12,8 +13,10 @@ from brokers.gateways.zk.requests.building import Outgoing, Told
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from state.decisions import BrokerDecision
-from state.events import ReplicaReport
+from state.report_events import ReplicaReports, ReportRow, TopicReports
 
+# Other events find their place between those of one answer.
+REPORTS_PER_EVENT = 2_000
 # A broker answers so for a partition whose leader epoch it has, or a newer one. It may have been told twice.
 _HEARD_BEFORE = (ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -35,24 +38,36 @@ def check_obeyed(values: Values) -> None:
         raise StaleBrokerError("the broker has another epoch")
 
 
-def reports_of(request: Outgoing, values: Values, broker: BrokerDecision, time_ms: int) -> Iterator[ReplicaReport]:
+class Report(NamedTuple):
+    """What became of a broker's replica of one partition."""
+
+    place: Place
+    topic_id: str
+    row: ReportRow
+
+
+def reports_of(request: Outgoing, values: Values) -> Iterator[Report]:
     """Yield what an answer says about each partition of a LeaderAndIsr or StopReplica request."""
     codes, top = _codes(request, values), int(values["ErrorCode"])
     for place, told in request.told.items():
         code: int = codes.get(place, top)
-        if code in _HEARD_BEFORE:
-            continue
-        yield ReplicaReport(
-            time_ms=time_ms,
-            topic=place.topic,
-            topic_id=told.topic_id,
-            partition=place.partition,
-            broker=broker.broker,
-            broker_epoch=broker.broker_epoch,
-            leader_epoch=told.leader_epoch,
-            outcome=_done(request.api_key, told) if code == ErrorCode.NONE else "error",
-            error=None if code == ErrorCode.NONE else name_of(code),
-        )
+        if code not in _HEARD_BEFORE:
+            if code == ErrorCode.NONE:
+                row = ReportRow(place.partition, told.leader_epoch, _done(request.api_key, told))
+            else:
+                row = ReportRow(place.partition, told.leader_epoch, "error", name_of(code))
+            yield Report(place, told.topic_id, row)
+
+
+def events_of(reports: Iterable[Report], broker: BrokerDecision, time_ms: int) -> Iterator[ReplicaReports]:
+    """Make events of a broker's reports, with some of them in each."""
+    left = iter(reports)
+    while some := list(islice(left, REPORTS_PER_EVENT)):
+        rows: dict[tuple[str, str], list[ReportRow]] = {}
+        for one in some:
+            rows.setdefault((one.place.topic, one.topic_id), []).append(one.row)
+        topics = tuple(TopicReports(name, tuple(about), topic_id) for (name, topic_id), about in rows.items())
+        yield ReplicaReports(time_ms=time_ms, broker=broker.broker, broker_epoch=broker.broker_epoch, topics=topics)
 
 
 def _done(api_key: int, told: Told) -> Literal["leader", "follower", "stopped", "deleted"]:

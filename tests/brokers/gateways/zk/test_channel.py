@@ -23,7 +23,7 @@ from brokers.wire.errors import ErrorCode
 from bus.embedded import EmbeddedBus
 from state.decisions import AnyDecision
 from state.event_text import decode
-from state.events import ReplicaReport
+from state.events import ReplicaReports
 from state.registration import Listener
 from tests.brokers.gateways.zk.decided import SENDER, broker, led, topic
 from tests.brokers.gateways.zk.door import Door
@@ -48,7 +48,8 @@ class Way:
 
     def reports(self) -> list[tuple[int, str]]:
         events = [decode(entry.raw) for entry in self._bus.read(0, self._bus.last_seq())]
-        return [(one.partition, one.outcome) for one in events if isinstance(one, ReplicaReport)]
+        topics = [topic for one in events if isinstance(one, ReplicaReports) for topic in one.topics]
+        return [(row.partition, row.outcome) for topic in topics for row in topic.partitions]
 
 
 @asynccontextmanager
