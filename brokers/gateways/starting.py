@@ -1,6 +1,7 @@
 """What the commands that start a gateway of either kind do alike."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 
@@ -10,6 +11,16 @@ from brokers.engine.retry import retry
 from brokers.voters import Voter, voters_of
 from bus.interface import Bus
 from bus.open_bus import open_bus
+
+# A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
+# is heard, and one large request would cause several. Garbage in cycles is rare here and mostly from errors, and the
+# frequent collections of young objects find it.
+_GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
+
+
+def collect_rarely() -> None:
+    """Have Python look for garbage in cycles as a gateway needs it."""
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
 
 def voters_with(gateway: int, voters: str) -> tuple[Voter, ...]:

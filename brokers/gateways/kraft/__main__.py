@@ -1,7 +1,6 @@
 """Start one gateway: ``python -m brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
 
 import asyncio
-import gc
 import sys
 from pathlib import Path
 
@@ -18,17 +17,12 @@ from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.metrics import SERIES
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
-from brokers.gateways.starting import opened, stopped_by_signals, voters_with
+from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
 from brokers.given_settings import bus_option, metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
-
-# A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
-# is heard, and one large request would cause several. Garbage in cycles is rare here and mostly from errors, and the
-# frequent collections of young objects find it.
-GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
@@ -90,7 +84,7 @@ def main(
     )
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    collect_rarely()
     try:
         asyncio.run(_serve(identity, settings, security, protection, bus))
     except* (SupersededError, StorageError, UnknownFormatError) as group:

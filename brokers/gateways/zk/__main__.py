@@ -9,7 +9,7 @@ import structlog
 from brokers.ending import why_of
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option
-from brokers.gateways.starting import opened, stopped_by_signals, voters_with
+from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES
@@ -69,6 +69,7 @@ def main(
     )
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
+    collect_rarely()
     try:
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
     except* UnknownFormatError as group:

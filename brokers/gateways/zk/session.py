@@ -26,7 +26,7 @@ from brokers.gateways.zk.zookeeper_errors import (
 logger = structlog.get_logger()
 
 # A transaction of ZooKeeper has at most a megabyte.
-WRITES_AT_ONCE = 300
+WRITES_AT_ONCE = 1_000
 BYTES_AT_ONCE = 500_000
 # How often a transaction is tried if znodes of others are below one that it deletes.
 _CLEARINGS_MAX = 10
