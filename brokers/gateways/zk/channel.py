@@ -1,6 +1,7 @@
 """One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
@@ -12,7 +13,7 @@ from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import Report, StaleBrokerError, check_obeyed, events_of, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
-from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.news import Everything, News
 from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Batch, Pending
 from brokers.gateways.zk.settings import Settings
@@ -29,6 +30,9 @@ CLIENT_ID = "isrflow"
 # The pause after a failure doubles up to this many times the first one.
 PAUSES_MAX = 32
 FULL_PAUSE_S = 0.1
+# For how long reports wait while there are requests to send, and how many of them.
+REPORTS_WAIT_S = 1.0
+REPORTS_WAITING_MAX = 20_000
 
 
 class Channel:
@@ -53,6 +57,9 @@ class Channel:
         self._published = published
         self._pending = Pending(settings.requests_waiting_max, settings.requests_waiting_bytes_max)
         self._answered: Answered = {}
+        # What the engine has yet to hear, and since when there is something.
+        self._reports: list[Report] = []
+        self._reports_s = 0.0
         self._is_asked_again = False
         self._connection: FrameConnection | None = None
         self._correlation_id = 0
@@ -63,9 +70,9 @@ class Channel:
         self._pending.tell(self.broker.broker, news)
         self._wake.set()
 
-    def tell_all(self, orders: Iterable[StopReplica] = ()) -> None:
+    def tell_all(self, everything: Everything, orders: Iterable[StopReplica] = ()) -> None:
         """Tell the broker everything, and which of its replicas the newest events stop."""
-        self._pending.tell_all(self._view, self.broker.broker, orders)
+        self._pending.tell_all(self.broker.broker, everything, orders)
         self._wake.set()
 
     def ask_again(self) -> None:
@@ -101,15 +108,20 @@ class Channel:
                         pause_ms = self._settings.retry_backoff_ms
                     except (OSError, TimeoutError, WireError) as error:
                         self._pending.put_back(batch)
+                        await self._report()
                         logger.info("request failed", broker=self.broker.broker, why=str(error) or repr(error))
                         self._disconnect()
                         await asyncio.sleep(pause_ms / 1000)
                         pause_ms = min(2 * pause_ms, PAUSES_MAX * self._settings.retry_backoff_ms)
+                await self._report()
         except StaleBrokerError as error:
             # Its next registration begins another channel.
             logger.info("requests end", broker=self.broker.broker, why=str(error))
         finally:
             self._disconnect()
+            # The engine outlives the term.
+            with contextlib.suppress(QueueFullError):
+                self._engine.tell(*events_of(self._reports, self.broker, now_ms()), lane=Lane.PARTITION)
 
     async def _next(self) -> Batch | None:
         await self._published.wait()
@@ -117,10 +129,10 @@ class Channel:
             # Not before, because a request that was under way may have been answered since.
             self._is_asked_again = False
             self._answered.clear()
-            self._pending.tell_all(self._view, self.broker.broker)
+            self._pending.tell_all(self.broker.broker, Everything(self._view))
         if self._pending.is_overfull:
             logger.warning("too far behind, so everything is told", broker=self.broker.broker)
-            self._pending.tell_all(self._view, self.broker.broker)
+            self._pending.tell_all(self.broker.broker, Everything(self._view))
         return self._pending.take()
 
     async def _send_batch(self, batch: Batch) -> None:
@@ -132,11 +144,7 @@ class Channel:
             elif request.api_key == STOP_REPLICA:
                 for place in request.told:
                     self._answered.pop(place, None)
-            reports = list(reports_of(request, values))
-            for one in reports:
-                is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
-                self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
-            await self._report(reports)
+            await self._answer_came(list(reports_of(request, values)))
 
     def _written(self, batch: Batch) -> Iterator[tuple[Outgoing, bytes]]:
         """Yield each request, and its bytes. Raises ``MessageError``."""
@@ -173,11 +181,29 @@ class Channel:
             raise ConnectionResetError("the broker listens elsewhere now")
         return opened
 
-    async def _report(self, reports: Sequence[Report]) -> None:
+    async def _answer_came(self, reports: Sequence[Report]) -> None:
+        """Take in what an answer says. Errors are reported at once, and all else once there is no more to be sent.
+
+        Reports on a large change are in most pages of the engine's state. The engine writes these pages again in each
+        batch that takes some reports in, while brokers wait for what they must do.
+        """
+        now_s = asyncio.get_running_loop().time()
+        if not self._reports:
+            self._reports_s = now_s
+        self._reports += reports
         failed = [one for one in reports if one.row.outcome == "error"]
+        for one in reports:
+            is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
+            self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
         for error in sorted({str(one.row.error) for one in failed}):
             named = [f"{one.place.topic}-{one.place.partition}" for one in failed if one.row.error == error]
             logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=named[:10])
+        is_due = now_s - self._reports_s >= REPORTS_WAIT_S or len(self._reports) >= REPORTS_WAITING_MAX
+        if failed or is_due:
+            await self._report()
+
+    async def _report(self) -> None:
+        reports, self._reports = self._reports, []
         for event in events_of(reports, self.broker, now_ms()):
             await self._tell(event)
 

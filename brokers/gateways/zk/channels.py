@@ -1,17 +1,17 @@
 """The channels of a term: one to the incarnation of each live broker, and none to any other."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from brokers.engine.engine_client import EngineClient
 from brokers.gateways.zk.channel import Channel
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.building import Sender
-from brokers.gateways.zk.requests.news import News
+from brokers.gateways.zk.requests.news import Everything, News
 from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.settings import Settings
-from state.decisions import AnyDecision, StopReplica
+from state.decisions import AnyDecision, BrokerDecision, StopReplica
 
 
 class Channels:
@@ -57,14 +57,18 @@ class Channels:
                 del self._channels[number]
             elif known != channel.broker:
                 channel.know(known)
-        for number, held in live.items():
-            if number not in self._channels:
-                channel = Channel(
-                    held, self._view, self._states, self._sender, self._engine, self._settings, self._published
-                )
-                self._channels[number] = channel
-                self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
-                channel.tell_all(orders)
+        if new := [held for number, held in live.items() if number not in self._channels]:
+            self._begin(new, orders)
+
+    def _begin(self, brokers: Iterable[BrokerDecision], orders: Sequence[StopReplica]) -> None:
+        everything = Everything(self._view)
+        for held in brokers:
+            channel = Channel(
+                held, self._view, self._states, self._sender, self._engine, self._settings, self._published
+            )
+            self._channels[held.broker] = channel
+            self._sending[held.broker] = asyncio.create_task(self._guarded(channel.run()))
+            channel.tell_all(everything, orders)
 
     async def close(self) -> None:
         """End all channels."""

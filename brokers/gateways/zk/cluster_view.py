@@ -67,7 +67,9 @@ class ClusterView:
         self.versions: dict[Place, int] = {}
         # By a broker's incarnation: its replicas in failed log directories, according to its own answers.
         self._lost: dict[str, set[Place]] = {}
-        # How often it may have changed which replicas are online.
+        # How often something was taken in, and how often that may have changed which replicas are online. What was made
+        # of the view holds until one of the two rises.
+        self.changes = 0
         self.online_changes = 0
 
     def begin_with(self, image: Image) -> None:
@@ -82,6 +84,7 @@ class ClusterView:
     def apply(self, decision: AnyDecision) -> None:
         """Take in one decision. Decisions must come in order."""
         self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
+        self.changes += 1
         match decision:
             case BrokerDecision(state="unregistered"):
                 self.online_changes += 1
@@ -145,6 +148,11 @@ class ClusterView:
             self._lost.setdefault(incarnation, set()).add(place)
         elif lost is not None:
             lost.discard(place)
+
+    def is_at(self, place: Place, version: int) -> None:
+        """Note the version of a partition's znode."""
+        self.versions[place] = version
+        self.changes += 1
 
     def partition(self, place: Place) -> LeaderAndIsr | None:
         topic = self.topics.get(place.topic)

@@ -61,7 +61,8 @@ class SharedMirror(Mirror):
 
     def agreed(self, view: ClusterView, place: Place, version: int, partition_epoch: int | None) -> None:
         """Note the version of a partition's znode, and which partition epoch it holds; None if it holds no other's."""
-        self._versions.setdefault(place.topic, {})[place.partition] = view.versions[place] = version
+        self._versions.setdefault(place.topic, {})[place.partition] = version
+        view.is_at(place, version)
         self._epochs[place] = partition_epoch
 
     def _partition(self, view: ClusterView, place: Place, controller_epoch: int) -> Iterator[Write]:

@@ -5,14 +5,14 @@ that live come first, then who leads, then what everybody should know, then what
 replaces the whole list of live brokers, so each one has them all.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from brokers.gateways.security_protocols import PROTOCOLS
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Versions
-from brokers.gateways.zk.requests.partition_states import PartitionStates
+from brokers.gateways.zk.requests.partition_states import MetadataPart, PartitionStates
 from brokers.gateways.zk.requests.pending import Batch
 from brokers.wire.schema import Encoded, Values
 from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica
@@ -77,22 +77,22 @@ def requests_of(
         for place, decision in held.items()
         if broker.broker in decision.replicas and _is_news(decision, answered.get(place))
     ]
-    known = [(place, found) for place in batch.metadata if (found := view.partition(place)) is not None]
-    told = chain(held.values(), (found for _, found in known), batch.deleted.values())
-    building = _Building(broker, view, states, sender, told)
-    return _built(building, batch, _told_together(news, is_first=not answered), known)
+    parts = [states.part(tuple(places)) for places in _parts(batch.metadata)]
+    building = _Building(broker, view, states, sender, chain(held.values(), batch.deleted.values()))
+    return _built(building, batch, _told_together(news, is_first=not answered), parts)
 
 
 def _built(
-    building: "_Building", batch: Batch, news: Iterable[Sequence[News]], known: Sequence[tuple[Place, LeaderAndIsr]]
+    building: "_Building", batch: Batch, news: Iterable[Sequence[News]], parts: Iterable[MetadataPart]
 ) -> Iterator[Outgoing]:
     if batch.live or batch.deleted:
         for gone in _parts(list(batch.deleted.items()), at_least_one=True):
             yield building.deleted(dict(gone))
     for part in news:
         yield building.leader_and_isr(part)
-    for some in _parts(known):
-        yield building.metadata(some)
+    for some in parts:
+        if some.known:
+            yield building.metadata(some)
     for stops in _parts(list(batch.stops.items())):
         yield building.stop(stops)
 
@@ -114,10 +114,10 @@ def _is_news(decision: LeaderAndIsr, answered: tuple[str, int] | None) -> bool:
 
 
 def _parts(
-    items: Sequence[T], count_max: int = PARTITIONS_PER_REQUEST_MAX, *, at_least_one: bool = False
+    items: Collection[T], count_max: int = PARTITIONS_PER_REQUEST_MAX, *, at_least_one: bool = False
 ) -> Iterator[Sequence[T]]:
     if at_least_one and not items:
-        yield items
+        yield ()
     left = iter(items)
     while part := list(islice(left, count_max)):
         yield part
@@ -154,39 +154,41 @@ class _Building:
             (place.topic, decision.topic_id, role(place, decision, self._version(place, decision), is_new))
             for place, decision, is_new in part
         ]
-        values = self._common | {"LiveLeaders": live, "TopicStates": _by_topic(states)}
+        values = self._common | {"LiveLeaders": live, "TopicStates": self._by_topic(LEADER_AND_ISR, states)}
         told = {
             place: Told(decision.topic_id, decision.leader_epoch, leads=decision.leader == self._broker.broker)
             for place, decision, _ in part
         }
         return Outgoing(LEADER_AND_ISR, values, told)
 
+    def _by_topic(self, api_key: int, states: Iterable[tuple[str, str, Encoded]]) -> list[Encoded]:
+        topics: dict[tuple[str, str], list[Encoded]] = {}
+        for name, topic_id, encoded in states:
+            topics.setdefault((name, topic_id), []).append(encoded)
+        return [self._states.topic(api_key, *named, some) for named, some in topics.items()]
+
     def _leader(self, leader: int) -> Values:
         found = listener_named(self._live[leader].listeners, self._sender.inter_broker_listener)
         return {"BrokerId": leader, "HostName": found.host, "Port": found.port}
 
-    def metadata(self, part: Iterable[tuple[Place, LeaderAndIsr]]) -> Outgoing:
-        return self._update(part, self._states.metadata)
+    def metadata(self, part: MetadataPart) -> Outgoing:
+        return self._update(self._states.topics_of(part))
 
     def deleted(self, part: Mapping[Place, LeaderAndIsr]) -> Outgoing:
-        return self._update(part.items(), self._states.deleted)
-
-    def _update(
-        self,
-        part: Iterable[tuple[Place, LeaderAndIsr]],
-        described: Callable[[Place, LeaderAndIsr, int], Encoded],
-    ) -> Outgoing:
         states = [
-            (place.topic, decision.topic_id, described(place, decision, self._version(place, decision)))
-            for place, decision in part
+            (place.topic, decision.topic_id, self._states.deleted(place, decision, self._version(place, decision)))
+            for place, decision in part.items()
         ]
+        return self._update(self._by_topic(UPDATE_METADATA, states))
+
+    def _update(self, topics: Sequence[Encoded]) -> Outgoing:
         live = [
             {"Id": held.broker, "Endpoints": _endpoints(held.listeners), "Rack": held.rack}
             for held in self._live.values()
         ]
         endpoints = _endpoints([self._sender.listener])
         live.append({"Id": self._sender.controller, "Endpoints": endpoints, "Rack": _rack_among(self._live.values())})
-        return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": _by_topic(states), "LiveBrokers": live}, {})
+        return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": topics, "LiveBrokers": live}, {})
 
     def stop(self, part: Sequence[tuple[Place, StopReplica]]) -> Outgoing:
         topics: dict[str, list[Values]] = {}
@@ -224,14 +226,4 @@ def _endpoints(listeners: Iterable[Listener]) -> list[Values]:
         {"Port": one.port, "Host": one.host, "Listener": one.name, "SecurityProtocol": PROTOCOLS[one.protocol]}
         for one in listeners
         if one.protocol in PROTOCOLS
-    ]
-
-
-def _by_topic(states: Iterable[tuple[str, str, Encoded]]) -> list[Values]:
-    topics: dict[tuple[str, str], list[Encoded]] = {}
-    for topic, topic_id, encoded in states:
-        topics.setdefault((topic, topic_id), []).append(encoded)
-    return [
-        {"TopicName": topic, "TopicId": topic_id, "PartitionStates": partitions}
-        for (topic, topic_id), partitions in topics.items()
     ]

@@ -37,6 +37,27 @@ class News:
         return found
 
 
+class Everything:
+    """All that is decided in ``view``, for brokers that hear of nothing less."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self.view = view
+        # The partitions of topics that brokers do not remove, in order, and by broker those that it has a replica of.
+        self.places: dict[Place, None] = {}
+        self.roles: dict[int, dict[Place, bool]] = {}
+        # Those of topics that are being deleted.
+        self.deleting: dict[Place, LeaderAndIsr] = {}
+        for name, topic in sorted(view.topics.items()):
+            if topic.is_deleting:
+                self.deleting.update({Place(name, number): held for number, held in sorted(topic.partitions.items())})
+                continue
+            for number, held in sorted(topic.partitions.items()):
+                place = Place(name, number)
+                self.places[place] = None
+                for broker in held.replicas:
+                    self.roles.setdefault(broker, {})[place] = held.is_new
+
+
 def is_new(broker: int, decision: LeaderAndIsr) -> bool:
     """Say whether a broker must make the log, even if one of its log directories failed: it cannot be there."""
     is_added = broker in decision.adding_replicas and broker not in decision.isr

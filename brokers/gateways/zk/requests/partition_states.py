@@ -4,7 +4,7 @@ Every broker hears of every partition. Where ten brokers are told of 20,000 new 
 200,000 descriptions, of which 20,000 differ. To encode each of them again was most of what a gateway did.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
@@ -19,9 +19,10 @@ RECOVERY_VERSION_MIN = 6
 RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 # How many descriptions of each kind are kept, at some 300 bytes each. Brokers are told of the same partitions at nearly
 # the same time, so older ones are rarely needed again.
-KEPT_MAX = 50_000
+KEPT_MAX = 100_000
 
-_PATH = ("TopicStates", "PartitionStates")
+_TOPICS = ("TopicStates",)
+_PARTITIONS = ("TopicStates", "PartitionStates")
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -34,6 +35,17 @@ class _Kept(NamedTuple):
     encoded: Encoded
 
 
+class MetadataPart:
+    """Some partitions as they were decided at one time, for an UpdateMetadata request to each broker."""
+
+    def __init__(self, known: Sequence[tuple[Place, LeaderAndIsr, int]], changes: int) -> None:
+        self.known = known
+        # The changes of the view after which it was made, and those of what is online after which it was encoded.
+        self.changes = changes
+        self.online_changes = -1
+        self.topics: list[Encoded] = []
+
+
 class PartitionStates:
     """Descriptions of the partitions in ``view``, for requests of one controller epoch.
 
@@ -44,11 +56,41 @@ class PartitionStates:
         self._view = view
         self._controller_epoch = controller_epoch
         self._versions = versions
+        self._parts: dict[tuple[Place, ...], MetadataPart] = {}
         self._metadata: dict[Place, _Kept] = {}
         # By place, and whether the replica is new.
         self._roles: dict[tuple[Place, bool], _Kept] = {}
         # The changes of what is online after which ``_metadata`` was made.
         self._online_changes = 0
+
+    def part(self, places: tuple[Place, ...]) -> MetadataPart:
+        """Note what is decided now about partitions. It is the same part for each broker that is told of them now."""
+        view = self._view
+        found = self._parts.get(places)
+        if found is None or found.changes != view.changes:
+            decisions = [(place, one) for place in places if (one := view.partition(place)) is not None]
+            found = MetadataPart([(place, one, view.version(one)) for place, one in decisions], view.changes)
+            if sum(map(len, self._parts)) > KEPT_MAX:
+                self._parts.clear()
+            self._parts[places] = found
+        return found
+
+    def topics_of(self, part: MetadataPart) -> list[Encoded]:
+        """Describe the partitions of a part, by topic."""
+        online_changes = self._view.online_changes
+        if part.online_changes != online_changes:
+            topics: dict[tuple[str, str], list[Encoded]] = {}
+            for place, decision, version in part.known:
+                described = self.metadata(place, decision, version)
+                topics.setdefault((place.topic, decision.topic_id), []).append(described)
+            part.topics = [self.topic(UPDATE_METADATA, *named, some) for named, some in topics.items()]
+            part.online_changes = online_changes
+        return part.topics
+
+    def topic(self, api_key: int, name: str, topic_id: str, partitions: Sequence[Encoded]) -> Encoded:
+        """Put descriptions of a topic's partitions together."""
+        values = {"TopicName": name, "TopicId": topic_id, "PartitionStates": partitions}
+        return CATALOGUE.encode_part(api_key, self._versions.of(api_key), _TOPICS, values)
 
     def metadata(self, place: Place, decision: LeaderAndIsr, version: int) -> Encoded:
         """Describe a partition for everybody's metadata."""
@@ -75,7 +117,7 @@ class PartitionStates:
         return kept.encoded
 
     def _encoded(self, api_key: int, values: Values) -> Encoded:
-        return CATALOGUE.encode_part(api_key, self._versions.of(api_key), _PATH, values)
+        return CATALOGUE.encode_part(api_key, self._versions.of(api_key), _PARTITIONS, values)
 
     def _known(self, place: Place, decision: LeaderAndIsr, version: int) -> Values:
         return {

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
-from brokers.gateways.zk.requests.news import News, PartitionNews, is_new
+from brokers.gateways.zk.requests.news import Everything, News, PartitionNews, is_new
 from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.ids import EPOCH_DURING_DELETE
 from state.reason import Reason
@@ -90,35 +90,29 @@ class Pending:
             # The oldest logs stay on a broker that takes no orders for so long.
             del self._stops[place]
 
-    def tell_all(self, view: ClusterView, broker: int, orders: Iterable[StopReplica] = ()) -> None:
+    def tell_all(self, broker: int, everything: Everything, orders: Iterable[StopReplica] = ()) -> None:
         """Say everything: the live brokers, all partitions, this broker's replicas, and which logs it must remove.
 
         ``orders`` are what the newest events told this broker to stop. Those before them count until they are sent.
         """
+        view = everything.view
         self._forget_batches()
         former, self._stops, self._is_overfull = self._stops, {}, False
         self._note_brokers(view)
         batch = self._last()
         batch.live = True
         batch.deleted |= {place: held for place, held in view.former.items() if view.partition(place) is None}
-        for place in view.places():
-            held = view.partition(place)
-            topic = view.topics[place.topic]
-            if held is None:
-                continue
-            if topic.is_deleting:
-                batch.deleted[place] = held
-                if broker in held.replicas:
-                    # It may be back because of that, or the order was lost. One that has no log agrees.
-                    batch.stops[place] = _removal(held, broker)
-                continue
-            batch.metadata[place] = None
+        batch.deleted |= everything.deleting
+        for place, held in everything.deleting.items():
             if broker in held.replicas:
-                batch.leader_and_isr[place] = held.is_new
+                # It may be back because of that, or the order was lost. One that has no log agrees.
+                batch.stops[place] = _removal(held, broker)
+        batch.metadata.update(everything.places)
+        batch.leader_and_isr.update(everything.roles.get(broker, {}))
         for order in [*former.values(), *orders]:
             place = Place(order.topic, order.partition)
-            held = view.partition(place)
-            if broker in order.to and (held is None or broker not in held.replicas):
+            known = view.partition(place)
+            if broker in order.to and (known is None or broker not in known.replicas):
                 batch.stops[place] = order
         self._stop_others(former, view)
 

@@ -98,11 +98,8 @@ def encode(request: Outgoing, sender: Sender) -> bytes:
 
 
 def received(request: Outgoing, sender: Sender) -> Outgoing:
-    """Return a request as a broker reads it, but with the ids of topics, which older versions do not carry."""
-    read, said = CATALOGUE.decode_request(encode(request, sender)).values, request.values["TopicStates"]
-    for topic, known in zip(read["TopicStates"], said, strict=True):
-        topic["TopicId"] = known.get("TopicId")
-    return request._replace(values=read)
+    """Return a request as a broker reads it."""
+    return request._replace(values=CATALOGUE.decode_request(encode(request, sender)).values)
 
 
 def lines(requests: Sequence[Outgoing]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.former_topics import former_partitions
+from brokers.gateways.zk.requests.news import Everything
 from brokers.gateways.zk.stored import StoredState, StoredTopic
 from brokers.gateways.zk.znodes import StateZnode
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, Told, broker, led, lines, topic
@@ -32,7 +33,7 @@ def test_brokers_are_told_of_them_before_anything_else() -> None:
     for decision in (broker(1), led(topic_id=OTHER_ID), topic(topic_id=OTHER_ID)):
         told.view.apply(decision)
     told.view.former = former_partitions(STORED, told.view)
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     # Partition 0 is another one by now, which replaces the former one.
     assert lines(told.sent()) == [
         "UpdateMetadata live=1,100 t-1:-2@4",

@@ -65,3 +65,24 @@ def test_few_descriptions_are_kept(monkeypatch: Any) -> None:
         assert len(set(made)) == 5
     newer = replace(decisions[4], leader=2)
     assert states.metadata(Place("t", 4), newer, 0) != made[4]
+
+
+def test_a_part_is_made_once_until_something_is_decided() -> None:
+    view = ClusterView()
+    states = PartitionStates(view, 7, IBP_3_9)
+    for decision in (led(), led(partition=1), broker(1), broker(2), broker(3)):
+        view.apply(decision)
+    places = (T0, Place("t", 1), Place("t", 2))
+    part = states.part(places)
+    assert [place for place, _, _ in part.known] == [T0, Place("t", 1)]
+    # Brokers name the same places, each with tuples of its own.
+    assert states.part((Place("t", 0), Place("t", 1), Place("t", 2))) is part
+    assert states.topics_of(part) is states.topics_of(part)
+    view.is_at(T0, 4)
+    assert [version for _, _, version in states.part(places).known] == [4, 0]
+    before = states.topics_of(part)
+    view.apply(broker(2, "fenced"))
+    assert states.topics_of(part) != before
+    view.apply(led(2, 1, 1, partition=2))
+    assert [place for place, _, _ in states.part(places).known] == list(places)
+    assert len(part.known) == 2

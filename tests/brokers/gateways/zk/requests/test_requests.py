@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.building import Sender
+from brokers.gateways.zk.requests.news import Everything
 from state.reason import Reason
 from state.registration import Listener
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, SENDERS, T0, Told, broker, led, lines, stop, topic
@@ -99,7 +100,7 @@ def test_a_topic_that_is_created_again_does_not_overtake_the_removal_of_the_form
 def test_a_broker_that_starts_is_told_everything() -> None:
     told = informed_broker()
     told.answered.clear()
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     assert lines(told.sent()) == [
         "UpdateMetadata live=1,2,3,100",
         "LeaderAndIsr t-0:1@0 new",
@@ -113,7 +114,7 @@ def test_a_queue_that_would_be_too_long_is_emptied_and_everything_is_told_instea
     told.hear(*[led(partition=number) for number in range(6)], topic())
     assert told.pending.is_overfull
     assert told.pending.count == 0
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     [_, request, _] = told.sent()
     assert len(request.told) == 6
 
@@ -143,7 +144,7 @@ def test_each_batch_begins_with_the_brokers_that_are_alive_now() -> None:
 def test_a_broker_that_comes_back_is_told_to_remove_logs_that_a_deletion_waits_for() -> None:
     told = informed_broker()
     told.hear(led(-1, 2, 2, to=(), reason=Reason.TOPIC_DELETED), topic("ineligible"))
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     sent = told.sent()
     assert lines(sent) == ["UpdateMetadata live=1,2,3,100 t-0:-2@2", "StopReplica t-0:delete"]
     assert sent[1].told[T0].topic_id == ID
@@ -189,20 +190,20 @@ def test_a_broker_that_comes_back_is_told_to_remove_logs_of_replicas_that_were_m
     told = informed_broker()
     told.hear(led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
     orders = [stop(1, leader_epoch=1), stop(3, leader_epoch=1, partition=1)]
-    told.pending.tell_all(told.view, 1, orders)
+    told.pending.tell_all(1, Everything(told.view), orders)
     assert lines(told.sent())[-1] == "StopReplica t-0:delete"
     # Meanwhile it has the replica again.
     told.hear(led(2, 2, 2, replicas=(1, 2, 3), isr=(2, 3), to=(1, 2, 3)))
-    told.pending.tell_all(told.view, 1, orders)
+    told.pending.tell_all(1, Everything(told.view), orders)
     assert "StopReplica t-0:delete" not in lines(told.sent())
 
 
 def test_orders_to_remove_logs_outlive_that_everything_is_told() -> None:
     told = informed_broker()
     told.hear(stop(1, leader_epoch=1), led(2, 1, 1, replicas=(2, 3), isr=(2, 3), to=(2, 3)))
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     assert lines(told.sent())[-1] == "StopReplica t-0:delete"
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     assert "StopReplica t-0:delete" not in lines(told.sent()), "it was sent"
 
 
@@ -217,7 +218,7 @@ def test_orders_to_remove_logs_outlive_a_queue_that_is_too_long(is_on_its_way: b
     if batch is not None:
         told.pending.put_back(batch)
     assert told.pending.is_overfull
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     assert lines(told.sent())[-1] == "StopReplica t-0:delete"
 
 
@@ -226,7 +227,7 @@ def test_a_log_of_a_deleted_topic_is_removed_before_everything_is_told() -> None
     told.hear(stop(1), led(-1, 1, 1, reason=Reason.TOPIC_DELETED), topic("deleting"))
     told.hear(topic("deleted"))
     told.hear(led(topic_id=OTHER_ID, is_new=True), topic(topic_id=OTHER_ID))
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     sent = [line for line in lines(told.sent()) if not line.startswith("UpdateMetadata")]
     assert sent == ["StopReplica t-0:delete", "LeaderAndIsr t-0:1@0 new"]
 
@@ -236,7 +237,7 @@ def test_a_broker_that_takes_no_orders_is_told_the_newest_ones() -> None:
     told.hear(*BROKERS)
     for number in range(100):
         told.hear(stop(1, partition=number))
-    told.pending.tell_all(told.view, 1)
+    told.pending.tell_all(1, Everything(told.view))
     stopped = [request.told for request in told.sent() if request.api_key == STOP_REPLICA]
     assert [place.partition for one in stopped for place in one][-1] == 99
     assert sum(len(one) for one in stopped) <= 11
