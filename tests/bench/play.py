@@ -4,10 +4,10 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
-from tests.bench.load import Driver, Load, Took
+from tests.bench.load import Driver, Load, StepName, Took
 from tests.bench.report import Figure
 
 # A pause before each step, in which the controller finishes what the step before left.
@@ -42,7 +42,7 @@ def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> 
         driver = make(Path(folder), load)
         driver.start()
         try:
-            steps = [step for step in load.steps if step not in driver.passes_over]
+            steps = list(_played(load.steps, driver.passes_over))
             for before, step in zip(("", *steps), steps, strict=False):
                 time.sleep(settle_s)
                 shown = f"return after {before}" if step == "return" else step
@@ -51,3 +51,12 @@ def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> 
                 yield shown, took
         finally:
             driver.stop()
+
+
+def _played(steps: Iterable[StepName], passed_over: Set[StepName]) -> Iterator[StepName]:
+    """Leave out steps that are passed over, and the return after one of them."""
+    before = ""
+    for step in steps:
+        if step not in passed_over and not (step == "return" and before in passed_over):
+            yield step
+        before = step

@@ -19,6 +19,8 @@ from tests.bench.machine import machine
 from tests.bench.play import rounds
 from tests.bench.protocol_driver import ProtocolDriver
 from tests.bench.report import Figure, Report, table, write
+from tests.bench.zookeeper_controllers import EngineInZookeeper
+from tests.bench.zookeeper_driver import ZookeeperDriver
 from tests.support.rules_engine import RulesEngine
 
 PARTITIONS = 100
@@ -51,6 +53,15 @@ class RulesBehindGateway(EngineBehindGateway):
         self._rules.stop()
 
 
+class RulesInZookeeper(EngineInZookeeper):
+    def start_engine(self) -> None:
+        self._rules = rules_on(self.bus_path)
+
+    def stop(self) -> None:
+        super().stop()
+        self._rules.stop()
+
+
 def engine(folder: Path, load: Load) -> Driver:
     return RulesOnBus(folder, load, [])
 
@@ -63,8 +74,12 @@ def gateway(folder: Path, load: Load) -> Driver:
     return ProtocolDriver(RulesBehindGateway(folder, []), load)
 
 
+def zookeeper_gateway(folder: Path, load: Load) -> Driver:
+    return ZookeeperDriver(RulesInZookeeper(folder, []), load)
+
+
 def played(name: str, load: Load) -> dict[str, Figure]:
-    make = {"engine": engine, "peer": peer, "gateway": gateway}[name]
+    make = {"engine": engine, "peer": peer, "gateway": gateway, "zookeeper-gateway": zookeeper_gateway}[name]
     return {figure.step: figure for figure in rounds([load], {name: make}, 1, settle_s=0)}
 
 
@@ -79,6 +94,17 @@ def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> 
     assert 0 < changes["fence"] <= ON_A_BROKER
     assert 0 < changes["shut down"] <= ON_A_BROKER
     assert all(one.wall_s >= 0 and one.cpu_s >= 0 for figure in figures.values() for one in figure.rounds)
+
+
+@pytest.mark.cluster
+def test_a_load_is_played_on_brokers_in_zookeeper_mode() -> None:
+    changes = {step: figure.changes for step, figure in played("zookeeper-gateway", LOAD).items()}
+    assert list(changes) == [
+        *("create", "shrink ISRs", "expand ISRs", "one ISR", "lose", "return after lose", "shut down", "restart")
+    ]
+    assert changes["create"] == changes["restart"] == PARTITIONS
+    assert changes["lose"] == changes["return after lose"] == ON_A_BROKER
+    assert 0 < changes["shrink ISRs"] == changes["expand ISRs"] < ON_A_BROKER
 
 
 def test_the_time_of_every_layer_of_the_engine_is_measured() -> None:

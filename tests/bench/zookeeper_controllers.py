@@ -68,23 +68,27 @@ class EngineInZookeeper:
         self._server = zookeeper_in(folder)
         self.zookeeper = self._server.address
         voter = Voter(CONTROLLER, LOOPBACK, self.port)
-        self._bus_path = folder / "bus.db"
+        self.bus_path = folder / "bus.db"
         self._gateway = ZookeeperGatewayProcess(
-            voter, (voter,), random_cluster_id(), self.zookeeper, str(self._bus_path), folder / "gateway"
+            voter, (voter,), random_cluster_id(), self.zookeeper, str(self.bus_path), folder / "gateway"
         )
         self._engine: Engine | None = None
 
     def start(self) -> None:
         self._server.start()
         self._server.wait_until_started()
-        bus = EmbeddedBus(self._bus_path)
+        self.start_engine()
+        self._gateway.start()
+        self._gateway.wait_until_started()
+
+    def start_engine(self) -> None:
+        """Make the bus, and let the engine decide on it."""
+        bus = EmbeddedBus(self.bus_path)
         try:
             self._engine = Engine(self._folder, *self._settings)
             self._engine.wait_ready(bus)
         finally:
             bus.close()
-        self._gateway.start()
-        self._gateway.wait_until_started()
 
     def restart(self) -> None:
         self._gateway.kill()

@@ -1,7 +1,6 @@
 """One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
 
 import asyncio
-import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
@@ -30,7 +29,7 @@ CLIENT_ID = "isrflow"
 # The pause after a failure doubles up to this many times the first one.
 PAUSES_MAX = 32
 FULL_PAUSE_S = 0.1
-# For how long reports wait while there are requests to send, and how many of them.
+# For how long reports wait while there are requests to send, and how many do.
 REPORTS_WAIT_S = 1.0
 REPORTS_WAITING_MAX = 20_000
 
@@ -57,9 +56,9 @@ class Channel:
         self._published = published
         self._pending = Pending(settings.requests_waiting_max, settings.requests_waiting_bytes_max)
         self._answered: Answered = {}
-        # What the engine has yet to hear, and since when there is something.
+        # What the engine has yet to hear, and the call that tells it at the latest.
         self._reports: list[Report] = []
-        self._reports_s = 0.0
+        self._due: asyncio.TimerHandle | None = None
         self._is_asked_again = False
         self._connection: FrameConnection | None = None
         self._correlation_id = 0
@@ -119,9 +118,7 @@ class Channel:
             logger.info("requests end", broker=self.broker.broker, why=str(error))
         finally:
             self._disconnect()
-            # The engine outlives the term.
-            with contextlib.suppress(QueueFullError):
-                self._engine.tell(*events_of(self._reports, self.broker, now_ms()), lane=Lane.PARTITION)
+            self._report_now()
 
     async def _next(self) -> Batch | None:
         await self._published.wait()
@@ -187,25 +184,41 @@ class Channel:
         Reports on a large change are in most pages of the engine's state. The engine writes these pages again in each
         batch that takes some reports in, while brokers wait for what they must do.
         """
-        now_s = asyncio.get_running_loop().time()
-        if not self._reports:
-            self._reports_s = now_s
-        self._reports += reports
         failed = [one for one in reports if one.row.outcome == "error"]
+        if failed:
+            # One event has room for one change of a replica.
+            await self._report()
+        self._reports += reports
         for one in reports:
             is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
             self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
         for error in sorted({str(one.row.error) for one in failed}):
             named = [f"{one.place.topic}-{one.place.partition}" for one in failed if one.row.error == error]
             logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=named[:10])
-        is_due = now_s - self._reports_s >= REPORTS_WAIT_S or len(self._reports) >= REPORTS_WAITING_MAX
-        if failed or is_due:
+        if failed or len(self._reports) >= REPORTS_WAITING_MAX:
             await self._report()
+        elif self._reports and self._due is None:
+            self._due = asyncio.get_running_loop().call_later(REPORTS_WAIT_S, self._report_now)
 
     async def _report(self) -> None:
-        reports, self._reports = self._reports, []
-        for event in events_of(reports, self.broker, now_ms()):
+        for event in events_of(self._waiting(), self.broker, now_ms()):
             await self._tell(event)
+
+    def _report_now(self) -> None:
+        """Do the same, unless the queue to the engine has no room."""
+        reports = self._waiting()
+        try:
+            self._engine.tell(*events_of(reports, self.broker, now_ms()), lane=Lane.PARTITION)
+        except QueueFullError:
+            self._reports = reports
+
+    def _waiting(self) -> list[Report]:
+        """Return the reports that wait, which wait no longer."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        reports, self._reports = self._reports, []
+        return reports
 
     async def _tell(self, event: ReplicaReports) -> None:
         """Wait until the queue to the engine has room. The broker's requests wait meanwhile, so nothing piles up."""
