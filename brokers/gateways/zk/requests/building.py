@@ -25,7 +25,7 @@ FIRST_PARTITIONS_MAX = 20_000
 
 T = TypeVar("T")
 # A partition of a LeaderAndIsr request, and whether the broker's replica is new.
-News = tuple[Place, LeaderAndIsr, bool]
+Role = tuple[Place, LeaderAndIsr, bool]
 
 
 class Sender(NamedTuple):
@@ -83,7 +83,7 @@ def requests_of(
 
 
 def _built(
-    building: "_Building", batch: Batch, news: Iterable[Sequence[News]], parts: Iterable[MetadataPart]
+    building: "_Building", batch: Batch, news: Iterable[Sequence[Role]], parts: Iterable[MetadataPart]
 ) -> Iterator[Outgoing]:
     if batch.live or batch.deleted:
         for gone in _parts(list(batch.deleted.items()), at_least_one=True):
@@ -97,7 +97,7 @@ def _built(
         yield building.stop(stops)
 
 
-def _told_together(news: Sequence[News], *, is_first: bool) -> Iterator[Sequence[News]]:
+def _told_together(news: Sequence[Role], *, is_first: bool) -> Iterator[Sequence[Role]]:
     """Divide what LeaderAndIsr requests say. A broker that is told for the first time hears of all its logs at once.
 
     With the first request it begins to note the high watermarks of the replicas that it was told of, and forgets
@@ -146,7 +146,7 @@ class _Building:
     def _version(self, place: Place, decision: LeaderAndIsr) -> int:
         return self._versions.get(place, decision.partition_epoch)
 
-    def leader_and_isr(self, part: Sequence[News]) -> Outgoing:
+    def leader_and_isr(self, part: Sequence[Role]) -> Outgoing:
         leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
         live = [self._leader(leader) for leader in leaders if leader in self._live and self._live[leader].listeners]
         role = self._states.role
@@ -154,18 +154,12 @@ class _Building:
             (place.topic, decision.topic_id, role(place, decision, self._version(place, decision), is_new))
             for place, decision, is_new in part
         ]
-        values = self._common | {"LiveLeaders": live, "TopicStates": self._by_topic(LEADER_AND_ISR, states)}
+        values = self._common | {"LiveLeaders": live, "TopicStates": self._states.by_topic(LEADER_AND_ISR, states)}
         told = {
             place: Told(decision.topic_id, decision.leader_epoch, leads=decision.leader == self._broker.broker)
             for place, decision, _ in part
         }
         return Outgoing(LEADER_AND_ISR, values, told)
-
-    def _by_topic(self, api_key: int, states: Iterable[tuple[str, str, Encoded]]) -> list[Encoded]:
-        topics: dict[tuple[str, str], list[Encoded]] = {}
-        for name, topic_id, encoded in states:
-            topics.setdefault((name, topic_id), []).append(encoded)
-        return [self._states.topic(api_key, *named, some) for named, some in topics.items()]
 
     def _leader(self, leader: int) -> Values:
         found = listener_named(self._live[leader].listeners, self._sender.inter_broker_listener)
@@ -179,7 +173,7 @@ class _Building:
             (place.topic, decision.topic_id, self._states.deleted(place, decision, self._version(place, decision)))
             for place, decision in part.items()
         ]
-        return self._update(self._by_topic(UPDATE_METADATA, states))
+        return self._update(self._states.by_topic(UPDATE_METADATA, states))
 
     def _update(self, topics: Sequence[Encoded]) -> Outgoing:
         live = [

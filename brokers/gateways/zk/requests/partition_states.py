@@ -4,7 +4,7 @@ Every broker hears of every partition. Where ten brokers are told of 20,000 new 
 200,000 descriptions, of which 20,000 differ. To encode each of them again was most of what a gateway did.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
@@ -38,10 +38,9 @@ class _Kept(NamedTuple):
 class MetadataPart:
     """Some partitions as they were decided at one time, for an UpdateMetadata request to each broker."""
 
-    def __init__(self, known: Sequence[tuple[Place, LeaderAndIsr, int]], changes: int) -> None:
+    def __init__(self, known: Sequence[tuple[Place, LeaderAndIsr, int]]) -> None:
         self.known = known
-        # The changes of the view after which it was made, and those of what is online after which it was encoded.
-        self.changes = changes
+        # The changes of what is online after which it was encoded.
         self.online_changes = -1
         self.topics: list[Encoded] = []
 
@@ -56,7 +55,10 @@ class PartitionStates:
         self._view = view
         self._controller_epoch = controller_epoch
         self._versions = versions
+        # The parts that were made since the view changed last, and how many partitions are in them.
         self._parts: dict[tuple[Place, ...], MetadataPart] = {}
+        self._changes = 0
+        self._places_in_parts = 0
         self._metadata: dict[Place, _Kept] = {}
         # By place, and whether the replica is new.
         self._roles: dict[tuple[Place, bool], _Kept] = {}
@@ -66,31 +68,39 @@ class PartitionStates:
     def part(self, places: tuple[Place, ...]) -> MetadataPart:
         """Note what is decided now about partitions. It is the same part for each broker that is told of them now."""
         view = self._view
+        if self._changes != view.changes or self._places_in_parts > KEPT_MAX:
+            self._parts.clear()
+            self._changes, self._places_in_parts = view.changes, 0
         found = self._parts.get(places)
-        if found is None or found.changes != view.changes:
+        if found is None:
             decisions = [(place, one) for place in places if (one := view.partition(place)) is not None]
-            found = MetadataPart([(place, one, view.version(one)) for place, one in decisions], view.changes)
-            if sum(map(len, self._parts)) > KEPT_MAX:
-                self._parts.clear()
-            self._parts[places] = found
+            found = self._parts[places] = MetadataPart([(place, one, view.version(one)) for place, one in decisions])
+            self._places_in_parts += len(places)
         return found
 
     def topics_of(self, part: MetadataPart) -> list[Encoded]:
         """Describe the partitions of a part, by topic."""
         online_changes = self._view.online_changes
         if part.online_changes != online_changes:
-            topics: dict[tuple[str, str], list[Encoded]] = {}
-            for place, decision, version in part.known:
-                described = self.metadata(place, decision, version)
-                topics.setdefault((place.topic, decision.topic_id), []).append(described)
-            part.topics = [self.topic(UPDATE_METADATA, *named, some) for named, some in topics.items()]
+            described = (
+                (place.topic, decision.topic_id, self.metadata(place, decision, version))
+                for place, decision, version in part.known
+            )
+            part.topics = self.by_topic(UPDATE_METADATA, described)
             part.online_changes = online_changes
         return part.topics
 
-    def topic(self, api_key: int, name: str, topic_id: str, partitions: Sequence[Encoded]) -> Encoded:
-        """Put descriptions of a topic's partitions together."""
-        values = {"TopicName": name, "TopicId": topic_id, "PartitionStates": partitions}
-        return CATALOGUE.encode_part(api_key, self._versions.of(api_key), _TOPICS, values)
+    def by_topic(self, api_key: int, described: Iterable[tuple[str, str, Encoded]]) -> list[Encoded]:
+        """Put the descriptions of each topic together. With each comes the topic's name and its id."""
+        topics: dict[tuple[str, str], list[Encoded]] = {}
+        for name, topic_id, encoded in described:
+            topics.setdefault((name, topic_id), []).append(encoded)
+        version = self._versions.of(api_key)
+        values = [
+            {"TopicName": name, "TopicId": topic_id, "PartitionStates": partitions}
+            for (name, topic_id), partitions in topics.items()
+        ]
+        return [CATALOGUE.encode_part(api_key, version, _TOPICS, one) for one in values]
 
     def metadata(self, place: Place, decision: LeaderAndIsr, version: int) -> Encoded:
         """Describe a partition for everybody's metadata."""
