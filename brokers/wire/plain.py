@@ -123,11 +123,8 @@ def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
     return Plain(read, write)
 
 
-def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: bool, code: str | None = None) -> Plain:
-    """Return the codec of an array whose elements take at least ``size_min`` bytes each, and ``weight`` in memory.
-
-    ``code`` is the letter of an element in a format of ``struct``, if it is a number. All are taken by one call then.
-    """
+def array_of(one: Plain, size_min: int, weight: int, flexible: bool, nullable: bool) -> Plain:
+    """Return the codec of an array whose elements take at least ``size_min`` bytes each, and ``weight`` in memory."""
     length = compact_length if flexible else classic_length
 
     def read(reader: Reader) -> list[Any] | None:

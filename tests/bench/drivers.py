@@ -43,15 +43,14 @@ def zookeeper_peer(folder: Path, load: Load) -> Driver:
 def zookeeper_gateway(folder: Path, load: Load) -> Driver:
     """Make the engine behind a gateway to brokers in ZooKeeper mode."""
     # ZooKeeper says which brokers are alive.
-    settings = [*_settings(load), "broker.session.timeout.ms=60000"]
-    return ZookeeperDriver(EngineInZookeeper(folder, settings), load)
+    return ZookeeperDriver(EngineInZookeeper(folder, _settings(load, session_ms=60_000)), load)
 
 
-def _settings(load: Load) -> list[str]:
+def _settings(load: Load, session_ms: int | None = None) -> list[str]:
     memory = "4g" if load.partitions >= _VERY_LARGE else "2g" if load.partitions >= _LARGE else "1g"
     return [
         "auto.leader.rebalance.enable=false",
-        f"broker.session.timeout.ms={load.session_ms}",
+        f"broker.session.timeout.ms={session_ms or load.session_ms}",
         f"driver.memory={memory}",
     ]
 

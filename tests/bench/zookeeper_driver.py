@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -127,7 +128,9 @@ class ZookeeperDriver:
         """Wait until brokers hear nothing more. Return the CPU that was used until then."""
         quiet_s = self._load.quiet_s + self._load.partitions * _QUIET_S_PER_PARTITION
         measured, last_s, count = meter.spent_s(), time.monotonic(), before
-        while time.monotonic() - last_s < quiet_s or (count == before and time.monotonic() - last_s < ANSWER_TIMEOUT_S):
+        while count == before or time.monotonic() - last_s < quiet_s:
+            if time.monotonic() - last_s > ANSWER_TIMEOUT_S:
+                raise TimeoutError(f"brokers were told nothing for {ANSWER_TIMEOUT_S:.0f} s")
             if len(self._cluster.heard) > count:
                 count = len(self._cluster.heard)
                 measured, last_s = meter.spent_s(), time.monotonic()
@@ -136,11 +139,16 @@ class ZookeeperDriver:
 
     def _create(self) -> None:
         """Create all topics, by several admins at once, each with one request at a time."""
-        waiting = list(_requests(self._load))
+        waiting = SimpleQueue[list[Values]]()
+        for request in _requests(self._load):
+            waiting.put(request)
 
         def admin() -> None:
-            while waiting:
-                topics = waiting.pop()
+            while True:
+                try:
+                    topics = waiting.get_nowait()
+                except Empty:
+                    return
                 given = {"Topics": topics, "timeoutMs": int(ANSWER_TIMEOUT_S * 1_000), "validateOnly": False}
                 answer = self._ask(CREATE_TOPICS, **given)
                 refused = [one for one in answer["Topics"] if one["ErrorCode"]]

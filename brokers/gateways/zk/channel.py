@@ -118,7 +118,8 @@ class Channel:
             logger.info("requests end", broker=self.broker.broker, why=str(error))
         finally:
             self._disconnect()
-            self._report_now()
+            self.report_now()
+            self._end_waiting()
 
     async def _next(self) -> Batch | None:
         await self._published.wait()
@@ -184,41 +185,45 @@ class Channel:
         Reports on a large change are in most pages of the engine's state. The engine writes these pages again in each
         batch that takes some reports in, while brokers wait for what they must do.
         """
+        for one in reports:
+            is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
+            self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
         failed = [one for one in reports if one.row.outcome == "error"]
         if failed:
             # One event has room for one change of a replica.
             await self._report()
         self._reports += reports
-        for one in reports:
-            is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
-            self._view.answered(self.broker.incarnation, one.place, is_lost=is_lost)
         for error in sorted({str(one.row.error) for one in failed}):
             named = [f"{one.place.topic}-{one.place.partition}" for one in failed if one.row.error == error]
             logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=named[:10])
         if failed or len(self._reports) >= REPORTS_WAITING_MAX:
             await self._report()
         elif self._reports and self._due is None:
-            self._due = asyncio.get_running_loop().call_later(REPORTS_WAIT_S, self._report_now)
+            self._due = asyncio.get_running_loop().call_later(REPORTS_WAIT_S, self.report_now)
 
     async def _report(self) -> None:
         for event in events_of(self._waiting(), self.broker, now_ms()):
             await self._tell(event)
 
-    def _report_now(self) -> None:
-        """Do the same, unless the queue to the engine has no room."""
+    def report_now(self) -> None:
+        """Tell the engine what waits, or a little later if the queue has no room."""
         reports = self._waiting()
         try:
             self._engine.tell(*events_of(reports, self.broker, now_ms()), lane=Lane.PARTITION)
         except QueueFullError:
             self._reports = reports
+            self._due = asyncio.get_running_loop().call_later(FULL_PAUSE_S, self.report_now)
 
     def _waiting(self) -> list[Report]:
         """Return the reports that wait, which wait no longer."""
+        self._end_waiting()
+        reports, self._reports = self._reports, []
+        return reports
+
+    def _end_waiting(self) -> None:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        reports, self._reports = self._reports, []
-        return reports
 
     async def _tell(self, event: ReplicaReports) -> None:
         """Wait until the queue to the engine has room. The broker's requests wait meanwhile, so nothing piles up."""

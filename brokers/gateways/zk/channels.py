@@ -70,6 +70,11 @@ class Channels:
             self._sending[held.broker] = asyncio.create_task(self._guarded(channel.run()))
             channel.tell_all(everything, orders)
 
+    def report_now(self) -> None:
+        """Have the engine hear of all answers that came."""
+        for channel in self._channels.values():
+            channel.report_now()
+
     async def close(self) -> None:
         """End all channels."""
         for task in self._sending.values():

@@ -14,7 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from kazoo.exceptions import ConnectionLoss, KazooException, NoAuthError, NodeExistsError, NoNodeError
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    UnimplementedError,
+)
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.serialization import GetData
 from kazoo.protocol.states import KazooState
@@ -158,14 +165,19 @@ class Connection:
             return self.client.read_many_async(operation, paths)
         return OneByOne(self.client, operation, paths)
 
-    def _does_read_many(self) -> bool:
-        """Ask in another session, because ZooKeeper before 3.6 ends the connection of a client that asks for it."""
+    def _does_read_many(self) -> bool | None:
+        """Ask in another session, because ZooKeeper before 3.6 ends the connection of a client that asks for it.
+
+        Returns None if there is no answer.
+        """
         client = self._new_client()
         try:
             client.start(timeout=self._timeout_s)
             client.read_many_async(GetData, ["/brokers"]).get(timeout=self._timeout_s)
-        except (KazooException, KazooTimeoutError, OSError):
+        except UnimplementedError:
             return False
+        except (KazooException, KazooTimeoutError, OSError):
+            return None
         finally:
             _end(client)
         return True
@@ -176,6 +188,8 @@ class Connection:
         except LostAnswerError:
             if not self.outlives_loss:
                 raise
+            # The server that it is connected to now may be an older one.
+            self._reads_many = False
             again: list[Any] = self.tried(lambda: self._answered(self._ask(operation, paths)))
             return again
 

@@ -112,6 +112,9 @@ class Gateway:
                 parts = (self._engine.run(), self._follow(), self._live(), self._serve())
                 tasks = [group.create_task(part) for part in parts]
                 await self._stopping.wait()
+                if self._leadership is not None:
+                    # Nothing is published once the tasks below have ended.
+                    self._leadership.report_now()
                 if self._is_serving:
                     # Another gateway takes /controller as soon as the engine names it.
                     last = self._heartbeats.last()

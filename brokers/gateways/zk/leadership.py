@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
@@ -48,8 +48,6 @@ from state.registration import Listener
 
 logger = structlog.get_logger()
 
-T = TypeVar("T")
-
 
 class Leadership:
     """The state of a term."""
@@ -64,13 +62,8 @@ class Leadership:
         self._bus_id = bus_id
         self._loop = asyncio.get_running_loop()
         self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
-        self._session = Session(
-            identity.zookeeper,
-            settings.zookeeper_session_timeout_ms,
-            self._changed_elsewhere,
-            self._lost_elsewhere,
-            self._cut_off.hear,
-        )
+        timeout_ms, heard = settings.zookeeper_session_timeout_ms, self._cut_off.hear
+        self._session = Session(identity.zookeeper, timeout_ms, self._changed_elsewhere, self._lost_elsewhere, heard)
         self._thread = SessionThread(self._session.close)
         self._call = self._thread.call
         # Where leaders write their ISRs themselves; None where they ask for them.
@@ -166,6 +159,11 @@ class Leadership:
         self._go_on()
         if any(isinstance(decision, BrokerDecision) for decision in decisions):
             self._roll_calls.change()
+
+    def report_now(self) -> None:
+        """Have the engine hear of everything that brokers answered."""
+        if self._channels:
+            self._channels.report_now()
 
     async def note_producer_ids(self, next_id: int) -> None:
         """Have ZooKeeper say that ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""

@@ -68,6 +68,9 @@ class Mirror:
         self._configs: dict[str, dict[str, str] | None] = {}
         # The partitions that have a directory, with or without a state in it, of each topic that has ``partitions/``.
         self._directories: dict[str, set[int]] = {}
+        # Topics that were being deleted when something about them was decided, so it was not written. The deletion waits
+        # again when a partition gets a leader.
+        self._held_back: set[str] = set()
         # The id of each topic whose text is known to say who has the replicas, and after how many changes of these.
         self._assigned: dict[str, tuple[str, int]] = {}
 
@@ -133,10 +136,15 @@ class Mirror:
             topic = view.topics.get(name)
             if topic is None or self._is_another(view, name):
                 yield from self._removed(name)
-            if topic is not None and not topic.is_deleting:
-                is_first = name not in self._versions
+            if topic is None:
+                self._held_back.discard(name)
+            elif topic.is_deleting:
+                self._held_back.add(name)
+            else:
+                is_whole = name not in self._versions or name in self._held_back
+                self._held_back.discard(name)
                 yield from self._topic(view, name)
-                numbers = topic.partitions if changed is None or is_first else topic.partitions.keys() & changed
+                numbers = topic.partitions if changed is None or is_whole else topic.partitions.keys() & changed
                 for number in sorted(numbers):
                     yield from self._partition(view, Place(name, number), controller_epoch)
 
@@ -256,7 +264,7 @@ def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
 
 
 def changes_in(decisions: Iterable[AnyDecision]) -> Changes:
-    """Return what decisions change, in the order of the topics."""
+    """Return what decisions change, in the order in which topics are first named."""
     changes: dict[str, set[int] | None] = {}
     for decision in decisions:
         match decision:

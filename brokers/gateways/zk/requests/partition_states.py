@@ -6,6 +6,7 @@ Every broker hears of every partition. Where ten brokers are told of 20,000 new 
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, UPDATE_METADATA, Versions
@@ -40,7 +41,7 @@ class MetadataPart:
 
     def __init__(self, known: Sequence[tuple[Place, LeaderAndIsr, int]]) -> None:
         self.known = known
-        # The changes of what is online after which it was encoded.
+        # The view's count of them when the topics were encoded.
         self.online_changes = -1
         self.topics: list[Encoded] = []
 
@@ -55,27 +56,25 @@ class PartitionStates:
         self._view = view
         self._controller_epoch = controller_epoch
         self._versions = versions
-        # The parts that were made since the view changed last, and how many partitions are in them.
-        self._parts: dict[tuple[Place, ...], MetadataPart] = {}
+        # The parts that were made since the view changed last, as long as some broker has yet to be told of them.
+        self._parts: WeakValueDictionary[tuple[Place, ...], MetadataPart] = WeakValueDictionary()
         self._changes = 0
-        self._places_in_parts = 0
         self._metadata: dict[Place, _Kept] = {}
         # By place, and whether the replica is new.
         self._roles: dict[tuple[Place, bool], _Kept] = {}
-        # The changes of what is online after which ``_metadata`` was made.
+        # The view's count of them when ``_metadata`` was begun.
         self._online_changes = 0
 
     def part(self, places: tuple[Place, ...]) -> MetadataPart:
         """Note what is decided now about partitions. It is the same part for each broker that is told of them now."""
         view = self._view
-        if self._changes != view.changes or self._places_in_parts > KEPT_MAX:
+        if self._changes != view.changes:
             self._parts.clear()
-            self._changes, self._places_in_parts = view.changes, 0
+            self._changes = view.changes
         found = self._parts.get(places)
         if found is None:
             decisions = [(place, one) for place in places if (one := view.partition(place)) is not None]
             found = self._parts[places] = MetadataPart([(place, one, view.version(one)) for place, one in decisions])
-            self._places_in_parts += len(places)
         return found
 
     def topics_of(self, part: MetadataPart) -> list[Encoded]:
@@ -160,7 +159,7 @@ class PartitionStates:
 
 
 def _keep(kept: dict[Key, _Kept], key: Key, one: _Kept) -> _Kept:
-    if len(kept) >= KEPT_MAX:
+    if len(kept) >= KEPT_MAX and key not in kept:
         kept.clear()
     kept[key] = one
     return one

@@ -159,6 +159,12 @@ class Zookeeper:
         below = [one.removeprefix(f"{path}/") for one in list(self.znodes) if one.startswith(f"{path}/")]
         return [name for name in below if "/" not in name]
 
+    def get_async(self, path: str) -> Later:
+        return Later(lambda: self.get(path))
+
+    def get_children_async(self, path: str) -> Later:
+        return Later(lambda: self.get_children(path))
+
     def read_many_async(self, operation: Operation, paths: Sequence[str]) -> Later:
         return read_later(self, operation, paths)
 

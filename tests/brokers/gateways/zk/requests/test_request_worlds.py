@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import IBP_2_6, LEADER_AND_ISR, STOP_REPLICA
+from brokers.gateways.zk.mirror import Mirror, changes_in
 from brokers.gateways.zk.requests.building import Answered, Outgoing, requests_of
 from brokers.gateways.zk.requests.news import Everything, News
 from brokers.gateways.zk.requests.partition_states import LEADER_DURING_DELETE, PartitionStates
@@ -97,10 +98,15 @@ def test_brokers_know_what_the_rules_decided(drawn: list[tuple[str, int, int, in
     # As in a term, brokers that are told in the same versions share the descriptions of partitions.
     states = [PartitionStates(view, one.controller_epoch, one.versions) for one in SENDERS]
     brokers: dict[tuple[int, int], Broker] = {}
+    mirror = Mirror()
     for step, (_, _, outcome) in enumerate(walk(drawn, POLICY)):
         decisions = decided(outcome)
         for decision in decisions:
             view.apply(decision)
+        list(mirror.writes(view, changes_in(decisions), SENDER.controller_epoch))
+        # What a decision changes is all that ZooKeeper lacks.
+        everything = dict.fromkeys(sorted(mirror.topics | view.topics.keys()))
+        assert list(mirror.writes(view, everything, SENDER.controller_epoch)) == []
         now = {(held.broker, held.broker_epoch) for held in view.live}
         brokers = {key: found for key, found in brokers.items() if key in now}
         news = News(decisions, view)
