@@ -68,8 +68,8 @@ class Mirror:
         self._configs: dict[str, dict[str, str] | None] = {}
         # The partitions that have a directory, with or without a state in it, of each topic that has ``partitions/``.
         self._directories: dict[str, set[int]] = {}
-        # Topics that were being deleted when something about them was decided, so it was not written. The deletion waits
-        # again when a partition gets a leader.
+        # Topics that were being deleted when something about them was decided, so it was not written. The deletion
+        # waits again when a partition gets a leader.
         self._held_back: set[str] = set()
         # The id of each topic whose text is known to say who has the replicas, and after how many changes of these.
         self._assigned: dict[str, tuple[str, int]] = {}
