@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from brokers.launch.gateway import GatewayProcess
+from brokers.launch.gateway import GatewayProcess, GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster, random_cluster_id
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
 from brokers.launch.ports import free_ports
@@ -75,16 +75,19 @@ class EngineBehindGateway:
         self._settings = settings
         (self.port,) = free_ports(1)
         self.cluster_id = random_cluster_id()
-        voter = Voter(CONTROLLER, LOOPBACK, self.port)
         self.bus_path = folder / "bus.db"
-        self._gateway = GatewayProcess(voter, [voter], self.cluster_id, str(self.bus_path), folder / "gateway")
+        self.gateway = self.gateway_of(Voter(CONTROLLER, LOOPBACK, self.port), folder / "gateway")
         self._engine: Engine | None = None
+
+    def gateway_of(self, voter: Voter, folder: Path) -> GatewayService:
+        """Make the gateway, which is not started."""
+        return GatewayProcess(voter, [voter], self.cluster_id, str(self.bus_path), folder)
 
     def start(self) -> None:
         try:
             self.start_engine()
-            self._gateway.start()
-            self._gateway.wait_until_started()
+            self.gateway.start()
+            self.gateway.wait_until_started()
         except BaseException:
             self.stop()
             raise
@@ -99,11 +102,11 @@ class EngineBehindGateway:
             bus.close()
 
     def stop(self) -> None:
-        self._gateway.kill()
+        self.gateway.kill()
         if self._engine is not None:
             self._engine.kill()
 
     @property
     def pids(self) -> list[int]:
-        gateway = [] if self._gateway.pid is None else [self._gateway.pid]
+        gateway = [] if self.gateway.pid is None else [self.gateway.pid]
         return gateway if self._engine is None else [self._engine.process.pid, *gateway]

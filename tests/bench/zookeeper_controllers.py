@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from brokers.launch.gateway import ZookeeperGatewayProcess
-from brokers.launch.kafka.cluster import KafkaCluster, random_cluster_id
-from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.gateway import GatewayService, ZookeeperGatewayProcess
+from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.properties import NodeSpec
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
-from bus.embedded import EmbeddedBus
 from conf.jars import fetch
-from tests.bench.controllers import CONTROLLER, KAFKAS_JVM_FLAGS
-from tests.support.engine import Engine
+from tests.bench.controllers import CONTROLLER, KAFKAS_JVM_FLAGS, EngineBehindGateway
 
 # Its znode of the controller is ephemeral, so the next controller waits for the end of the session.
 SESSION_MS = 6_000
@@ -58,52 +56,29 @@ class StockInZookeeper:
         return [] if pid is None else [pid]
 
 
-class EngineInZookeeper:
+class EngineInZookeeper(EngineBehindGateway):
     """The engine as users start it, and one gateway."""
 
     def __init__(self, folder: Path, settings: Sequence[str]) -> None:
-        self._folder = folder
-        self._settings = settings
-        (self.port,) = free_ports(1)
         self._server = zookeeper_in(folder)
         self.zookeeper = self._server.address
-        voter = Voter(CONTROLLER, LOOPBACK, self.port)
-        self.bus_path = folder / "bus.db"
-        self._gateway = ZookeeperGatewayProcess(
-            voter, (voter,), random_cluster_id(), self.zookeeper, str(self.bus_path), folder / "gateway"
-        )
-        self._engine: Engine | None = None
+        super().__init__(folder, settings)
+
+    def gateway_of(self, voter: Voter, folder: Path) -> GatewayService:
+        return ZookeeperGatewayProcess(voter, (voter,), self.cluster_id, self.zookeeper, str(self.bus_path), folder)
 
     def start(self) -> None:
         self._server.start()
         self._server.wait_until_started()
-        self.start_engine()
-        self._gateway.start()
-        self._gateway.wait_until_started()
-
-    def start_engine(self) -> None:
-        """Make the bus, and let the engine decide on it."""
-        bus = EmbeddedBus(self.bus_path)
-        try:
-            self._engine = Engine(self._folder, *self._settings)
-            self._engine.wait_ready(bus)
-        finally:
-            bus.close()
+        super().start()
 
     def restart(self) -> None:
-        self._gateway.kill()
-        self._gateway.start()
+        self.gateway.kill()
+        self.gateway.start()
 
     def stop(self) -> None:
-        self._gateway.kill()
-        if self._engine is not None:
-            self._engine.kill()
+        super().stop()
         self._server.kill()
-
-    @property
-    def pids(self) -> list[int]:
-        gateway = [] if self._gateway.pid is None else [self._gateway.pid]
-        return gateway if self._engine is None else [self._engine.process.pid, *gateway]
 
 
 def zookeeper_in(folder: Path) -> ZookeeperProcess:

@@ -1,9 +1,12 @@
 """How an event with many rows is compared with its rows as events of their own."""
 
+import msgspec
+
 from controller_logic.replay import decide, logged
 from controller_logic.step import step
 from state.cluster import State
-from state.decisions import AnyDecision
+from state.decisions import Answer, AnyDecision
+from state.events import LogEndOffsets, ReplicaReports
 from state.policy import Policy
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -21,6 +24,28 @@ def played(state: State, raws: list[bytes]) -> tuple[State, list[AnyDecision]]:
         decisions += outcome.decisions
         state = outcome.state
     return state, decisions
+
+
+def refused(decisions: list[AnyDecision]) -> list[tuple[str, str]]:
+    """List the errors of answers, and their messages."""
+    answers = [one for one in decisions if isinstance(one, Answer) and one.error != "NONE"]
+    return sorted((one.error, one.message) for one in answers)
+
+
+def as_events(kind: str, report: LogEndOffsets | ReplicaReports) -> list[bytes]:
+    """Write each row of a broker's report as an event of its own."""
+    common = {
+        "kind": kind,
+        "time_ms": report.time_ms,
+        "broker": report.broker,
+        "broker_epoch": report.broker_epoch,
+        "request_id": report.request_id,
+    }
+    return [
+        msgspec.json.encode({**common, "topic": named.topic, "topic_id": named.topic_id, **msgspec.structs.asdict(row)})
+        for named in report.topics
+        for row in named.partitions
+    ]
 
 
 def stored(state: State) -> tuple[object, ...]:

@@ -18,37 +18,11 @@ from state.events import LogEndOffsets
 from state.log_end_events import LogEndRow, TopicLogEnds
 from state.partition import Partition, PartitionState, ReplicaState
 from state.rules import NEWEST_RULES
-from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
+from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
-
-
-def one_by_one(event: LogEndOffsets) -> list[bytes]:
-    """Write each row of a report as an event of its own."""
-    common = {"time_ms": event.time_ms, "broker": event.broker, "broker_epoch": event.broker_epoch}
-    return [
-        msgspec.json.encode(
-            {
-                "kind": "log_end_offset",
-                **common,
-                "topic": named.topic,
-                "topic_id": named.topic_id,
-                "partition": row.partition,
-                "leader_epoch": row.leader_epoch,
-                "log_end_offset": row.log_end_offset,
-                "request_id": event.request_id,
-            }
-        )
-        for named in event.topics
-        for row in named.partitions
-    ]
-
-
-def _refused(decisions: list[AnyDecision]) -> list[tuple[str, str]]:
-    answers = [one for one in decisions if isinstance(one, Answer) and one.error != "NONE"]
-    return sorted((one.error, one.message) for one in answers)
 
 
 def _tick(state: State) -> bytes:
@@ -99,12 +73,12 @@ def test_each_row_counts_as_it_would_as_an_event_of_its_own(drawn: list[Draw], c
 
 def _compared(state: State, event: LogEndOffsets) -> State:
     """Decide a report as a whole and row by row, and a tick after each; return the state after it."""
-    by_rows, decisions = played(state, one_by_one(event))
+    by_rows, decisions = played(state, as_events("log_end_offset", event))
     whole, together = played(state, [msgspec.json.encode(event)])
     assert stored(whole) == stored(by_rows)
     [answer] = [one for one in together if isinstance(one, Answer)]
     if event.broker in state.cluster.brokers:
-        assert sorted((one.error, one.message) for one in answer.results or ()) == _refused(decisions)
+        assert sorted((one.error, one.message) for one in answer.results or ()) == refused(decisions)
     after, told = played(whole, [_tick(whole)])
     with by_reference():
         expected, told_by_rows = played(by_rows, [_tick(by_rows)])

@@ -14,7 +14,7 @@ from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica, Topi
 from state.events import ReplicaReports
 from state.report_events import ReportedOutcome, ReportRow, TopicReports
 from state.rules import NEWEST_RULES
-from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
+from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
@@ -23,38 +23,11 @@ _NUMBERED = {"seq", "index"}
 OUTCOMES: tuple[ReportedOutcome, ...] = get_args(ReportedOutcome)
 
 
-def one_by_one(event: ReplicaReports) -> list[bytes]:
-    """Write each row of a report as an event of its own."""
-    common = {"time_ms": event.time_ms, "broker": event.broker, "broker_epoch": event.broker_epoch}
-    return [
-        msgspec.json.encode(
-            {
-                "kind": "replica_report",
-                **common,
-                "topic": named.topic,
-                "topic_id": named.topic_id,
-                "partition": row.partition,
-                "leader_epoch": row.leader_epoch,
-                "outcome": row.outcome,
-                "error": row.error,
-                "request_id": event.request_id,
-            }
-        )
-        for named in event.topics
-        for row in named.partitions
-    ]
-
-
 def _said(decisions: list[AnyDecision]) -> list[dict[str, Any]]:
     """Return the orders to brokers and what became of topics, without their place in the log."""
     orders = [one for one in decisions if isinstance(one, LeaderAndIsr | StopReplica | TopicDecision)]
     told = [{n: v for n, v in msgspec.structs.asdict(one).items() if n not in _NUMBERED} for one in orders]
     return sorted(told, key=lambda one: (one["topic"], one.get("partition", -1), "delete" in one))
-
-
-def _refused(decisions: list[AnyDecision]) -> list[tuple[str, str]]:
-    answers = [one for one in decisions if isinstance(one, Answer) and one.error != "NONE"]
-    return sorted((one.error, one.message) for one in answers)
 
 
 def _reports(state: State, choices: list[int]) -> Iterator[ReplicaReports]:
@@ -100,16 +73,16 @@ def _deletion(name: str) -> bytes:
 
 def _compared(state: State, event: ReplicaReports) -> State:
     """Decide a report as a whole and row by row; return the state after it."""
-    by_rows, decisions = played(state, one_by_one(event))
+    by_rows, decisions = played(state, as_events("replica_report", event))
     whole, together = played(state, [msgspec.json.encode(event)])
     assert stored(whole) == stored(by_rows)
     assert _said(together) == _said(decisions)
     [answer] = [one for one in together if isinstance(one, Answer)]
     registered = state.cluster.brokers.get(event.broker)
     if registered is not None and registered.broker_epoch == event.broker_epoch:
-        assert sorted((one.error, one.message) for one in answer.results or ()) == _refused(decisions)
+        assert sorted((one.error, one.message) for one in answer.results or ()) == refused(decisions)
     else:
-        assert {(answer.error, answer.message)} == set(_refused(decisions))
+        assert {(answer.error, answer.message)} == set(refused(decisions))
     return whole
 
 
