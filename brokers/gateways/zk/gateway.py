@@ -20,33 +20,29 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
-from brokers.engine.retry import retry
-from brokers.gateways.alike_decisions import GivenDecision, one_by_one
 from brokers.gateways.metrics import GatewayMeasures
-from brokers.gateways.read_watch import ReadWatch
-from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
 from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.decision_reader import DecisionReader
 from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
-from brokers.gateways.zk.leadership import Leadership
+from brokers.gateways.zk.leadership import Leadership, NotNamedError
 from brokers.gateways.zk.mirror import MirrorError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.decoded_size import decoded_bytes_max
-from brokers.wire.server import Limits, Peer, Server
+from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch
-from bus.interface import Bus, Image
+from bus.interface import Bus, BusError
 from state.decisions import Answer, AnyDecision
 from state.ids import NO_LEADER
 
@@ -69,12 +65,11 @@ class Gateway:
         self._engine = EngineClient(bus, self._incarnation, settings)
         voters = [voter.voter for voter in identity.voters]
         self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation, voters)
-        self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
-        self._lead_watch = LeadWatch(self._read_watch)
+        self._reader = DecisionReader(bus, settings)
+        self._lead_watch = LeadWatch(self._reader.watch)
         self._is_serving = False
         self._view = ClusterView()
         self._proxy = Proxy(self._view, settings)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
         self._leadership: Leadership | None = None
         # The term that begins just now.
         self._beginning: Leadership | None = None
@@ -126,16 +121,11 @@ class Gateway:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(term.end(), _STOP_TIMEOUT_S)
             self._engine.close()
-            self._thread.shutdown(wait=True)
+            self._reader.close()
         logger.info("stopped")
 
     async def _begin_from_image(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        async def image() -> Image:
-            return await loop.run_in_executor(self._thread, self._bus.image)
-
-        found = await retry(image, self._settings.bus_unreachable_max_ms)
+        found = await self._reader.image()
         self._view.begin_with(found)
         self._seq = found.seq
 
@@ -146,25 +136,17 @@ class Gateway:
 
     async def has_news(self) -> bool:
         """Say whether there are decisions to take in, or a term to begin or end."""
-        if self._must_settle():
-            return True
-        interval_ms = self._settings.decisions_poll_interval_ms
-        return await self._read_watch.look(self._thread, self._bus.changed, interval_ms)
+        return self._must_settle() or await self._reader.has_news()
 
     async def catch_up(self) -> None:
         """Take in all decisions, and lead if the engine says so."""
-        while events := await self._read():
-            await self._take_in([list(one_by_one(event)) for event in events])
-            self._seq = events[-1][-1].seq
+        await self._take_in_all()
         await self._settle()
 
-    async def _read(self) -> list[list[GivenDecision]]:
-        self._read_watch.begin()
-        loop = asyncio.get_running_loop()
-        events = await loop.run_in_executor(self._thread, whole_events, self._bus, self._seq)
-        # What is done about them is no part of reading.
-        self._read_watch.succeeded()
-        return events
+    async def _take_in_all(self) -> None:
+        while events := await self._reader.read(self._seq):
+            await self._take_in(events)
+            self._seq = events[-1][-1].seq
 
     async def _take_in(self, events: Sequence[Sequence[AnyDecision]]) -> None:
         def apply() -> None:
@@ -226,18 +208,34 @@ class Gateway:
         self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
 
     async def _lead(self) -> None:
-        bus_id = await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.bus_id)
-        term = self._beginning = Leadership(self._identity, self._settings, self._engine, self._view, bus_id)
+        bus_id = await self._reader.bus_id()
+        term = self._beginning = Leadership(
+            self._identity, self._settings, self._engine, self._view, bus_id, self._is_still_named
+        )
         try:
             await term.begin()
+        except NotNamedError as error:
+            logger.info("does not lead", why=str(error))
+            await self._give_up(term)
         except (ZookeeperError, MirrorError, ZnodeError) as error:
             logger.error("cannot lead", why=str(error))
-            await term.end()
-            self._beginning = None
-            self._lead_later()
-            return
-        self._leadership, self._beginning = term, None
-        self._settled.set()
+            await self._give_up(term)
+        except BusError:
+            await self._give_up(term)
+            raise
+        else:
+            self._leadership, self._beginning = term, None
+            self._settled.set()
+
+    async def _give_up(self, term: Leadership) -> None:
+        await term.end()
+        self._beginning = None
+        self._lead_later()
+
+    async def _is_still_named(self) -> bool:
+        """Take in all decisions, and say whether the engine names this gateway after them."""
+        await self._take_in_all()
+        return self._is_named()
 
     # What the engine hears of this gateway
 
@@ -270,13 +268,7 @@ class Gateway:
             lambda: self._leadership.first_producer_id if self._leadership else 0,
             self._note_producer_ids,
         )
-        limits = Limits(
-            socket_request_max_bytes=settings.socket_request_max_bytes,
-            max_connections=settings.max_connections,
-            max_connections_per_ip=settings.max_connections_per_ip,
-            connections_max_idle_ms=settings.connections_max_idle_ms,
-        )
-        server = Server(answering(context), limits, self._gone, decoded_bytes_max=decoded_bytes_max)
+        server = Server(answering(context), settings.limits, self._gone, decoded_bytes_max=decoded_bytes_max)
         port = self._identity.port
         await server.start(here.host, port)
         self._is_serving = True

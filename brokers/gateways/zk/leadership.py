@@ -10,9 +10,8 @@ brokers everything, which takes time in a large cluster.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import structlog
 
@@ -27,6 +26,7 @@ from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.cut_off import CutOff
 from brokers.gateways.zk.first_beats import beat
 from brokers.gateways.zk.former_topics import former_partitions
+from brokers.gateways.zk.guarded_tasks import GuardedTasks
 from brokers.gateways.zk.messages import BY_IBP
 from brokers.gateways.zk.mirror import Changes, Mirror, MirrorError, changes_in
 from brokers.gateways.zk.notes import take_notes
@@ -49,17 +49,31 @@ from state.registration import Listener
 logger = structlog.get_logger()
 
 
+class NotNamedError(Exception):
+    """The engine names another gateway by now."""
+
+
 class Leadership:
-    """The state of a term."""
+    """The state of a term.
+
+    ``is_still_named`` takes in all decisions so far, and says whether the engine names this gateway after them.
+    """
 
     def __init__(
-        self, identity: Identity, settings: Settings, engine: EngineClient, view: ClusterView, bus_id: int
+        self,
+        identity: Identity,
+        settings: Settings,
+        engine: EngineClient,
+        view: ClusterView,
+        bus_id: int,
+        is_still_named: Callable[[], Awaitable[bool]],
     ) -> None:
         self._identity = identity
         self._settings = settings
         self._engine = engine
         self._view = view
         self._bus_id = bus_id
+        self._is_still_named = is_still_named
         self._loop = asyncio.get_running_loop()
         self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
         timeout_ms, heard = settings.zookeeper_session_timeout_ms, self._cut_off.hear
@@ -71,7 +85,7 @@ class Leadership:
         self._mirror = self._shared or Mirror()
         self._sender: Sender | None = None
         self._channels: Channels | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = GuardedTasks(self._end)
         self._published = asyncio.Event()
         self._is_publishing = False
         interval_s = settings.broker_heartbeat_interval_ms / 1000
@@ -101,17 +115,22 @@ class Leadership:
     async def begin(self) -> None:
         """Take the controller's place, and tell all brokers everything.
 
-        Raises ``ZookeeperError``, ``ZnodeError`` or ``MirrorError``.
+        Raises ``ZookeeperError``, ``ZnodeError``, ``MirrorError``, ``NotNamedError`` or ``BusError``.
         """
         await self._call(self._session.open, self._settings.zookeeper_connection_timeout_ms)
         await self._call(self._session.check_cluster, self._identity.cluster_id)
+        # ZooKeeper may have been away for long.
+        await self._check_named()
         epoch = await self._call(take_place, self._session, self._identity, self._bus_id, self._view)
+        # From here on no other gateway writes to ZooKeeper. What it wrote before was decided before. A view without it
+        # would take a new topic for a deleted one.
+        await self._check_named()
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
         self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)
         await self._keep_place()
-        tell_beats = partial(self._tell, lane=Lane.BROKER)
-        beating = self._begin(beat(self._session, self._view, tell_beats, self._settings.broker_heartbeat_interval_ms))
+        tell_beats, interval_ms = partial(self._tell, lane=Lane.BROKER), self._settings.broker_heartbeat_interval_ms
+        beating = self._tasks.begin(beat(self._session, self._view, tell_beats, interval_ms))
         await self._broker_writes.begin()
         written = await self._call(self._load)
         self._report(written)
@@ -119,22 +138,24 @@ class Leadership:
         await self._write(dict.fromkeys(sorted(kept | self._view.topics.keys())))
         self._go_on()
         self._channels = Channels(
-            self._view, self._sender, self._engine, self._settings, self._published, self._guarded
+            self._view, self._sender, self._engine, self._settings, self._published, self._tasks.guarded
         )
         self._channels.sync()
-        self._begin(self._broker_writes.follow_defaults(is_removal_known=False))
-        self._begin(self._watch_brokers())
-        self._begin(self._watch(self._channels))
+        self._tasks.begin(self._broker_writes.follow_defaults(is_removal_known=False))
+        self._tasks.begin(self._watch_brokers())
+        self._tasks.begin(self._watch(self._channels))
         beating.cancel()
         logger.info("leads", controller_epoch=epoch)
+
+    async def _check_named(self) -> None:
+        if not await self._is_still_named():
+            raise NotNamedError("the engine names another gateway by now")
 
     async def end(self) -> None:
         """End the term. The controller's znode stays, so that no broker takes its place."""
         self._end("ended")
         self._cut_off.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._channels is not None:
             await self._channels.close()
         await self._thread.close()
@@ -196,7 +217,7 @@ class Leadership:
         self._published.clear()
         self._written_isrs.hold(written)
         for place, stored in written.items():
-            self._begin(self._reported(self._written_isrs, place, stored))
+            self._tasks.begin(self._reported(self._written_isrs, place, stored))
 
     async def _reported(self, written: WrittenIsrs, place: Place, stored: StoredState) -> None:
         await written.report(place, stored)
@@ -224,13 +245,13 @@ class Leadership:
         while True:
             self._looks.begin()
             for name in await self._broker_writes.new_topics():
-                self._begin(self._broker_writes.ask_for(name))
+                self._tasks.begin(self._broker_writes.ask_for(name))
             for entity in await self._broker_writes.changed_configs():
                 kind, name = entity
                 if kind == "topics" and name in self._view.topics:
-                    self._begin(self._broker_writes.alter_config(name))
+                    self._tasks.begin(self._broker_writes.alter_config(name))
                 elif entity == znodes.ALL_BROKERS:
-                    self._begin(self._broker_writes.follow_defaults())
+                    self._tasks.begin(self._broker_writes.follow_defaults())
             if self._written_isrs is not None:
                 self._report(await self._written_isrs.changed())
             noted = await self._call(take_notes, self._session, znodes.LOG_DIR_EVENTS, znodes.noting_broker_in)
@@ -239,7 +260,7 @@ class Leadership:
                 channels.ask_again(broker)
             requests = await self._call(requests_in, self._session, watch=True)
             for one in self._admin_znodes.news(requests, self._view, now_ms()):
-                self._begin(self._admin_znodes.carry_out(one))
+                self._tasks.begin(self._admin_znodes.carry_out(one))
             await self._looks.wait()
 
     def _tell(self, events: Sequence[Event], lane: Lane) -> None:
@@ -251,7 +272,7 @@ class Leadership:
     def _look_again(self) -> None:
         """Look at everything, because nothing was heard of while there was no connection, and no watch is left."""
         if self.holds_controller:
-            self._begin(self._keep_place())
+            self._tasks.begin(self._keep_place())
             self._looks.change()
             self._roll_calls.change()
 
@@ -259,23 +280,6 @@ class Leadership:
         await self._call(self._session.keep_place)
 
     # The end
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._guarded(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def _guarded(self, work: Awaitable[None]) -> None:
-        """Do work whose failure ends the term."""
-        try:
-            await work
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            if not isinstance(error, ZookeeperError):
-                logger.exception("the term ends", why=str(error))
-            self._end(f"{type(error).__name__}: {error}")
 
     def _give_up(self) -> None:
         self._end(f"ZooKeeper was out of reach for {self._settings.zookeeper_session_timeout_ms} ms")

@@ -77,6 +77,10 @@ class Gateways:
     def leads(self, number: int) -> bool:
         return self._running[number][0].leads
 
+    def serves(self, number: int) -> bool:
+        """Say whether a gateway knows who leads, so that brokers may find it."""
+        return self._running[number][0].measures().is_serving
+
     def state_of(self, broker: int) -> str | None:
         """Return the state in which the engine sees a broker; None if it does not know it."""
         held = read_image(self.bus.image()).cluster.brokers.get(broker)

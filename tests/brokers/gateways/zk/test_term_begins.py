@@ -1,15 +1,24 @@
 """What is in ZooKeeper when a term begins, and what happens there meanwhile."""
 
+import threading
+from itertools import count
+from pathlib import Path
+
 import pytest
 from msgspec import json
 
+from brokers.gateways.zk import lead_watch, znodes
 from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.hand_back import hand_back
 from bus.clock import now_ms
 from bus.image import view_of_image
-from state.events import AlterConfig
+from state.events import AlterConfig, CreateTopic
+from tests.brokers.gateways.zk.gateways import gateways
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
+from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
+
+QUICK = {"gateway_heartbeat_interval_ms": 50, "broker_heartbeat_interval_ms": 50}
 
 
 def test_settings_that_a_broker_writes_while_a_term_begins_are_not_lost(
@@ -136,3 +145,67 @@ def test_a_cluster_that_migrates_to_kraft_is_not_taken_over(cluster: ZnodeCluste
     with pytest.raises(AdoptionError, match="controller 3000 migrates this cluster to KRaft"):
         cluster.adopt()
     assert (cluster.get("/controller")["brokerid"], cluster.get("/controller_epoch")) == (3_000, 6)
+
+
+def test_a_gateway_that_waited_for_zookeeper_leaves_the_place_to_the_one_that_is_named_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was named while ZooKeeper was away. The other gateway led, and wrote a topic that the first one had missed."""
+    waits, is_back, connections = threading.Event(), threading.Event(), count()
+
+    def start(timeout: float) -> None:
+        if next(connections) == 0:
+            waits.set()
+            is_back.wait(TIMEOUT_S)
+
+    monkeypatch.setattr(lead_watch, "FAILING_LIMIT_S", 0.1)
+    with gateways(tmp_path, monkeypatch, 2, {"broker_session_timeout_ms": 600_000}, **QUICK) as led:
+        monkeypatch.setattr(led.tree, "start", start)
+        led.tree.put_broker(1)
+        led.start(100)
+        assert waits.wait(TIMEOUT_S)
+        led.start(101)
+        wait_until(lambda: led.leads(101), "the other gateway to lead")
+        wait_until(lambda: led.state_of(1) == "active", "the broker")
+        led.bus.publish([json.encode(CreateTopic(time_ms=now_ms(), topic="t", assignment={"0": (1,)}))])
+        state = "/brokers/topics/t/partitions/0/state"
+        wait_until(lambda: state in led.tree.znodes, "what the other gateway writes")
+        written = led.tree.znodes[state].czxid
+        is_back.set()
+        wait_until(lambda: led.serves(100), "the first gateway to know who leads")
+        assert led.tree.znodes[state].czxid == written
+        assert led.leads(101)
+        assert [gateway for gateway, _ in led.tree.epochs] == [101]
+
+
+def test_what_the_former_gateway_wrote_before_the_place_was_taken_stays(
+    cluster: ZnodeCluster, zookeeper: Zookeeper
+) -> None:
+    cluster.put_topic("t", {0: [1, 2]})
+    cluster.adopt()
+    made: list[int] = []
+
+    def make_topic(path: str) -> None:
+        if path == znodes.CONTROLLER_EPOCH and not made:
+            made.append(0)
+            cluster.ask("create_topic", topic="u", assignment={"0": [1, 2]})
+            [topic_id] = [
+                one["topic_id"] for one in view_of_image(cluster.bus.image())["topics"] if one["topic"] == "u"
+            ]
+            cluster.put_topic("u", {0: [1, 2]}, version=0, topic_id=topic_id)
+            made[0] = zookeeper.znodes["/brokers/topics/u"].czxid
+
+    altered = AlterConfig(time_ms=now_ms(), entity="topic", name="t", config={"retention.ms": "5"})
+    asked: list[int] = []
+
+    def has_new_settings() -> bool:
+        if made and made[0] and not asked:
+            asked.append(cluster.bus.publish([json.encode(altered)]))
+        return cluster.get("/config/topics/t")["config"] == {"retention.ms": "5"}
+
+    async def begin() -> None:
+        zookeeper.before_read = make_topic
+
+    cluster.lead(has_new_settings, begin)
+    assert cluster.get("/controller_epoch") == 8
+    assert zookeeper.znodes["/brokers/topics/u"].czxid == made[0]

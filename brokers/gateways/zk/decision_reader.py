@@ -1,0 +1,55 @@
+"""The calls that read a bus. They block, so they are made in a thread of their own."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from brokers.engine.retry import retry
+from brokers.gateways.alike_decisions import one_by_one
+from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.whole_events import whole_events
+from brokers.gateways.zk.settings import Settings
+from bus.interface import Bus, Image
+from state.decisions import AnyDecision
+
+
+class DecisionReader:
+    """A reader of decisions. ``watch`` says whether they can be read."""
+
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus = bus
+        self._settings = settings
+        self.watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
+
+    async def image(self) -> Image:
+        """Return the state of the last commit. Raises ``BusError`` when the bus stays out of reach."""
+        loop = asyncio.get_running_loop()
+
+        async def image() -> Image:
+            return await loop.run_in_executor(self._thread, self._bus.image)
+
+        return await retry(image, self._settings.bus_unreachable_max_ms)
+
+    async def bus_id(self) -> int:
+        """Return the bus's id. Raises ``BusError``."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.bus_id)
+
+    async def has_news(self) -> bool:
+        """Say whether there may be decisions that were not read yet. Raises ``BusError``."""
+        return await self.watch.look(self._thread, self._bus.changed, self._settings.decisions_poll_interval_ms)
+
+    async def read(self, after: int) -> list[list[AnyDecision]]:
+        """Return the decisions on the events after ``after``, one list per event; none at the end.
+
+        Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that only later versions know.
+        """
+        self.watch.begin()
+        loop = asyncio.get_running_loop()
+        events = await loop.run_in_executor(self._thread, whole_events, self._bus, after)
+        # What is done about them is no part of reading.
+        self.watch.succeeded()
+        return [list(one_by_one(event)) for event in events]
+
+    def close(self) -> None:
+        """Wait for the call that is under way, if any."""
+        self._thread.shutdown(wait=True)
