@@ -1,4 +1,18 @@
-"""The same state in another number of shards: what all shards share stays, and each topic goes to its new shard."""
+"""The same state in another number of shards.
+
+The problem: a cluster grows, and needs more shards than it began with. Its decisions must go on as if it always had
+that many. To decide the whole log once more would give that state, but a log of months takes too long.
+
+The insight: a shard's state has only three kinds of things. Each has a rule that does not depend on how many shards
+there were before.
+
+    what all shards share        brokers, settings, quorum, clock    copied from shard 0 to every shard
+    what belongs to a topic      its partitions, what is due for it  moved to the shard that its name gives
+    what a shard counts          totals, the backlog of brokers      counted once more from the topics that it has now
+
+ACLs and entities (quotas, tokens, features) are only in shard 0, and stay there. A test compares the result with the
+bytes of an engine that had the new number of shards from its first event.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,21 @@
 """Checks of replicas at every moment (A, C and D of docs/invariants.md).
 
-``committed`` has every record that was ever below a decided high watermark. Records that are shown or acknowledged, and
-leaders that are elected, are checked against it. ``decisions_seen`` checks the decisions
-themselves, ``brokers_seen`` the brokers' other behaviour, and ``clients_seen`` the answers to clients.
+The problem: a record may be lost long before anybody misses it. If only the logs at the end of a simulation were
+compared, a loss that a later copy repairs would never be seen, and any other would be seen far from its cause.
+
+The insight: one list for each partition says what must never be lost. ``committed`` has every record that was ever
+below a decided high watermark. It only grows, and all else is compared with it at the moment of each change:
+
+    a broker's callback ends   what its replicas show and cut off      look_over
+    the engine commits         each member of an ISR, and its leader   decided
+    a client gets an answer    what was acknowledged or read           clients_seen
+
+Some losses are allowed: if all members of an ISR crash with unflushed records, or if a leader is elected uncleanly.
+Such partitions are in ``may_lose_records``, where only the other checks count.
+
+Most callbacks change nothing that a replica shows, so a glance at six fields comes before each look. Without it the
+checks would take most of a simulation's time. ``decisions_seen`` checks the decisions themselves, and ``brokers_seen``
+the brokers' other behaviour.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,21 @@
-"""How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, KIP-630)."""
+"""How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, KIP-630).
+
+The problem: a broker asks for records from an offset, and names the epoch of the last record that it has. Its log may
+end before this one starts, differ from it, or be longer. Kafka's controllers have a protocol for each case, and a
+broker that gets the wrong answer throws away metadata, or stops.
+
+The insight: no gateway votes, and nothing in this log can be lost to another leader, because it is made of committed
+decisions. So its end is the high watermark, and each case follows from the log alone:
+
+    the reader's epoch differs, or another gateway leads    refused; the leader is named
+    it has read more of an epoch than there is              asked to try again, after a wait
+    it ends before this log starts                          sent to the newest snapshot
+    its records differ from these                           told where they begin to differ
+    it has read everything                                  waits for the next record
+    anything else                                           gets records
+
+The second case is not in Kafka, where a leader has all committed records. Here the log may come from a backup.
+"""
 
 import structlog
 
