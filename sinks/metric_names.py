@@ -75,6 +75,12 @@ OWN = (
         "1 while this job waits to take over from the one that decides.",
         lambda s: float(s.standby),
     ),
+    Series(
+        "isrflow_controller_standby_following",
+        "gauge",
+        "1 while a standby takes in the state that the active engine writes. Always 0 if both use one checkpoint.",
+        lambda s: float(s.following),
+    ),
     Series("isrflow_controller_epoch", "gauge", "The controller epoch of this job.", lambda s: s.controller_epoch),
     Series("isrflow_batches", "counter", "Completed micro-batches.", lambda s: s.batches),
     Series("isrflow_batch_duration_seconds", "histogram", "Duration of micro-batches.", lambda s: s.batch_seconds),

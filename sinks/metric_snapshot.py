@@ -123,6 +123,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = False
     # A standby has loaded everything that it needs to decide.
     loaded: bool = False
+    # A standby takes in the state that the active engine writes.
+    following: bool = False
     takeovers: int = 0
     # By the steady clock.
     took_over_steady_ms: int = 0

@@ -60,6 +60,11 @@ class Metrics(Collector):
         with self._lock:
             self._replace(standby=True)
 
+    def follows(self, is_following: bool) -> None:
+        """Record whether this job takes in what the active engine writes, while it waits to take over."""
+        with self._lock:
+            self._replace(following=is_following)
+
     def loaded(self) -> None:
         """Record that this job could take over at once."""
         with self._lock:
@@ -82,6 +87,7 @@ class Metrics(Collector):
                 controller_epoch=controller_epoch,
                 active=True,
                 standby=False,
+                following=False,
                 takeovers=takeovers,
                 took_over_steady_ms=steady_ms(),
             )

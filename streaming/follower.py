@@ -155,6 +155,11 @@ class Follower:
             vouch(self._place, self._bus, self._settings.shuffle_partitions)
             self._is_vouched = True
 
+    @property
+    def is_following(self) -> bool:
+        """Say whether there is a query that takes in what the active engine writes."""
+        return self._query is not None
+
     def is_ready(self) -> bool:
         """Say whether the query runs, on a state that is still laid out as it was."""
         return self._query is not None and self._query.isActive and self._bus.layouts() == self._layouts

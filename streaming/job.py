@@ -196,6 +196,7 @@ class Job:
             self._endpoint.retry()
             if self._tenure.fits:
                 follower.look(active.epoch)
+                self._metrics.follows(follower.is_following)
             # Raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
 

@@ -15,6 +15,7 @@ from conf.settings import Settings
 from streaming.checkpoint import has_batches, settle
 from tests.streaming.feeding import assert_as_by_rules, control_events, crash, crashing
 from tests.support.engine import AWAITED, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of, encoded
+from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -93,7 +94,7 @@ def test_a_standby_that_followed_the_state_on_its_own_checkpoint_decides_and_may
     def start(directory: Path, command: tuple[str, ...] = STANDBY) -> Engine:
         directory.mkdir(exist_ok=True)
         log = tmp_path / f"engine-{len(engines)}.log"
-        engines.append(Engine(directory, place, FEW_TICKS, command=command, log=log))
+        engines.append(Engine(directory, place, FEW_TICKS, "metrics.port=0", command=command, log=log))
         return engines[-1]
 
     try:
@@ -114,6 +115,7 @@ def test_a_standby_that_followed_the_state_on_its_own_checkpoint_decides_and_may
         follows(third)
         second.kill()
         decided(bus, bus.publish_own(next(parts)), engine=third)
+        assert scrape(metrics_url(third.log))["isrflow_controller_standby_following"] == 0
         assert third.log.read_text().count(MOVED_ASIDE) == 1, "only the first engine's checkpoint, before it followed"
         assert third.stop() == 0
     finally:
@@ -130,6 +132,7 @@ def follows(standby: Engine) -> None:
     wait_until(lambda: "following the state" in standby.log.read_text(), "a standby that follows", START_TIMEOUT_S)
     commits = standby.directory / "checkpoint" / "commits"
     wait_until(lambda: list(commits.glob("[0-9]*")), "a batch of pages", START_TIMEOUT_S)
+    assert scrape(metrics_url(standby.log))["isrflow_controller_standby_following"] == 1
 
 
 def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
