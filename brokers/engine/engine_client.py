@@ -22,6 +22,7 @@ attempt.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -29,7 +30,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, Waiter
+from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, QueueFullError, Waiter
 from brokers.engine.publisher import Publisher
 from brokers.engine.slices import in_slices
 from bus.clock import steady_ms
@@ -112,6 +113,12 @@ class EngineClient:
         Raises ``QueueFullError`` when too many wait already, ``TooLargeError`` when one is larger than the bus accepts.
         """
         self._send([_queued(event, lane) for event in events], lane)
+
+    def tell_if_room(self, *events: Event, lane: Lane) -> None:
+        """Publish events soon, all or none, or none if too many wait already."""
+        if events:
+            with contextlib.suppress(QueueFullError):
+                self.tell(*events, lane=lane)
 
     async def ask(self, *events: Event, lane: Lane, timeout_ms: int | None = None) -> list[Answer]:
         """Publish events, and return their answers in the same order.

@@ -287,6 +287,5 @@ class Gateway:
         return self._storage.image.brokers.get(broker) if self._storage else None
 
     def _connection_lost(self, lost: BrokerConnectionLost) -> None:
-        with contextlib.suppress(QueueFullError):
-            # Without this event the broker's session ends by itself.
-            self._engine.tell(lost, lane=Lane.BROKER)
+        # Without this event the broker's session ends by itself.
+        self._engine.tell_if_room(lost, lane=Lane.BROKER)

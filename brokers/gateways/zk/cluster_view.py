@@ -71,11 +71,14 @@ class ClusterView:
         # of the view holds until one of the two rises.
         self.changes = 0
         self.online_changes = 0
+        # The newest decision of those that ZooKeeper shows; None before the first that was not in the image.
+        self.newest: AnyDecision | None = None
 
     def begin_with(self, image: Image) -> None:
         """Take in the cluster as it was last committed."""
         for decision in decisions_of(image):
             self.apply(decision)
+        self.newest = None
         quorum = read_cluster(image).quorum
         self.quorum_epoch = quorum.quorum_epoch
         if quorum.voter != NO_LEADER:
@@ -85,6 +88,8 @@ class ClusterView:
         """Take in one decision. Decisions must come in order."""
         self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
         self.changes += 1
+        if isinstance(decision, LeaderAndIsr | TopicDecision | ConfigDecision):
+            self.newest = decision
         match decision:
             case BrokerDecision(state="unregistered"):
                 self.online_changes += 1

@@ -1,7 +1,9 @@
 """The calls that read a bus. They block, so they are made in a thread of their own."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from brokers.engine.retry import retry
 from brokers.gateways.alike_decisions import one_by_one
@@ -10,6 +12,8 @@ from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk.settings import Settings
 from bus.interface import Bus, Image
 from state.decisions import AnyDecision
+
+T = TypeVar("T")
 
 
 class DecisionReader:
@@ -30,9 +34,9 @@ class DecisionReader:
 
         return await retry(image, self._settings.bus_unreachable_max_ms)
 
-    async def bus_id(self) -> int:
-        """Return the bus's id. Raises ``BusError``."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.bus_id)
+    async def ask(self, call: Callable[[Bus], T]) -> T:
+        """Make a call that asks the bus. Raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._bus)
 
     async def has_news(self) -> bool:
         """Say whether there may be decisions that were not read yet. Raises ``BusError``."""

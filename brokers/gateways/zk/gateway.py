@@ -20,6 +20,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
@@ -37,6 +38,7 @@ from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership, NotNamedError
 from brokers.gateways.zk.mirror import MirrorError
 from brokers.gateways.zk.settings import Identity, Settings
+from brokers.gateways.zk.written_decision import check_has_written
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.decoded_size import decoded_bytes_max
@@ -208,9 +210,9 @@ class Gateway:
         self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
 
     async def _lead(self) -> None:
-        bus_id = await self._reader.bus_id()
+        bus_id = await self._reader.ask(lambda bus: bus.bus_id())
         term = self._beginning = Leadership(
-            self._identity, self._settings, self._engine, self._view, bus_id, self._is_still_named
+            self._identity, self._settings, self._engine, self._view, bus_id, self._has_caught_up
         )
         try:
             await term.begin()
@@ -232,8 +234,12 @@ class Gateway:
         self._beginning = None
         self._lead_later()
 
-    async def _is_still_named(self) -> bool:
-        """Take in all decisions, and say whether the engine names this gateway after them."""
+    async def _has_caught_up(self, note: bytes) -> bool:
+        """Take in all decisions, and say whether the engine names this gateway after them.
+
+        Raises ``OtherBusError`` if the bus does not have the decision that ``note`` names.
+        """
+        await self._reader.ask(partial(check_has_written, note=note))
         await self._take_in_all()
         return self._is_named()
 

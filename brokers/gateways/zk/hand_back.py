@@ -20,6 +20,7 @@ from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import load
+from brokers.gateways.zk.written_decision import check_has_written, noted_in
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
 from bus.image import Held, read_image
@@ -47,6 +48,7 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gat
     session.open(settings.zookeeper_connection_timeout_ms)
     try:
         session.check_cluster(cluster_id)
+        check_has_written(bus, noted_in(session))
         notes = partial(noted, session, bus.bus_id(), view)
         check = partial(_check, session, image, held, leaders_write_isrs=settings.leaders_write_isrs)
         ids = _gateways(held.cluster.quorum) | frozenset(gateways)

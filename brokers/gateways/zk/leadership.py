@@ -11,12 +11,11 @@ brokers everything, which takes time in a large cluster.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 
 import structlog
 
 from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.engine.event_queue import Lane
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import AdminZnodes, requests_in
 from brokers.gateways.zk.broker_writes import BrokerWrites
@@ -39,6 +38,7 @@ from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, load, stored_brokers
 from brokers.gateways.zk.taking import take_place
+from brokers.gateways.zk.written_decision import noted_in, text_of
 from brokers.gateways.zk.written_isrs import WrittenIsrs
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from bus.clock import now_ms
@@ -56,7 +56,8 @@ class NotNamedError(Exception):
 class Leadership:
     """The state of a term.
 
-    ``is_still_named`` takes in all decisions so far, and says whether the engine names this gateway after them.
+    ``has_caught_up`` is given the note of the newest decision that ZooKeeper holds. It takes in all decisions so far,
+    and says whether the engine names this gateway after them.
     """
 
     def __init__(
@@ -66,14 +67,14 @@ class Leadership:
         engine: EngineClient,
         view: ClusterView,
         bus_id: int,
-        is_still_named: Callable[[], Awaitable[bool]],
+        has_caught_up: Callable[[bytes], Awaitable[bool]],
     ) -> None:
         self._identity = identity
         self._settings = settings
         self._engine = engine
         self._view = view
         self._bus_id = bus_id
-        self._is_still_named = is_still_named
+        self._has_caught_up = has_caught_up
         self._loop = asyncio.get_running_loop()
         self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
         timeout_ms, heard = settings.zookeeper_session_timeout_ms, self._cut_off.hear
@@ -120,17 +121,17 @@ class Leadership:
         await self._call(self._session.open, self._settings.zookeeper_connection_timeout_ms)
         await self._call(self._session.check_cluster, self._identity.cluster_id)
         # ZooKeeper may have been away for long.
-        await self._check_named()
+        await self._catch_up()
         epoch = await self._call(take_place, self._session, self._identity, self._bus_id, self._view)
         # From here on no other gateway writes to ZooKeeper. What it wrote before was decided before. A view without it
         # would take a new topic for a deleted one.
-        await self._check_named()
+        await self._catch_up()
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
         self._sender = Sender(self._identity.gateway, epoch, Listener(name, here.host, here.port), name, versions)
         await self._keep_place()
-        tell_beats, interval_ms = partial(self._tell, lane=Lane.BROKER), self._settings.broker_heartbeat_interval_ms
-        beating = self._tasks.begin(beat(self._session, self._view, tell_beats, interval_ms))
+        interval_ms = self._settings.broker_heartbeat_interval_ms
+        beating = self._tasks.begin(beat(self._session, self._view, self._tell, interval_ms))
         await self._broker_writes.begin()
         written = await self._call(self._load)
         self._report(written)
@@ -147,8 +148,8 @@ class Leadership:
         beating.cancel()
         logger.info("leads", controller_epoch=epoch)
 
-    async def _check_named(self) -> None:
-        if not await self._is_still_named():
+    async def _catch_up(self) -> None:
+        if not await self._has_caught_up(await self._call(noted_in, self._session)):
             raise NotNamedError("the engine names another gateway by now")
 
     async def end(self) -> None:
@@ -195,7 +196,8 @@ class Leadership:
         self._broker_writes.hold_back()
         writes = list(self._mirror.writes(self._view, changes, self._sender.controller_epoch))
         if writes:
-            await self._call(self._session.write, writes)
+            newest = self._view.newest
+            await self._call(self._session.write, writes, None if newest is None else text_of(self._bus_id, newest))
 
     def _load(self) -> dict[Place, StoredState]:
         """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there and did not report."""
@@ -237,7 +239,7 @@ class Leadership:
             is_due = self._roll_calls.begin()
             # The session's own thread may write for longer than brokers' sessions with the engine last.
             present = await in_own_thread(stored_brokers, self._session, True)
-            self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)), Lane.BROKER)
+            self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)))
             await self._roll_calls.wait()
 
     async def _watch(self, channels: Channels) -> None:
@@ -263,11 +265,9 @@ class Leadership:
                 self._tasks.begin(self._admin_znodes.carry_out(one))
             await self._looks.wait()
 
-    def _tell(self, events: Sequence[Event], lane: Lane) -> None:
-        if events:
-            with contextlib.suppress(QueueFullError):
-                # What is refused here is found again at the next comparison.
-                self._engine.tell(*events, lane=lane)
+    def _tell(self, events: Sequence[Event]) -> None:
+        # What finds no room is found again at the next comparison.
+        self._engine.tell_if_room(*events, lane=Lane.BROKER)
 
     def _look_again(self) -> None:
         """Look at everything, because nothing was heard of while there was no connection, and no watch is left."""

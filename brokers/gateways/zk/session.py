@@ -54,6 +54,8 @@ class Session:
         self._epoch_version = -1
         # The version of the znode that counts the transactions, if the session outlives the loss of a connection.
         self._writes_version: int | None = None
+        # What that znode says (``written_decision``).
+        self._written = b""
         # The client's own thread makes a transaction too, if somebody removes ``/controller``.
         self._making = threading.Lock()
         self._controller_text = b""
@@ -100,12 +102,7 @@ class Session:
 
         Raises ``ZookeeperError``.
         """
-        for path in znodes.PERSISTENT:
-            self._connection.asked(self._client.ensure_path, path)
-        self._created_once("/feature", _FEATURES)
-        self._created_once(znodes.CONTROLLER_EPOCH, b"0")
-        if self._connection.outlives_loss:
-            self._created_once(znodes.WRITES, b"")
+        self._make_persistent()
         data, stat = self._connection.asked(self._client.get, znodes.CONTROLLER_EPOCH)
         former, is_noted = self.former_controller(), self.read(znodes.ADOPTION) is not None
         if not (adopting or from_brokers) and former is not None and former not in gateways:
@@ -128,8 +125,17 @@ class Session:
         self._epoch_version = stat.version + 1
         if self._connection.outlives_loss:
             # Only the controller writes it, so its version stays until this process writes.
-            self._writes_version = self._connection.asked(self._client.get, znodes.WRITES)[1].version
+            self._written, stat = self._connection.asked(self._client.get, znodes.WRITES)
+            self._writes_version = stat.version
         return epoch
+
+    def _make_persistent(self) -> None:
+        for path in znodes.PERSISTENT:
+            self._connection.asked(self._client.ensure_path, path)
+        self._created_once("/feature", _FEATURES)
+        self._created_once(znodes.CONTROLLER_EPOCH, b"0")
+        if self._connection.outlives_loss:
+            self._created_once(znodes.WRITES, b"")
 
     def keep_place(self) -> None:
         """From now on, put ``/controller`` back at once if somebody removes it. Raises ``ZookeeperError``.
@@ -156,11 +162,15 @@ class Session:
         with contextlib.suppress(NodeExistsError):
             self._connection.tried(self._client.create, path, data)
 
-    def write(self, writes: Sequence[Write]) -> None:
+    def write(self, writes: Sequence[Write], written: bytes | None = None) -> None:
         """Make writes in order, each part only while this process is the controller.
+
+        ``written`` notes the newest decision that they are from, if they are from one.
 
         Raises ``ControllerMovedError`` if it is not, and ``ZookeeperError``.
         """
+        if written is not None:
+            self._written = written
         for part in transactions(writes, WRITES_AT_ONCE, BYTES_AT_ONCE):
             self._write(part)
 
@@ -219,7 +229,7 @@ class Session:
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
         if self._writes_version is not None:
-            transaction.set_data(znodes.WRITES, b"", version=self._writes_version)
+            transaction.set_data(znodes.WRITES, self._written, version=self._writes_version)
         return transaction
 
     def _refusal(self, failed: Failure, number: int) -> ZookeeperError:

@@ -10,13 +10,13 @@ from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.bus_note import OtherBusError, noted, noted_anew
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.hand_back import hand_back
-from brokers.gateways.zk.leadership import Leadership
 from brokers.gateways.zk.mirror import Create, Delete, Set
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.embedded import EmbeddedBus
 from tests.brokers.gateways.zk.conftest import POLICY
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, led, topic
+from tests.brokers.gateways.zk.term_refusals import nothing, refusals
 from tests.brokers.gateways.zk.tree import Tree
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
 from tests.support.rules_engine import RulesEngine
@@ -84,25 +84,6 @@ def test_taking_over_notes_the_new_bus() -> None:
     done = Delete(znodes.ADOPTION)
     assert noted_anew(tree(), 5, 7) == [Create(znodes.BUS, TEXT), done]
     assert noted_anew(tree(note=b"5"), 5, 7) == [Set(znodes.BUS, TEXT), done]
-
-
-def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list to which the reasons are added for which a term does not begin."""
-    begin, found = Leadership.begin, list[str]()
-
-    async def noting(self: Leadership) -> None:
-        try:
-            await begin(self)
-        except OtherBusError as error:
-            found.append(str(error))
-            raise
-
-    monkeypatch.setattr(Leadership, "begin", noting)
-    return found
-
-
-async def nothing() -> None:
-    """Add nothing to what is there."""
 
 
 def test_a_gateway_on_a_new_bus_removes_nothing(
