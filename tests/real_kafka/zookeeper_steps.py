@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewTopic
 
 from brokers.gateways.zk.messages import LEADER_AND_ISR, UPDATE_METADATA
@@ -24,6 +24,8 @@ POLICY = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": F
 # A client that is answered by nobody waits until the session of a frozen broker has ended.
 CLIENT_TIMEOUT_MS = ZOOKEEPER_SESSION_MS + 2 * TICK_MS
 Replicas = tuple[int, ...]
+# The client's own error for a request to a node that metadata no longer names.
+GIVEN_UP = "_DESTROY_BROKER"
 
 
 def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
@@ -82,22 +84,35 @@ def zookeeper_comes_back(cluster: ZookeeperCluster, traffic: Traffic, *, late: b
     cluster.zookeeper.wait_until_started()
     if late:
         wait_until(lambda: cluster.controller_epoch() > before, "another term")
-    wait_until(lambda: is_created(cluster, NewTopic("after-zookeeper", 1, 3)), "the gateway to create a topic")
+    create_while_controllers_change(cluster, NewTopic("after-zookeeper", 1, 3))
     cluster.agree("after-zookeeper")
     cluster.wait_until_stored("after-zookeeper")
     cluster.wait_for_isr("t", 3)
     traffic.goes_on()
 
 
-def is_created(cluster: ZookeeperCluster, topic: NewTopic) -> bool:
-    """Create a topic, if the controller leads already."""
-    try:
-        cluster.create(topic)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.NOT_CONTROLLER:
-            raise
-        return False
-    return True
+def create_while_controllers_change(cluster: ZookeeperCluster, topic: NewTopic) -> None:
+    """Create a topic as soon as a controller leads.
+
+    The client gives up a request to a gateway that metadata no longer names. The topic may have been created then.
+    """
+    is_unknown = False
+
+    def is_created() -> bool:
+        nonlocal is_unknown
+        try:
+            cluster.create(topic)
+        except KafkaException as error:
+            said = error.args[0].name()
+            if is_unknown and said == "TOPIC_ALREADY_EXISTS":
+                return True
+            if said not in ("NOT_CONTROLLER", GIVEN_UP):
+                raise
+            is_unknown |= said == GIVEN_UP
+            return False
+        return True
+
+    wait_until(is_created, "the gateway to create a topic")
 
 
 def is_handed_back_and_adopted(
