@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis
 from brokers.voters import Voter
+from brokers.wire.server import Limits
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 
 Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
@@ -54,3 +55,13 @@ class GatewaySettings(
     metrics_port: MetricsPort = NO_PORT
     metrics_ssl_keystore_location: str = ""
     metrics_token_file: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """Return what clients may use."""
+        return Limits(
+            socket_request_max_bytes=self.socket_request_max_bytes,
+            max_connections=self.max_connections,
+            max_connections_per_ip=self.max_connections_per_ip,
+            connections_max_idle_ms=self.connections_max_idle_ms,
+        )

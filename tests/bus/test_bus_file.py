@@ -6,7 +6,6 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from bus.open_bus import open_bus
 from isrflow.sqlite import bus_file, checksums
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.lock_wait import while_locked
-from tests.support.bus_rows import execute
+from tests.support.bus_rows import back_up, execute
 from tests.support.lock_holder import Holder
 from tests.support.waiting import TIMEOUT_S
 
@@ -234,10 +233,7 @@ def test_a_later_thread_refuses_a_replaced_file(bus: EmbeddedBus) -> None:
 
 
 def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
-    copy = sqlite3.connect(tmp_path / "copy.db")
-    with closing(sqlite3.connect(path)) as source:
-        source.backup(copy)
-    copy.close()
+    back_up(path, tmp_path / "copy.db")
     bus.publish([EVENT] * 3)
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     # Written in place, as `cp` does, so the file keeps its inode.

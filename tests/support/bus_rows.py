@@ -20,3 +20,9 @@ def mark_of(path: Path, name: str) -> int:
 def set_mark(path: Path, name: str, value: int) -> None:
     """Set a mark, as another version or an older copy of the file has it."""
     execute(path, "INSERT OR REPLACE INTO marks VALUES (?, ?)", name, value)
+
+
+def back_up(path: Path, to: Path) -> None:
+    """Copy the file as it is now, while others may use it."""
+    with closing(sqlite3.connect(path)) as here, closing(sqlite3.connect(to)) as there:
+        here.backup(there)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
@@ -77,13 +78,10 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """Return what clients may use."""
-        return Limits(
-            socket_request_max_bytes=self.socket_request_max_bytes,
+        return replace(
+            super().limits,
             queued_max_request_bytes=self.queued_max_request_bytes,
-            max_connections=self.max_connections,
-            connections_max_idle_ms=self.connections_max_idle_ms,
             requests_in_flight=REQUESTS_IN_FLIGHT,
-            max_connections_per_ip=self.max_connections_per_ip,
             max_connections_unauthenticated=self.max_connections_unauthenticated,
             authentication_timeout_ms=self.authentication_timeout_ms,
         )

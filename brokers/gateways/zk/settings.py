@@ -5,7 +5,6 @@ from typing import Any, Literal
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.given_settings import Bytes, Count, Millis, converted
-from brokers.wire.server import Limits
 from state.limits import Text
 
 
@@ -40,16 +39,6 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     def leaders_write_isrs(self) -> bool:
         """Say whether leaders write their ISRs into ZooKeeper themselves, and do not ask for them."""
         return self.inter_broker_protocol_version in WRITING_IBPS
-
-    @property
-    def limits(self) -> Limits:
-        """Return what clients may use."""
-        return Limits(
-            socket_request_max_bytes=self.socket_request_max_bytes,
-            max_connections=self.max_connections,
-            max_connections_per_ip=self.max_connections_per_ip,
-            connections_max_idle_ms=self.connections_max_idle_ms,
-        )
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

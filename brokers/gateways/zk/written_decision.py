@@ -46,8 +46,10 @@ def check_has_written(bus: Bus, note: bytes) -> None:
 
     Raises ``OtherBusError`` if it has not, and ``BusError`` or ``ZnodeError``.
     """
-    written, bus_id = _written_in(note) if note else None, bus.bus_id()
-    if written is None or written.bus != bus_id:
+    if not note:
+        return
+    written, bus_id = _written_in(note), bus.bus_id()
+    if written.bus != bus_id:
         # ``bus_note`` says whether this bus may lead.
         return
     try:

@@ -1,7 +1,6 @@
 """Bus and gateway are restored from a backup: no quorum epoch is used twice, and no broker mixes two histories."""
 
 import shutil
-import sqlite3
 import time
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from controller_logic.gateways import EPOCH_MS
 from tests.brokers.gateways.kraft.storages import beats, event, registered
+from tests.support.bus_rows import back_up
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -110,10 +110,7 @@ class Led:
     def back_up(self, into: Path) -> None:
         """Copy everything while it runs: the gateway's files first, because they follow from the bus."""
         shutil.copytree(self.folder / "gateway-100", into / "gateway-100")
-        with sqlite3.connect(self.folder / "bus.db") as here, sqlite3.connect(into / "bus.db") as there:
-            here.backup(there)
-        here.close()
-        there.close()
+        back_up(self.folder / "bus.db", into / "bus.db")
 
     def put_back(self, backup: Path) -> None:
         """Stop everything, and restore all files from a backup."""

@@ -13,13 +13,10 @@ from brokers.gateways.zk.hand_back import hand_back
 from brokers.gateways.zk.mirror import Create, Delete, Set
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.znodes import ZnodeError
-from bus.embedded import EmbeddedBus
-from tests.brokers.gateways.zk.conftest import POLICY
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, led, topic
-from tests.brokers.gateways.zk.term_refusals import nothing, refusals
+from tests.brokers.gateways.zk.other_bus import nothing, other_bus, refusals
 from tests.brokers.gateways.zk.tree import Tree
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
-from tests.support.rules_engine import RulesEngine
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT, ZnodeCluster
 
 TEXT = b'{"version":1,"bus":5,"controller_epoch":7}'
@@ -97,21 +94,16 @@ def test_a_gateway_on_a_new_bus_removes_nothing(
     assert cluster.get(znodes.BUS) == {"version": 1, "bus": cluster.bus.bus_id(), "controller_epoch": 8}
     before = dict(zookeeper.znodes)
 
-    engine, right = RulesEngine(), cluster.bus
-    engine.start(tmp_path / "new.db", **POLICY)
-    cluster.bus = EmbeddedBus(tmp_path / "new.db")
     found = refusals(monkeypatch)
-    # It tries again, and neither ends nor leads.
-    cluster.lead(lambda: len(found) > 1, nothing)
-    assert zookeeper.znodes == before
-    # Nor is the cluster handed back from there.
-    with pytest.raises(OtherBusError):
-        hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
-    assert zookeeper.znodes == before
-    engine.stop()
-    cluster.bus.close()
+    with other_bus(cluster, tmp_path / "new.db"):
+        # It tries again, and neither ends nor leads.
+        cluster.lead(lambda: len(found) > 1, nothing)
+        assert zookeeper.znodes == before
+        # Nor is the cluster handed back from there.
+        with pytest.raises(OtherBusError):
+            hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
+        assert zookeeper.znodes == before
 
-    cluster.bus = right
     cluster.lead(lambda: cluster.get("/controller_epoch") == 9, nothing)
 
 
@@ -122,17 +114,13 @@ def test_a_cluster_that_is_handed_back_is_taken_over_onto_a_new_bus(cluster: Zno
     assert hand_back(cluster.root, CLUSTER_ID, PATIENT, cluster.bus)
     assert not cluster.is_there(znodes.BUS)
 
-    engine, former = RulesEngine(), cluster.bus
-    engine.start(tmp_path / "new.db", **POLICY)
-    cluster.bus = EmbeddedBus(tmp_path / "new.db")
-    cluster.put("/controller", {"version": 2, "brokerid": 1, "timestamp": "1"})
-    cluster.adopt()
-    assert cluster.get(znodes.BUS)["bus"] == cluster.bus.bus_id() != former.bus_id()
-    cluster.lead(lambda: cluster.get("/controller_epoch") == 10, nothing)
-    assert cluster.is_there("/brokers/topics/t/partitions/0/state")
-    engine.stop()
-    cluster.bus.close()
-    cluster.bus = former
+    former = cluster.bus
+    with other_bus(cluster, tmp_path / "new.db"):
+        cluster.put("/controller", {"version": 2, "brokerid": 1, "timestamp": "1"})
+        cluster.adopt()
+        assert cluster.get(znodes.BUS)["bus"] == cluster.bus.bus_id() != former.bus_id()
+        cluster.lead(lambda: cluster.get("/controller_epoch") == 10, nothing)
+        assert cluster.is_there("/brokers/topics/t/partitions/0/state")
 
 
 def test_a_topic_that_brokers_made_under_their_own_controller_is_not_removed(

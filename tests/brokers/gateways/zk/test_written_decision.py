@@ -1,8 +1,5 @@
 """ZooKeeper says which decision it holds, so a bus that was put back from a backup removes nothing."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -16,37 +13,16 @@ from brokers.gateways.zk.hand_back import hand_back
 from brokers.gateways.zk.written_decision import check_has_written, text_of
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
-from bus.embedded import EmbeddedBus
 from bus.interface import Bus, Decided, TrimmedError
 from state.decisions import encode
 from state.events import CreateTopic
-from tests.brokers.gateways.zk.conftest import POLICY
 from tests.brokers.gateways.zk.decided import led
-from tests.brokers.gateways.zk.term_refusals import nothing, refusals
+from tests.brokers.gateways.zk.other_bus import nothing, other_bus, refusals
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
-from tests.support.rules_engine import RulesEngine
+from tests.support.bus_rows import back_up
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT, ZnodeCluster
 
 STATE = "/brokers/topics/{}/partitions/0/state"
-
-
-def copy(bus: EmbeddedBus, to: Path) -> None:
-    with closing(sqlite3.connect(bus.path)) as here, closing(sqlite3.connect(to)) as there:
-        here.backup(there)
-
-
-@contextmanager
-def decided_on(cluster: ZnodeCluster, path: Path) -> Iterator[None]:
-    """Let an engine decide on another bus, and the cluster's gateways be on it."""
-    engine, former = RulesEngine(), cluster.bus
-    engine.start(path, **POLICY)
-    cluster.bus = EmbeddedBus(path)
-    try:
-        yield
-    finally:
-        engine.stop()
-        cluster.bus.close()
-        cluster.bus = former
 
 
 def lead_and_create(cluster: ZnodeCluster, topic: str) -> None:
@@ -62,12 +38,12 @@ def test_a_bus_that_was_put_back_from_a_backup_removes_no_topic_that_was_created
 ) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     cluster.adopt()
-    copy(cluster.bus, tmp_path / "backup.db")
+    back_up(cluster.bus.path, tmp_path / "backup.db")
     lead_and_create(cluster, "u")
     before = dict(zookeeper.znodes)
 
     found = refusals(monkeypatch)
-    with decided_on(cluster, tmp_path / "backup.db"):
+    with other_bus(cluster, tmp_path / "backup.db"):
         # So many that the old bus has other decisions at that place, and not only none.
         for number in range(200):
             cluster.ask("create_topic", topic=f"other-{number}", assignment={"0": [1, 2]})
@@ -87,15 +63,15 @@ def test_a_cluster_whose_bus_is_lost_is_taken_over_as_the_error_says(
 ) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     cluster.adopt()
-    copy(cluster.bus, tmp_path / "backup.db")
+    back_up(cluster.bus.path, tmp_path / "backup.db")
     lead_and_create(cluster, "u")
     found = refusals(monkeypatch)
-    with decided_on(cluster, tmp_path / "backup.db"):
+    with other_bus(cluster, tmp_path / "backup.db"):
         cluster.lead(lambda: len(found) > 0, nothing)
     assert "remove /controller" in found[0]
     cluster.client.delete(znodes.CONTROLLER)
     cluster.put(znodes.CONTROLLER, {"version": 2, "brokerid": 1, "timestamp": "1"})
-    with decided_on(cluster, tmp_path / "new.db"):
+    with other_bus(cluster, tmp_path / "new.db"):
         cluster.adopt()
         lead_and_create(cluster, "v")
         assert {"t-0", "u-0", "v-0"} <= cluster.decided().keys()
