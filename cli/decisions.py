@@ -17,6 +17,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
+from cli.topic_argument import topic_filter
 from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history import log
@@ -57,7 +58,7 @@ class Wanted(NamedTuple):
 @click.option(
     "--kind", "kinds", multiple=True, type=NearChoice(list(KIND_RANK)), help="Only this kind. May be repeated."
 )
-@click.option("--topic", metavar="TOPIC", help="Only decisions about this topic.")
+@topic_filter("Only decisions about this topic.")
 @click.option(
     "--reason",
     "reasons",

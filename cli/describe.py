@@ -12,6 +12,7 @@ from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
 from cli.output import columns, format_option, ids, show_json, show_lines
 from cli.partition_filters import Filters, filtered
+from cli.topic_argument import topic_filter
 from conf.settings import Settings
 
 View = dict[str, Any]
@@ -23,7 +24,7 @@ _PARTITION_WORDS = (
 
 @click.command("describe")
 @format_option
-@click.option("--topic", metavar="TOPIC", help="Only this topic.")
+@topic_filter("Only this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
 @filtered
 @click.option("--at", metavar="SEQ|TIME", help=AT_HELP)

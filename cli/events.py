@@ -20,6 +20,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import printable, write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
+from cli.topic_argument import topic_filter
 from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history.envelope import enveloped
@@ -37,7 +38,7 @@ NEWEST = 2**62
 @click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N events.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
 @click.option("--kind", "kinds", multiple=True, type=NearChoice(KINDS), help="Only this kind. May be repeated.")
-@click.option("--topic", metavar="TOPIC", help="Only events about this topic.")
+@topic_filter("Only events about this topic.")
 @click.option(
     "--format",
     "form",

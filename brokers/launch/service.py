@@ -17,7 +17,7 @@ _OF_STACK_TRACE = "\tat "
 
 
 class ServiceError(Exception):
-    """A process does not do what was asked; the message says where its log is."""
+    """A process does not do what was asked; the message says how its log ends."""
 
 
 class Service:
@@ -92,13 +92,16 @@ class Service:
             if condition():
                 return
             if time.monotonic() > end:
-                raise ServiceError(f"{self.name} {complaint} in {timeout_s:.0f} s; its log is {self.log_file}")
+                raise ServiceError(f"{self.name} {complaint} in {timeout_s:.0f} s; {self._log_end()}")
             time.sleep(_POLL_S)
 
     def check(self) -> None:
         """Raise ``ServiceError`` if the process ended by itself."""
         if self.state == "stopped" and not self._ended_by_us:
-            raise ServiceError(f"{self.name} ended by itself; its log {self.log_file} ends with:\n{self.last_lines()}")
+            raise ServiceError(f"{self.name} ended by itself; {self._log_end()}")
+
+    def _log_end(self) -> str:
+        return f"its log {self.log_file} ends with:\n{self.last_lines()}"
 
     def last_lines(self) -> str:
         """Return the end of the process's output, for a message, without the calls that Java lists below an error."""

@@ -7,13 +7,14 @@ from cli.committed import committed
 from cli.options import with_settings
 from cli.output import format_option, ids, show_json, show_table
 from cli.partition_filters import Filters, filtered
+from cli.topic_argument import topic_filter
 from conf.settings import Settings
 
 _HEAD = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing", "LeaderEpoch", "HighWatermark")
 
 
 @click.command("list")
-@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
+@topic_filter("Only partitions of this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only partitions with a replica on this broker.")
 @click.option("--led-by", type=int, metavar="ID", help="Only partitions that this broker leads.")
 @format_option

@@ -3,8 +3,8 @@
 import click
 
 from cli.admin_requests import Ask, Request, asks, perform
+from cli.topic_argument import topic_argument
 from cli.topics.create import assignment_of
-from cli.topics.topic_argument import topic_argument
 
 
 @click.command("add-partitions")

@@ -3,7 +3,7 @@
 import click
 
 from cli.admin_requests import Ask, asks, perform
-from cli.topics.topic_argument import topic_argument
+from cli.topic_argument import topic_argument
 
 
 @click.command("delete")

@@ -12,6 +12,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from cli.commands import command
 from tests.cli.conftest import Isrflow
+from tests.support.decided_bus import DecidedBus
 from tests.support.doc_blocks import ROOT
 from tests.support.interrupts import sigint_is_heard
 from tests.support.waiting import TIMEOUT_S
@@ -119,6 +120,17 @@ def test_a_password_is_never_echoed(isrflow: Isrflow, option: str) -> None:
         assert done.exit_code in (2, 3)
         assert "hunter2" not in done.stderr
         assert "***" in done.stderr
-    for arguments in (["describe"], ["topics"], ["run", "--bus", "x.db"], []):
+    for arguments in (["health"], ["topics"], ["run", "--bus", "x.db"], []):
         done = isrflow(*arguments, "kafka://user:hunter2@localhost:9092")
         assert (done.exit_code, "hunter2" in done.stderr) == (2, False)
+
+
+def test_a_password_in_place_of_a_topic_is_not_echoed(tmp_path: Path, isrflow: Isrflow) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    bus.take([b'{"kind":"create_topic","time_ms":0,"topic":"orders","assignment":{"0":[1]}}'])
+    bus.close()
+    arguments = ("kafka://user:hunter2@localhost:9092", "--bus", str(tmp_path / "bus.db"))
+    done = isrflow("describe", *arguments)
+    assert (done.exit_code, "hunter2" in done.stderr, "***" in done.stderr) == (1, False, True), done.stderr
+    for name in ("decisions", "events"):
+        assert "hunter2" not in isrflow(name, *arguments).output

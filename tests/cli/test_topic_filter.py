@@ -1,4 +1,4 @@
-"""The option --topic of 'isrflow events' and 'isrflow decisions' finds whatever names the topic."""
+"""Commands of a topic find whatever names it, in any place of an event or decision."""
 
 import json
 from pathlib import Path
@@ -60,3 +60,18 @@ def test_decisions_that_name_the_topic_in_any_place_are_found(isrflow: Isrflow) 
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert {(one["seq"], one["kind"]) for one in found} >= {(3, "topic"), (5, "config"), (7, "answer")}
     assert not {4, 6, 10} & {one["seq"] for one in found}
+
+
+@pytest.mark.parametrize("command", ["events", "decisions", "describe", "partitions list"])
+def test_a_topic_may_be_named_as_an_argument_too(isrflow: Isrflow, command: str) -> None:
+    with_option = isrflow(*command.split(), "--topic", "orders")
+    with_argument = isrflow(*command.split(), "orders")
+    assert with_option.exit_code == 0, with_option.output
+    assert with_argument.stdout == with_option.stdout
+    assert with_argument.stdout != isrflow(*command.split()).stdout
+
+
+def test_a_topic_that_is_named_twice_is_refused(isrflow: Isrflow) -> None:
+    done = isrflow("describe", "orders", "--topic", "orders")
+    assert done.exit_code == 2
+    assert "give the topic once: as an argument, or with --topic" in done.output

@@ -33,6 +33,7 @@ from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.decision_reader import DecisionReader
+from brokers.gateways.zk.failure_log import FailureLog
 from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership, NotNamedError
@@ -76,6 +77,7 @@ class Gateway:
         # The term that begins just now.
         self._beginning: Leadership | None = None
         self._lead_at_s = 0.0
+        self._cannot_lead = FailureLog("cannot lead")
         # All decisions on the events up to here are in the view.
         self._seq = 0
         self._settled = asyncio.Event()
@@ -220,12 +222,13 @@ class Gateway:
             logger.info("does not lead", why=str(error))
             await self._give_up(term)
         except (ZookeeperError, MirrorError, ZnodeError) as error:
-            logger.error("cannot lead", why=str(error))
+            self._cannot_lead.failed(str(error), time.monotonic())
             await self._give_up(term)
         except BusError:
             await self._give_up(term)
             raise
         else:
+            self._cannot_lead.succeeded()
             self._leadership, self._beginning = term, None
             self._settled.set()
 

@@ -72,10 +72,12 @@ def test_a_reason_is_shown_however_many_calls_java_lists_below_it(folder: Path) 
         service.wait_until_started(20)
 
 
-def test_a_service_that_never_gets_ready_is_reported_after_the_time_out(folder: Path) -> None:
-    service = Program(folder, WAITS.replace("'up'", "'not yet'"))
+def test_a_service_that_never_gets_ready_is_reported_after_the_time_out_with_its_log(folder: Path) -> None:
+    service = Program(folder, WAITS.replace("'up'", "'the reason'"))
     service.start()
-    with pytest.raises(ServiceError, match=r"broker 1 did not start in 0 s; its log is .*broker\.log"):
+    service.wait_until(lambda: "the reason" in service.last_lines(), 20, "printed nothing")
+    expected = r"broker 1 did not start in 0 s; its log .*broker\.log ends with:\nthe reason"
+    with pytest.raises(ServiceError, match=expected):
         service.wait_until_started(0.2)
 
 
