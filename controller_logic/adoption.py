@@ -8,7 +8,7 @@ election, which goes on from the epochs that were found.
 from controller_logic import fencing
 from controller_logic.availability import elect_leader, replicas_failed
 from controller_logic.batch import Batch
-from controller_logic.commit import recheck_reassignment
+from controller_logic.commit import recheck_reassignment, tell_leader_and_isr
 from controller_logic.commit_topic import commit_new_topic, put_found_partition
 from controller_logic.config import text_of
 from controller_logic.fencing import Refusal
@@ -68,7 +68,7 @@ def _adopt(batch: Batch, topic: WorkingTopic, number: int, found: FoundPartition
     else:
         recheck_reassignment(batch, topic, partition)
     if topic.partitions[number].partition_epoch == found.partition_epoch != NO_EPOCH:
-        batch.recorder.say_leader_and_isr(topic, topic.partitions[number], Reason.TOPIC_ADOPTED, to=())
+        tell_leader_and_isr(batch, topic, topic.partitions[number], Reason.TOPIC_ADOPTED, to=())
 
 
 def _state_of(found: FoundPartition) -> PartitionState:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from controller_logic import deletion, partition_machine, removal, request_epochs
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_partition, recheck_reassignment
+from controller_logic.commit import commit_partition, recheck_reassignment, tell_leader_and_isr
 from controller_logic.commit_alike import Alike
 from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
@@ -106,7 +106,7 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     after = commit_partition(batch, topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
     if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
         request_epochs.request(batch, topic, after, broker)
-        batch.recorder.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
+        tell_leader_and_isr(batch, topic, after, Reason.REPLICA_ONLINE, to=(broker,))
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:

@@ -23,11 +23,11 @@ Checking comes before anything is kept, so a withheld change leaves no trace but
 Rejected: a working state on which every rule sets fields and appends decisions itself. Then no single place shows
 whether a change was checked, counted and recorded.
 
-``commit_cluster`` and ``commit_topic`` do the same for all other values. For partitions that are alike,
-``commit_alike`` repeats what the pipeline did to the first of them.
+Other values have pipelines of their own, with fewer steps: ``commit_reports`` for what replicas report of their logs,
+``commit_topic`` and ``commit_cluster``. For partitions that are alike, ``commit_alike`` repeats what this pipeline did
+to the first of them. Such a change is not checked again, because invariants depend on what is alike: on replicas, their
+states, the ISR and the leader, and on how far epochs rise.
 """
-
-from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -40,10 +40,10 @@ from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
-from state.invariants import broken_rules, broken_watermark
+from state.invariants import broken_rules
 from state.log_directory import MIGRATING, UNASSIGNED
 from state.partition import Partition, ReplicaState
-from state.placed_partition import NO_DIRECTORY, changed_directories, directory_of, moved_to, placed, with_new_replicas
+from state.placed_partition import NO_DIRECTORY, changed_directories, directory_of, with_new_replicas
 from state.reason import Reason
 from state.rules import EXPLAINED_RULES, ONLINE_RULES, UNASSIGNED_RULES
 
@@ -174,72 +174,20 @@ def _tell_removed(batch: Batch, topic: WorkingTopic, before: Partition, after: P
         batch.recorder.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
 
 
-def commit_known_directory(topic: WorkingTopic, before: Partition, broker: int, directory: str) -> Partition:
-    """Commit the directory of a replica, which brokers know already. No decision is recorded."""
-    after = placed(before, moved_to(before, broker, directory))
-    topic.put(after)
-    return after
+def tell_leader_and_isr(batch: Batch, topic: WorkingTopic, partition: Partition, reason: Reason, *, to: Ids) -> None:
+    """Record a partition as it stands, although it did not change, because the brokers in ``to`` must hear of it."""
+    batch.recorder.say_leader_and_isr(topic, partition, reason, to=to)
 
 
-def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_watermark: int) -> None:
-    """Commit a partition's high watermark in its current leader epoch."""
-    # Apply
-    after = replace(before, high_watermark=high_watermark, high_watermark_epoch=before.leader_epoch)
-    # Check
-    broken = broken_watermark(before, after)
-    if broken:
-        batch.recorder.say_withheld(topic, before, broken)
-        return
-    # Record. A new leader may begin below the former high watermark, so reaching that offset again is a decision too.
-    is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
-    if high_watermark != before.high_watermark or is_regained:
-        batch.recorder.say_high_watermarks(topic, (after,))
-    elif before.high_watermark_epoch == before.leader_epoch:
-        return
-    topic.put(after)
-
-
-def commit_risen_watermarks(batch: Batch, topic: WorkingTopic, risen: Iterable[tuple[Partition, int]]) -> None:
-    """Commit high watermarks that are higher than before, each with its partition, as ``commit_watermark`` does.
-
-    None of them can break an invariant, and each is a decision.
-    """
-    after = {
-        before.partition: replace(before, high_watermark=end, high_watermark_epoch=before.leader_epoch)
-        for before, end in risen
-    }
-    if after:
-        batch.recorder.say_high_watermarks(topic, after.values())
-        topic.put_reports(after)
-
-
-def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
-    """Commit the log ends that replicas reported. No decision follows until the next tick derives watermarks."""
-    topic.put(after)
-
-
-def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, after: Partition, place: int) -> None:
-    """Commit which requests the replica at ``place`` has completed. Only the backlog depends on it."""
-    batch.state.totals.change_backlog_at(before, after, place)
-    topic.put(after)
-
-
-def commit_log_ends(batch: Batch, topic: WorkingTopic, after: Mapping[int, Partition]) -> None:
-    """Commit the log ends of many replicas, and derive their partitions' high watermarks at the next tick."""
-    topic.put_reports(after)
-    commit_watermarks_due_in(batch, topic, after)
-
-
-def commit_watermark_due(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
-    """Derive a partition's high watermark at the next tick."""
-    commit_watermarks_due_in(batch, topic, (partition.partition,))
-
-
-def commit_watermarks_due_in(batch: Batch, topic: WorkingTopic, partitions: Iterable[int]) -> None:
-    """Derive the high watermarks of some partitions of a topic at the next tick."""
-    batch.state.put_watermarks_due(topic.topic, partitions)
-
-
-def commit_watermarks_due(batch: Batch, due: Mapping[str, set[int]]) -> None:
-    """Leave only ``due`` to be derived at the next tick."""
-    batch.state.keep_watermarks_due(due)
+def tell_stop_replica(
+    batch: Batch,
+    topic: WorkingTopic,
+    partition: Partition,
+    reason: Reason,
+    *,
+    leader_epoch: int,
+    delete: bool,
+    to: Ids,
+) -> None:
+    """Record that brokers must stop following a partition, whatever became of it in the event at hand."""
+    batch.recorder.say_stop_replica(topic, partition, reason, leader_epoch=leader_epoch, delete=delete, to=to)

@@ -1,7 +1,7 @@
 """Commit what a rule decided about brokers, gateways, the quorum, balance, producer ids, settings and the clock.
 
-Every function takes the value as it is from now on and goes down the pipeline that ``commit`` describes: apply,
-count, record. There is nothing to settle, and no invariant ties two of these values together.
+Every function takes the value as it is from now on and does two steps of the pipeline that ``commit`` describes: apply
+and record. There is nothing to settle or count, and no invariant ties two of these values together.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,11 @@ def commit_broker(batch: Batch, broker: Broker, reason: Reason | None = None) ->
     batch.state.put_broker(broker)
     if reason is not None:
         batch.recorder.say_broker(broker, reason)
+
+
+def commit_remaining(batch: Batch, broker: Broker, remaining: int) -> None:
+    """Record how many leaderships of this shard ``broker`` still has to hand over before it may shut down."""
+    batch.recorder.say_remaining(broker, remaining)
 
 
 def commit_gateway(batch: Batch, gateway: Gateway) -> None:

@@ -7,8 +7,8 @@ import msgspec
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import set_again, tell_cluster_settings
-from controller_logic.commit import commit_watermark_due
 from controller_logic.commit_cluster import commit_broker_config, commit_settings
+from controller_logic.commit_reports import commit_watermark_due
 from controller_logic.commit_topic import commit_topic_config
 from controller_logic.config_limits import complaint_about_shared, complaint_about_size
 from controller_logic.working_topic import WorkingTopic
@@ -127,7 +127,6 @@ def alter_config(batch: Batch, event: AlterConfig) -> None:
             if event.name is None:
                 batch.recorder.answer("INVALID_REQUEST", "name the topic")
             elif batch.state.cluster.holds(event.name):
-                batch.recorder.speak_for_topic()
                 _alter_topic(batch, event.name, event)
         case "broker":
             _alter_broker(batch, event.name, event)

@@ -4,7 +4,7 @@ Every decision carries the event's ``seq``, the controller epoch of the newest c
 recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
 
 All shards decide alike about brokers and cluster-wide requests, and one of them must record it. ``writes`` is true on
-that shard: on shard 0, or for an event that is routed by topic on the shard of that topic. What each shard decides for
+that shard: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
 its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 
@@ -41,7 +41,7 @@ from state.decisions import (
     leader_and_isr_of,
 )
 from state.entity import Entity
-from state.events import AnyEvent, Logged, Malformed, Progress
+from state.events import AlterConfig, AnyEvent, Logged, Malformed, Progress
 from state.metadata_format import FIRST_FORMAT
 from state.metadata_quorum import Quorum
 from state.partition import Partition
@@ -55,8 +55,7 @@ class DecisionRecorder:
 
     def __init__(self, state: WorkingState) -> None:
         self._state = state
-        self._event: AnyEvent | Malformed | Progress = Progress()
-        self._raw = b""
+        self._logged = Logged(0, 0, Progress(), b"")
         # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
@@ -65,14 +64,16 @@ class DecisionRecorder:
 
     def begin(self, logged: Logged) -> None:
         """Take up the next event."""
-        self._event = logged.event
-        self._raw = logged.raw
+        self._logged = logged
         self._said_before = len(self.said)
-        self.writes = type(logged.event) in _TOPIC_EVENTS or self._state.cluster.writes_cluster_decisions
+        self.writes = self._is_written_here(logged.event)
 
-    def speak_for_topic(self) -> None:
-        """Record on this shard, because it holds the event's topic, what shard 0 would otherwise record."""
-        self.writes = True
+    def _is_written_here(self, event: AnyEvent | Malformed | Progress) -> bool:
+        cluster = self._state.cluster
+        if isinstance(event, AlterConfig) and event.entity == "topic" and event.name is not None:
+            # All shards get it, and this topic's shard answers.
+            return cluster.holds(event.name)
+        return type(event) in _TOPIC_EVENTS or cluster.writes_cluster_decisions
 
     @property
     def decisions(self) -> list[AnyDecision]:
@@ -243,15 +244,22 @@ class DecisionRecorder:
 
     # Answers
 
-    def answer(self, error: str = "NONE", message: str = "", *, part: bool = False, **fields: Any) -> None:
-        """Answer the event at hand; with ``part`` every shard gives its part, to be merged."""
+    def answer(
+        self, error: str = "NONE", message: str = "", *, part: bool = False, of: Logged | None = None, **fields: Any
+    ) -> None:
+        """Answer the event at hand; with ``part`` every shard gives its part, to be merged.
+
+        ``of`` is an earlier event of the same kind, which is answered only now.
+        """
         if not (self.writes or part):
             return
-        event = self._event
+        logged = of or self._logged
+        event = logged.event
         request = event.request if isinstance(event, Malformed) else str(event.__struct_config__.tag)
+        common = self._common(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED)
         self.said.append(
             Answer(
-                **self._common(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED),
+                **common | {"seq": logged.seq},
                 request_id=getattr(event, "request_id", None),
                 request=request,
                 error=error,
@@ -262,28 +270,13 @@ class DecisionRecorder:
 
     def answer_if_requested(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
         """Answer the event at hand if it carries a request id."""
-        if getattr(self._event, "request_id", None) is not None:
+        if getattr(self._logged.event, "request_id", None) is not None:
             self.answer(error, message, **fields)
-
-    def answer_committed(
-        self, topic: WorkingTopic, partition: Partition, error: str = "NONE", message: str = ""
-    ) -> None:
-        """Answer the event at hand with a partition as it is committed."""
-        self.answer(
-            error,
-            message,
-            topic=topic.topic,
-            partition=partition.partition,
-            leader=partition.leader,
-            leader_epoch=partition.leader_epoch,
-            isr=partition.isr,
-            partition_epoch=partition.partition_epoch,
-        )
 
     def reject(self, field: str, message: str, reason: Reason) -> None:
         """Record that the event at hand cannot be obeyed."""
         if self.writes:
-            raw = shown(self._raw)
+            raw = shown(self._logged.raw)
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
@@ -291,7 +284,7 @@ class DecisionRecorder:
         self.said.append(
             Rejected(
                 **self._common(Reason.INVARIANT_BROKEN),
-                raw=shown(self._raw),
+                raw=shown(self._logged.raw),
                 field="partition",
                 message=f"{topic.topic}-{partition.partition} was left as it is: {'; '.join(broken)}",
                 topic=topic.topic,

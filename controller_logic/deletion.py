@@ -27,7 +27,7 @@ deletion is asked for again. A retry leaves out the replicas that are not online
 from collections.abc import Callable, Collection, Set
 
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_partition
+from controller_logic.commit import commit_partition, tell_stop_replica
 from controller_logic.commit_topic import (
     commit_deletion_begins,
     commit_deletion_not_due,
@@ -134,9 +134,7 @@ def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tupl
     # What everybody learns from the metadata log is no order to a broker.
     if brokers and not waits_for_nobody(batch):
         epoch = EPOCH_DURING_DELETE
-        batch.recorder.say_stop_replica(
-            topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers
-        )
+        tell_stop_replica(batch, topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers)
 
 
 def _pass_over_all(batch: Batch, topic: WorkingTopic) -> None:

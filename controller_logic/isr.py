@@ -7,9 +7,11 @@ restarted or shutting down, and which proposal came first, so it decides.
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_partition, commit_watermark_due
+from controller_logic.commit import commit_partition
+from controller_logic.commit_reports import commit_watermark_due
 from controller_logic.fencing import Refusal
 from controller_logic.lag import has_reported
+from controller_logic.partition_results import answer_committed
 from controller_logic.replica_machine import online_replicas
 from controller_logic.watermark import committed_end
 from controller_logic.working_topic import WorkingTopic
@@ -39,7 +41,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
     if after is not before:
         # A smaller ISR may let the high watermark rise, a larger one may hold it.
         commit_watermark_due(batch, topic, after)
-    batch.recorder.answer_committed(topic, after, *(refusal or ()))
+    answer_committed(batch, topic, after, *(refusal or ()))
 
 
 def altered(

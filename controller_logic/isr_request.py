@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_watermarks_due_in
 from controller_logic.commit_alike import Alike
+from controller_logic.commit_reports import commit_watermarks_due_in
 from controller_logic.fencing import Refusal
 from controller_logic.isr import altered
 from controller_logic.partition_results import answer_by_partition, result_of

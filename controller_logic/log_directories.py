@@ -24,8 +24,9 @@ from msgspec.structs import replace
 from controller_logic import fencing, partition_machine
 from controller_logic.availability import election_reason, failure_reason, replicas_failed
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_known_directory, commit_partition
+from controller_logic.commit import commit_partition
 from controller_logic.commit_cluster import commit_broker
+from controller_logic.commit_reports import commit_known_directory
 from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker

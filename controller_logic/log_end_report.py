@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from controller_logic import fencing
 from controller_logic.batch import Batch, LogEndReport
-from controller_logic.commit import commit_log_ends
+from controller_logic.commit_reports import commit_log_ends
 from controller_logic.fencing import Refusal
 from controller_logic.lag import LogEnd, with_log_ends
 from controller_logic.partition_results import answer_by_partition, result_of
@@ -67,14 +67,10 @@ def settle_log_ends(batch: Batch) -> None:
         for rows in rows_about_it:
             refused[rows.report.logged.seq] += _refused(batch, rows, gathered)
         _commit(batch, rows_about_it[0].named.topic, gathered)
-    last = batch.logged
     for report in reports:
         results = refused[report.logged.seq]
         if results or report.event.request_id is not None:
-            batch.begin(report.logged)
-            answer_by_partition(batch, results, part=bool(results))
-    if reports:
-        batch.begin(last)
+            answer_by_partition(batch, results, part=bool(results), of=report.logged)
 
 
 class _Rows(NamedTuple):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from controller_logic.apply import with_requested_epochs
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_request_epochs
+from controller_logic.commit_reports import commit_request_epochs
 from controller_logic.working_topic import WorkingTopic
 from state.ids import NO_EPOCH
 from state.partition import Partition

@@ -4,6 +4,7 @@ from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.fencing import Refusal
+from controller_logic.partition_results import answer_committed
 from controller_logic.reassignment import Brokers, change_to_begin, origin_of
 from controller_logic.working_topic import WorkingTopic
 from state.events import AlterReassignment
@@ -23,7 +24,7 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
     refusal = _complaint(batch, topic, partition, event.replicas)
     if refusal is None:
         refusal = _move(batch, topic, partition, event.replicas)
-    batch.recorder.answer_committed(topic, topic.partitions[event.partition], *(refusal or ()))
+    answer_committed(batch, topic, topic.partitions[event.partition], *(refusal or ()))
 
 
 def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None) -> Refusal | None:

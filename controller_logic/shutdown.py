@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from controller_logic import fencing, partition_machine
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_partition
+from controller_logic.commit import commit_partition, tell_stop_replica
 from controller_logic.commit_alike import Alike
-from controller_logic.commit_cluster import commit_broker
+from controller_logic.commit_cluster import commit_broker, commit_remaining
 from controller_logic.election import elect_away
 from controller_logic.replica_machine import online_replicas, states_with_offline
 from controller_logic.sessions import with_contact
@@ -42,7 +42,7 @@ def ask_shutdown(batch: Batch, broker: Broker) -> None:
         broker = replace(broker, state=BrokerState.controlled_shutdown)
         commit_broker(batch, broker)
         remaining = _hand_over_all(batch, broker.broker)
-    batch.recorder.say_remaining(broker, remaining)
+    commit_remaining(batch, broker, remaining)
     batch.recorder.answer(part=True, broker=broker.broker, broker_epoch=broker.broker_epoch, remaining=remaining)
 
 
@@ -85,6 +85,4 @@ def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, bro
         # The change ended the reassignment, which already told this broker to stop.
         return
     epoch = after.leader_epoch
-    batch.recorder.say_stop_replica(
-        topic, after, Reason.CONTROLLED_SHUTDOWN, leader_epoch=epoch, delete=False, to=(broker,)
-    )
+    tell_stop_replica(batch, topic, after, Reason.CONTROLLED_SHUTDOWN, leader_epoch=epoch, delete=False, to=(broker,))

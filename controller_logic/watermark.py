@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import (
+from controller_logic.commit_reports import (
     commit_log_end,
     commit_risen_watermarks,
     commit_watermark,

@@ -23,11 +23,13 @@ from msgspec.structs import replace
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
-from controller_logic.commit import commit_partition, commit_watermark_due
+from controller_logic.commit import commit_partition
+from controller_logic.commit_reports import commit_watermark_due
 from controller_logic.election import elect_offline
 from controller_logic.fencing import Refusal
 from controller_logic.isr import RECOVERY, isr_change, reason_of
 from controller_logic.partition_machine import led_by
+from controller_logic.partition_results import answer_committed
 from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
@@ -53,18 +55,18 @@ def isr_written(batch: Batch, event: IsrWritten) -> None:
     topic, partition = found
     refusal = fencing.fenced_version(partition, event) or _impossible(partition, event)
     if refusal is not None:
-        batch.recorder.answer_committed(topic, partition, *refusal)
+        answer_committed(batch, topic, partition, *refusal)
         return
     change, reason = _change(batch, topic, partition, event)
     if change is not None:
         after = commit_partition(batch, topic, partition, change, reason)
         if after is partition:
             message = "the change would break an invariant"
-            batch.recorder.answer_committed(topic, partition, "UNKNOWN_SERVER_ERROR", message)
+            answer_committed(batch, topic, partition, "UNKNOWN_SERVER_ERROR", message)
             return
         commit_watermark_due(batch, topic, after)
         partition = after
-    batch.recorder.answer_committed(topic, partition)
+    answer_committed(batch, topic, partition)
 
 
 def _impossible(partition: Partition, event: IsrWritten) -> Refusal | None:

@@ -195,6 +195,7 @@ def main(*given: str) -> None:
     defaults = Settings()
     parser = argparse.ArgumentParser(prog="layers", description="Measure CPU by layer, in one process without Spark.")
     parser.add_argument("--partitions", type=int, default=100_000)
+    parser.add_argument("--brokers", type=int, default=Load(partitions=0).brokers)
     parser.add_argument("--partitions-per-topic", type=int, default=Load(partitions=0).partitions_per_topic)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--shards", type=int, default=defaults.shards)
@@ -203,7 +204,11 @@ def main(*given: str) -> None:
     parser.add_argument("--profile", choices=list(STEPS), help="print where the time of one step goes, and no table")
     parser.add_argument("--json", type=Path, help="a file to write the figures to")
     options = parser.parse_args(given)
-    load = Load(partitions=options.partitions, partitions_per_topic=options.partitions_per_topic)
+    load = Load(
+        partitions=options.partitions,
+        partitions_per_topic=options.partitions_per_topic,
+        brokers=options.brokers,
+    )
     if options.profile:
         profile = cProfile.Profile(time.process_time)
         run_once(load, options.shards, options.pages, gateway=options.gateway, profile=(options.profile, profile))
