@@ -10,9 +10,10 @@ An event's way through this room:
              └ does the event count by its time?
 
 A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``decision_recorder``. It reads the state,
-decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it,
-``commit_topic`` does the same for topics, and ``commit_cluster`` for everything that all shards share. ``commit_alike``
-asks a rule about one of many partitions that are alike, and commits the same for the others.
+decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it.
+``commit_reports`` commits what replicas report of their logs, ``commit_topic`` topics, and ``commit_cluster`` what all
+shards share. ``commit_alike`` asks a rule about one of many partitions that are alike, and commits the same for the
+others.
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
