@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
+from controller_logic.broker_sets import BrokerSets, sets_of
 from controller_logic.running_totals import RunningTotals
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker, BrokerState
@@ -190,31 +191,26 @@ class WorkingState:
 
     def put_broker(self, broker: Broker) -> None:
         """Put in a broker as it is from now on, or take it out if it is unregistered."""
-        former = self._brokers.get(broker.broker)
+        number = broker.broker
+        former = self._brokers.get(number)
         if broker.state == BrokerState.unregistered:
-            del self._brokers[broker.broker]
-        else:
-            self._brokers[broker.broker] = broker
+            del self._brokers[number]
+            self._take(self._sets.but(number))
+            return
+        self._brokers[number] = broker
         if former is None or _read_of(former) != _read_of(broker):
-            self._read_brokers()
+            self._take(self._sets.put(broker, strays_removed=self.rules_version >= STRAYS_RULES))
 
     def _read_brokers(self) -> None:
-        brokers = self._brokers
+        self._take(sets_of(self._brokers.values(), strays_removed=self.rules_version >= STRAYS_RULES))
+
+    def _take(self, sets: BrokerSets) -> None:
+        self._sets = sets
         self.broker_readings += 1
-        # May lead and join an ISR.
-        self.active = frozenset(b.broker for b in brokers.values() if b.is_active)
-        # Serve requests. active ⊆ live
-        self.live = frozenset(b.broker for b in brokers.values() if b.is_live)
-        # Report that they lead or follow; brokers of Kafka 4 do not. reporting ⊆ live
-        self.reporting = frozenset(b for b in self.live if not brokers[b].behind_gateway)
-        # Report what they deleted, now or when they are back. A broker of Kafka 4 that is away does not: it
-        # removes stray logs when it starts, because it knows topics by their ids.
-        away = frozenset(b.broker for b in brokers.values() if b.behind_gateway and not b.is_active)
-        self.awaited = brokers.keys() - (away if self.rules_version >= STRAYS_RULES else frozenset())
-        # The log directory of each new replica, where only one of several is left; where more are, the broker chooses.
-        several = [broker for broker in brokers.values() if broker.has_several_dirs]
-        self.dirs_left = {broker.broker: broker.log_dirs[0] for broker in several if len(broker.log_dirs) == 1}
-        self.dir_choosers = frozenset(b.broker for b in several if b.broker not in self.dirs_left)
+        # As attributes, because a rule asks for them at every partition.
+        self.active, self.live, self.reporting, self.awaited, with_dir_left, self.dir_choosers = sets
+        # The log directory of each new replica, where only one of several is left.
+        self.dirs_left = {number: self._brokers[number].log_dirs[0] for number in with_dir_left}
 
     def put_gateway(self, gateway: Gateway) -> None:
         """Put in a gateway as it is from now on."""

@@ -1,0 +1,76 @@
+"""The sets of brokers that rules ask for: which may lead, which serve, which report.
+
+A batch may change the state of a thousand brokers, one at a time, and rules ask in between. To go through all brokers
+at each change would take a million steps, in every shard. So a change of one broker changes only the sets that it
+enters or leaves.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from state.broker import Broker
+
+Ids = frozenset[int]
+
+
+class BrokerSets(NamedTuple):
+    """Some brokers' ids, by what the brokers may and must do."""
+
+    # May lead and join an ISR.
+    active: Ids
+    # Serve requests. active ⊆ live
+    live: Ids
+    # Report that they lead or follow; brokers of Kafka 4 do not. reporting ⊆ live
+    reporting: Ids
+    # Report what they deleted, now or when they are back. A broker of Kafka 4 that is away does not: it removes stray
+    # logs when it starts, because it knows topics by their ids.
+    awaited: Ids
+    # Have one of several log directories left, which each new replica is in.
+    with_dir_left: Ids
+    # Have several log directories, and choose one for each new replica.
+    choosing_dirs: Ids
+
+    def but(self, broker: int) -> "BrokerSets":
+        """Return the sets without a broker."""
+        return BrokerSets(*[held - {broker} if broker in held else held for held in self])
+
+    def put(self, broker: Broker, *, strays_removed: bool) -> "BrokerSets":
+        """Return the sets with a broker as it is now, whatever it was."""
+        number = broker.broker
+        wanted = _memberships(broker, strays_removed=strays_removed)
+        return BrokerSets(*[_with(held, number, is_in) for held, is_in in zip(self, wanted, strict=True)])
+
+
+def sets_of(brokers: Iterable[Broker], *, strays_removed: bool) -> BrokerSets:
+    """Return the sets of all ``brokers``.
+
+    With ``strays_removed`` a broker of Kafka 4 that is away reports nothing of what it deletes.
+    """
+    found: list[list[int]] = [[] for _ in BrokerSets._fields]
+    for broker in brokers:
+        for members, is_in in zip(found, _memberships(broker, strays_removed=strays_removed), strict=True):
+            if is_in:
+                members.append(broker.broker)
+    return BrokerSets(*map(frozenset, found))
+
+
+def _with(held: Ids, broker: int, is_in: bool) -> Ids:
+    if (broker in held) == is_in:
+        return held
+    return held | {broker} if is_in else held - {broker}
+
+
+def _memberships(broker: Broker, *, strays_removed: bool) -> tuple[bool, ...]:
+    """Say of each set whether the broker is in it."""
+    is_active, is_live = broker.is_active, broker.is_live
+    is_away = broker.behind_gateway and not is_active
+    has_several = broker.has_several_dirs
+    has_one_left = has_several and len(broker.log_dirs) == 1
+    return (
+        is_active,
+        is_live,
+        is_live and not broker.behind_gateway,
+        not (is_away and strays_removed),
+        has_one_left,
+        has_several and not has_one_left,
+    )
