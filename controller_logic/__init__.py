@@ -40,7 +40,8 @@ What comes after a rule:
   ``principal`` names in each decision the admin whose request caused it
 
 The working state has ``working_topic`` for each topic in use, with its ``working_partitions``, and ``running_totals``
-for what is counted. ``broker_sets`` says which brokers may lead, serve and report. ``apply`` adds a change to a partition and raises its epochs.
+for what is counted. ``broker_sets`` says which brokers may lead, serve and report. ``apply`` adds a change to a
+partition and raises its epochs.
 
 Around ``step``: ``guard`` keeps an event that the rules fail on from stopping the others, ``routing`` names an
 event's shard, and ``replay`` runs a recorded event log through all of it. ``resharding`` puts a stored state into
