@@ -16,7 +16,7 @@ between the partition before and after, the decisions recorded, and the change o
 So there is still one set of rules, and this file knows none of them. The rule itself decides each partition that is not
 plain (it is being reassigned, has removed replicas, is recovering, or had no leader yet), and each one whose effect has
 an unusual shape. Rejected: the rules a second time as array operations, because two sets of rules drift apart, and
-because converting partitions into arrays and back costs as much as repeating an effect.
+because pages hold rows: to convert partitions into arrays and back costs as much as to repeat an effect.
 """
 
 from collections.abc import Callable, Hashable
