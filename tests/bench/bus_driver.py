@@ -1,13 +1,15 @@
 """Play the load on the bus: brokers are events, and the engine runs as users start it."""
 
+import contextlib
 import statistics
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus.embedded import EmbeddedBus
 from bus.image import read_image
+from bus.open_bus import open_bus
+from tests.bench.buses import MakeBus, in_a_file
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.load import Load, StepName, Took
 from tests.bench.log_end_reports import one_by_one, places_in, together
@@ -26,17 +28,17 @@ _COUNTED_AT_ONCE = 50_000
 class Heartbeats(threading.Thread):
     """The thread that sends heartbeats for the brokers in ``alive``; ``beat_s`` has the time of each broker's last."""
 
-    def __init__(self, bus_path: Path, epochs: dict[int, int], interval_s: float) -> None:
+    def __init__(self, bus_url: str, epochs: dict[int, int], interval_s: float) -> None:
         super().__init__(name="heartbeats", daemon=True)
         self.alive = set(epochs)
         self.beat_s = dict.fromkeys(epochs, time.monotonic())
-        self._bus_path = bus_path
+        self._bus_url = bus_url
         self._epochs = epochs
         self._interval_s = interval_s
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        bus = EmbeddedBus(self._bus_path)
+        bus = open_bus(self._bus_url)
         try:
             while not self._stopping.wait(self._interval_s):
                 beating = sorted(self.alive)
@@ -64,9 +66,17 @@ def beat(broker: int, broker_epoch: int, *, want_fence: bool = False, want_shutd
 class BusDriver:
     """The engine in ``folder``, with ``settings``."""
 
-    passes_over: frozenset[StepName] = frozenset()
-
-    def __init__(self, folder: Path, load: Load, settings: Sequence[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        load: Load,
+        settings: Sequence[str],
+        make_bus: MakeBus = in_a_file,
+        passes_over: frozenset[StepName] = frozenset(),
+    ) -> None:
+        self.passes_over = passes_over
+        self._made_bus = make_bus(folder)
+        self._held = contextlib.ExitStack()
         self._folder = folder
         self._load = load
         self._settings = settings
@@ -76,18 +86,20 @@ class BusDriver:
         self._engine: Engine | None = None
 
     def start(self) -> None:
-        self.bus = EmbeddedBus(self._folder / "bus.db")
         try:
+            self._url = self._held.enter_context(self._made_bus)
+            self.bus = open_bus(self._url)
+            self._held.callback(self.bus.close)
             self.start_engine()
             self._join()
         except BaseException:
             self.kill_engine()
-            self.bus.close()
+            self._held.close()
             raise
 
     def start_engine(self) -> None:
         """Start the engine, and wait for its first decision."""
-        self._engine = Engine(self._folder, *self._settings)
+        self._engine = Engine(self._folder, f"bus={self._url}", *self._settings)
         self._engine.wait_ready(self.bus)
 
     def kill_engine(self) -> None:
@@ -97,15 +109,16 @@ class BusDriver:
     def _join(self) -> None:
         registered = [encoded("broker_register", broker=b, incarnation=f"i{b}") for b in self._load.everyone]
         last = self.bus.publish(registered)
-        self._epochs = {broker: last - self._load.brokers + broker for broker in self._load.everyone}
-        self.beats = Heartbeats(self.bus.path, self._epochs, self._load.heartbeat_ms / 1_000)
+        # One publication has consecutive places.
+        self._epochs = {b: last - self.bus.seq_step * (self._load.brokers - b) for b in self._load.everyone}
+        self.beats = Heartbeats(self._url, self._epochs, self._load.heartbeat_ms / 1_000)
         self._decided(self.bus.publish([beat(*one) for one in self._epochs.items()]))
         self.beats.start()
 
     def stop(self) -> None:
         self.beats.stop()
         self.kill_engine()
-        self.bus.close()
+        self._held.close()
 
     def play(self, step: StepName) -> Took:
         match step:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench import buses
 from tests.bench.bus_driver import BusDriver
 from tests.bench.controllers import EngineBehindGateway, StockController
 from tests.bench.load import Driver, Load
@@ -22,6 +23,11 @@ def engine(folder: Path, load: Load) -> Driver:
 def one_task(folder: Path, load: Load) -> Driver:
     """Make the engine with one Spark task for all shards."""
     return BusDriver(folder, load, ["shuffle.partitions=1", *_settings(load)])
+
+
+def on_kafka(folder: Path, load: Load) -> Driver:
+    """Make the engine on a bus on Kafka, where log ends have a topic of their own."""
+    return BusDriver(folder, load, _settings(load), buses.on_kafka, frozenset({"offsets", "offsets one by one"}))
 
 
 def peer(folder: Path, load: Load) -> Driver:
@@ -58,6 +64,7 @@ def _settings(load: Load, session_ms: int | None = None) -> list[str]:
 DRIVERS: dict[str, Callable[[Path, Load], Driver]] = {
     "engine": engine,
     "engine-1-task": one_task,
+    "engine-on-kafka": on_kafka,
     "peer": peer,
     "gateway": gateway,
     "zookeeper-peer": zookeeper_peer,

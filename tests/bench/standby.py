@@ -5,17 +5,14 @@ their own, as on two machines, and share a bus on Kafka.
 """
 
 import argparse
-import contextlib
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
-from brokers.launch.kafka.preparing import prepare
 from bus.interface import Bus
 from bus.open_bus import open_bus
+from tests.bench import buses
 from tests.bench.load import Took
 from tests.bench.report import Figure
 from tests.bench.session import measured
@@ -51,7 +48,8 @@ def main(*given: str) -> None:
 def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool) -> Figure:
     """Kill the active engine again and again, each time with a standby that has waited for some seconds."""
     engines: list[Engine] = []
-    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, _bus_url(Path(name), on_kafka) as url:
+    make_bus = buses.on_kafka if on_kafka else buses.in_a_file
+    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, make_bus(Path(name)) as url:
         places = (Path(name) / f"engine-{number}" for number in itertools.count())
         bus = open_bus(url)
 
@@ -81,20 +79,6 @@ def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool) -> Fig
             bus.close()
     where = "with another checkpoint" if on_kafka else "on one machine"
     return Figure("standby", partitions, f"killed, silence of {timeout_ms} ms, {where}", took)
-
-
-@contextlib.contextmanager
-def _bus_url(folder: Path, on_kafka: bool) -> Iterator[str]:
-    if not on_kafka:
-        yield f"sqlite:{folder / 'bus.db'}"
-        return
-    prepare()
-    cluster = KafkaCluster.create(folder / "kafka", plain_specs(1))
-    try:
-        cluster.up()
-        yield f"kafka://{cluster.bootstrap}/bench"
-    finally:
-        cluster.kill()
 
 
 def _create(bus: Bus, partitions: int) -> None:
