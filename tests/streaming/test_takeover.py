@@ -17,6 +17,7 @@ from streaming.layout import misfit
 from tests.streaming.relay import Relay
 from tests.support.bus_rows import mark_of
 from tests.support.engine import AWAITED, RUN, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of
+from tests.support.units import starts_again
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
@@ -77,6 +78,8 @@ def test_one_of_two_jobs_started_at_once_decides(relay: Relay) -> None:
     wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way")
     gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
     assert_ended(gave_way, SUPERSEDED)
+    # So it does not take over in its turn.
+    assert not starts_again("isrflow", SUPERSEDED)
     relay.decide(decides)
 
 
@@ -130,6 +133,8 @@ def test_a_standby_takes_over_with_other_shards_from_an_engine_that_is_killed_in
     bus, other = relay.bus, Settings(shards=3, pages=2)
     layouts, epoch = bus.layouts(), bus.claimed_epoch()
     sets = (f"shards={other.shards}", f"pages={other.pages}", "controller.standby.timeout.ms=3600000", relay.metrics)
+    # An engine of a pair starts again after a take-over, and waits.
+    assert starts_again("isrflow-standby", SUPERSEDED)
     standby = relay.start(*sets, command=(*STANDBY, "--reshard"))
     wait_until(lambda: stands_by(standby), "the standby", START_TIMEOUT_S)
     assert misfit(bus.image(), other) is not None
