@@ -40,6 +40,7 @@ class Engine:
         *settings: str,
         command: tuple[str, ...] = RUN,
         log: Path | None = None,
+        cwd: Path | None = None,
     ) -> None:
         self.directory = directory
         self.log = log or directory / "engine.log"
@@ -52,6 +53,7 @@ class Engine:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                cwd=cwd,
             )
 
     def wait_ready(self, bus: Bus) -> None:
