@@ -110,9 +110,9 @@ class BusDriver:
         registered = [encoded("broker_register", broker=b, incarnation=f"i{b}") for b in self._load.everyone]
         last = self.bus.publish(registered)
         # One publication has consecutive places.
-        self._epochs = {b: last - self.bus.seq_step * (self._load.brokers - b) for b in self._load.everyone}
-        self.beats = Heartbeats(self._url, self._epochs, self._load.heartbeat_ms / 1_000)
-        self._decided(self.bus.publish([beat(*one) for one in self._epochs.items()]))
+        self.epochs = {b: last - self.bus.seq_step * (self._load.brokers - b) for b in self._load.everyone}
+        self.beats = Heartbeats(self._url, self.epochs, self._load.heartbeat_ms / 1_000)
+        self._decided(self.bus.publish([beat(*one) for one in self.epochs.items()]))
         self.beats.start()
 
     def stop(self) -> None:
@@ -125,7 +125,7 @@ class BusDriver:
             case "create":
                 return self._played(self._creations())
             case "idle":
-                return idle(self._pids, self._load.idle_s)
+                return idle(self.pids, self._load.idle_s)
             case "shrink ISRs":
                 return self._played(self._requests(self._alterations(joining=False)[: self._load.storm]))
             case "expand ISRs":
@@ -135,15 +135,15 @@ class BusDriver:
             case "lose":
                 return self._lost(self._load.victim)
             case "return":
-                took = self._played([beat(self._gone, self._epochs[self._gone])])
+                took = self._played([beat(self._gone, self.epochs[self._gone])])
                 self.beats.alive.add(self._gone)
                 return took
             case "fence":
                 self._leaves(self._load.fenced)
-                return self._played([beat(self._gone, self._epochs[self._gone], want_fence=True)])
+                return self._played([beat(self._gone, self.epochs[self._gone], want_fence=True)])
             case "shut down":
                 self._leaves(self._load.shut_down)
-                return self._played([beat(self._gone, self._epochs[self._gone], want_shutdown=True)])
+                return self._played([beat(self._gone, self.epochs[self._gone], want_shutdown=True)])
             case "offsets" | "offsets one by one":
                 return self._offsets(step)
             case "restart":
@@ -155,7 +155,7 @@ class BusDriver:
 
     def _played(self, events: Sequence[bytes]) -> Took:
         """Publish events, and wait until the last of them is decided."""
-        before, meter = self.bus.decided_seq(), Meter(self._pids)
+        before, meter = self.bus.decided_seq(), Meter(self.pids)
         began_s = time.monotonic()
         last = self._published(events)
         self._decided(last)
@@ -183,8 +183,8 @@ class BusDriver:
         is_single = step == "offsets one by one"
         self._end += 1
         end = self._end
-        reports = one_by_one(places, end, encoded) if is_single else together(places, end, self._epochs, encoded)
-        before, meter = self.bus.decided_seq(), Meter(self._pids)
+        reports = one_by_one(places, end, encoded) if is_single else together(places, end, self.epochs, encoded)
+        before, meter = self.bus.decided_seq(), Meter(self.pids)
         began_s = time.monotonic()
         last = self._published(reports)
         wait_until(lambda: self._has_ticked(last), "the tick after the reports", DECIDE_TIMEOUT_S)
@@ -203,7 +203,7 @@ class BusDriver:
         began_s = time.monotonic()
         self.start_engine()
         wall_s = time.monotonic() - began_s
-        return Took(wall_s=wall_s, cpu_s=Meter(self._pids, from_start=True).spent_s(), changes=1)
+        return Took(wall_s=wall_s, cpu_s=Meter(self.pids, from_start=True).spent_s(), changes=1)
 
     def _lost(self, broker: int) -> Took:
         """Let a broker's session end, and time from the tick that fences it to the last decision."""
@@ -211,7 +211,7 @@ class BusDriver:
         self._leaves(broker)
         ends_s = self.beats.beat_s[broker] + self._load.session_ms / 1_000
         time.sleep(max(0.0, ends_s - time.monotonic()))
-        meter = Meter(self._pids)
+        meter = Meter(self.pids)
         deadline_s = time.monotonic() + DECIDE_TIMEOUT_S
         while not (found := self.bus.decisions((before, _ALL), 1)):
             if time.monotonic() > deadline_s:
@@ -230,7 +230,7 @@ class BusDriver:
         decided(self.bus, seq, DECIDE_TIMEOUT_S, self._engine)
 
     @property
-    def _pids(self) -> list[int]:
+    def pids(self) -> list[int]:
         return [] if self._engine is None else [self._engine.process.pid]
 
     def _changes(self, after: int, through: int) -> int:
@@ -262,4 +262,4 @@ class BusDriver:
         ]
 
     def _requests(self, asked: Sequence[Asked]) -> list[bytes]:
-        return isr_requests(asked, self._epochs, encoded)
+        return isr_requests(asked, self.epochs, encoded)

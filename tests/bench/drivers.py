@@ -15,9 +15,9 @@ from tests.bench.zookeeper_driver import ZookeeperDriver
 _LARGE, _VERY_LARGE = 150_000, 500_000
 
 
-def engine(folder: Path, load: Load) -> Driver:
-    """Make the engine as it is configured by default."""
-    return BusDriver(folder, load, _settings(load))
+def engine(folder: Path, load: Load, *settings: str) -> BusDriver:
+    """Make the engine as it is configured by default, except for ``settings``."""
+    return BusDriver(folder, load, [*_settings(load), *settings])
 
 
 def one_task(folder: Path, load: Load) -> Driver:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from tests.bench import acks, breakdown, failover, idle, latency, quick, standby, whole
+from tests.bench import acks, breakdown, failover, idle, latency, quick, standby, sustained, whole
 
 RUNS = {
     "all": whole.main,
@@ -16,6 +16,7 @@ RUNS = {
     "idle": idle.main,
     "failover": failover.main,
     "standby": standby.main,
+    "sustained": sustained.main,
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.bench import breakdown
+from tests.bench import breakdown, sustained
 from tests.bench.bus_driver import BusDriver
 from tests.bench.controllers import EngineBehindGateway, StockController
 from tests.bench.gateway_in_process import GATEWAY_LAYERS
@@ -105,6 +105,27 @@ def test_a_load_is_played_on_brokers_in_zookeeper_mode() -> None:
     assert changes["create"] == changes["restart"] == PARTITIONS
     assert changes["lose"] == changes["return after lose"] == ON_A_BROKER
     assert 0 < changes["shrink ISRs"] == changes["expand ISRs"] < ON_A_BROKER
+
+
+def test_watermarks_follow_a_steady_rate_of_reports() -> None:
+    rate = 600
+
+    def make(folder: Path) -> RulesOnBus:
+        return RulesOnBus(folder, LOAD, [])
+
+    whole, delays = sustained.measure(make, LOAD, rate, seconds=1.0)
+    # 100 partitions have 300 replicas. The slices have 50 partitions, because they last a quarter of a second.
+    assert whole.changes == len(delays.rounds) * 150 == rate
+    assert all(one.wall_s > 0 for one in delays.rounds)
+
+
+def test_a_backlog_grew_if_its_lowest_value_rose_by_more_than_a_second_s_reports() -> None:
+    sawtooth = [(float(second), 10 * (second % 3)) for second in range(30)]
+    rising = [(second, backlog + 20 * int(second)) for second, backlog in sawtooth]
+    assert sustained.lows(sawtooth) == [0, 0, 0]
+    assert sustained.lows(rising) == [0, 210, 420]
+    assert not sustained.grew(sustained.Followed([], [0, 210, 420], 30.0), rate=420)
+    assert sustained.grew(sustained.Followed([], [0, 210, 420], 30.0), rate=419)
 
 
 def test_the_time_of_every_layer_of_the_engine_is_measured() -> None:

@@ -4,7 +4,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import click
@@ -15,32 +14,19 @@ from conf.environment import given_in
 from conf.loader import KEYS, load
 from tests.deploy.commands import understood
 from tests.deploy.documents import DEPLOY
+from tests.support.units import UNITS, by_name, service, starts_again
 
-UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+PATHS = sorted(UNITS.glob("*.service"))
 PRODUCTION = DEPLOY.parent / "conf" / "profiles" / "production.toml"
 COMMAND = "/opt/isrflow/bin/isrflow"
 
 
-def service(path: Path) -> dict[str, list[str]]:
-    """Return the settings of a unit, each with all of its values."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for line in path.read_text().splitlines():
-        name, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            found[name].append(value)
-    return found
-
-
-def by_name(name: str) -> dict[str, list[str]]:
-    return service(DEPLOY / "systemd" / f"{name}.service")
-
-
 def test_there_is_a_unit_for_one_engine_and_one_for_a_pair() -> None:
-    assert [path.stem for path in UNITS] == ["isrflow-standby", "isrflow"]
+    assert [path.stem for path in PATHS] == ["isrflow-standby", "isrflow"]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_systemd_understands_the_unit(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / path.name
     # It checks that the command is there too.
@@ -52,7 +38,7 @@ def test_systemd_understands_the_unit(path: Path, tmp_path: Path) -> None:
     assert complaints == []
 
 
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_unit_starts_a_command_with_its_own_places(path: Path) -> None:
     unit = service(path)
     ((program, *words),) = map(shlex.split, unit["ExecStart"])
@@ -72,7 +58,7 @@ def test_what_is_prepared_is_where_the_units_look_for_it() -> None:
     (line,) = [line for line in lines if line.endswith("doctor --prepare")]
     cache, program, *_ = shlex.split(line)
     assert program == COMMAND
-    assert all(cache in service(path)["Environment"] for path in UNITS)
+    assert all(cache in service(path)["Environment"] for path in PATHS)
 
 
 def test_only_what_may_start_again_is_restarted() -> None:
@@ -82,6 +68,9 @@ def test_only_what_may_start_again_is_restarted() -> None:
     assert one["RestartPreventExitStatus"] == [f"{wrong} {superseded}"]
     assert one["SuccessExitStatus"] == [str(superseded)]
     assert pair["RestartPreventExitStatus"] == [str(wrong)]
+    # Whatever else ends an engine, it comes back. A pair comes back after 4 too.
+    assert [code for code in range(256) if not starts_again("isrflow", code)] == [wrong, superseded]
+    assert [code for code in range(256) if not starts_again("isrflow-standby", code)] == [wrong]
     for unit in (one, pair):
         assert unit["Restart"] == ["always"]
         assert unit["Type"] == ["exec"]

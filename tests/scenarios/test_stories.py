@@ -14,6 +14,7 @@ from tests.scenarios.by_rules import ByRules
 from tests.scenarios.complaints import MARK
 from tests.scenarios.story import Story, all_stories, path_of
 from tests.scenarios.telling import tell
+from tests.support.by_reference import by_reference
 
 STORIES = all_stories()
 # Stories that version 1 of the rules decides or words differently; all others must give the same output.
@@ -54,7 +55,7 @@ every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.
 
 @cache
 def by_rules(story: Story) -> str:
-    """Return a story's text as the rules play it. Three tests compare with it."""
+    """Return a story's text as the rules play it. Four tests compare with it."""
     return story.retold(tell(story, ByRules()))
 
 
@@ -75,6 +76,13 @@ def test_version_1_of_the_rules_differs_only_in_the_listed_stories(
     told = by_rules(story)
     monkeypatch.setattr(script, "NEWEST_RULES", FIRST_RULES)
     assert (story.retold(tell(story, ByRules())) != told) == (story.name in TOLD_OTHERWISE)
+
+
+@every_story
+def test_a_rule_asked_about_each_partition_gives_the_written_output(story: Story) -> None:
+    told = by_rules(story)
+    with by_reference():
+        assert story.retold(tell(story, ByRules())) == told
 
 
 @every_story

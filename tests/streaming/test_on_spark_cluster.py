@@ -1,6 +1,5 @@
 """Shards on the executors of a Spark cluster: what they decide, and what a lost executor and a new worker change."""
 
-import os
 import subprocess
 import sys
 import uuid
@@ -48,18 +47,13 @@ def bus(kafka_servers: str) -> Iterator[KafkaBus]:
     bus.close()
 
 
-@pytest.fixture(scope="module")
-def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[Engine]:
-    """An engine whose executors have a Python without isrflow's own modules."""
-    engine = Engine(
-        directory,
+def settings_of(bus: KafkaBus, directory: Path) -> tuple[str, ...]:
+    """Return the settings of an engine on the cluster, but not its master, the executors' memory and their Python."""
+    return (
         f"bus={bus.address}",
         f"checkpoint.dir={(directory / 'checkpoint').as_uri()}",
-        f"spark.master={cluster.master}",
         f"spark.driver.host={LOOPBACK}",
         f"spark.driver.bindAddress={LOOPBACK}",
-        f"spark.pyspark.python={libraries_alone(directory / 'python')}",
-        "spark.executor.memory=512m",
         f"spark.executor.extraClassPath={class_path()}",
         f"spark.executor.extraJavaOptions={jvm_options()}",
         f"shuffle.partitions={TASKS}",
@@ -67,6 +61,19 @@ def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[En
         "tick.idle.interval.ms=5000",
         "shards=4",
         "pages=3",
+    )
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[Engine]:
+    """An engine whose executors have a Python without isrflow's own modules."""
+    engine = Engine(
+        directory,
+        f"spark.master={cluster.master}",
+        f"spark.pyspark.python={libraries_alone(directory / 'python')}",
+        "spark.executor.memory=512m",
+        *settings_of(bus, directory),
+        cwd=directory,
     )
     try:
         engine.wait_ready(bus)
@@ -125,14 +132,39 @@ def planned_to(directory: Path) -> int:
     return int(msgspec.json.decode(newest)["events"])
 
 
-def test_spark_submit_names_the_master_and_an_embedded_bus_is_refused_there(tmp_path: Path) -> None:
+def submit(master: str, *options: str) -> tuple[str, ...]:
+    """Return the command that starts an engine as docs/spark-cluster.md says, with more options of spark-submit."""
+    values = {"JAVA_HOME": java_home(), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": SPARK_HOME}
+    environment = (f"{name}={value}" for name, value in (values | {"SPARK_LOCAL_IP": LOOPBACK}).items())
     main = Path(cli.__file__).with_name("__main__.py")
-    environment = os.environ | {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
-    environment |= {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    spark_submit = str(SPARK_HOME / "bin" / "spark-submit")
+    return ("env", *environment, spark_submit, "--master", master, *options, str(main), "run")
+
+
+def test_an_engine_that_spark_submit_starts_decides_on_the_executors_of_its_master(
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, directory: Path, log: list[bytes]
+) -> None:
+    assert engine.stop() == 0
+    wait_until(lambda: not cluster.executors(), "the former engine's executors to end")
+    driver = ("--driver-memory", "512m", "--driver-java-options", jvm_options(), "--driver-class-path", class_path())
+    command = submit(cluster.master, *driver, "--conf", "spark.executor.memory=512m")
+    output = directory / "submitted.log"
+    submitted = Engine(directory, *settings_of(bus, directory), command=command, log=output, cwd=directory)
+    try:
+        # The first events once more, so that this test may run alone.
+        decided(bus, bus.publish_own(log[:600]), START_TIMEOUT_S, submitted)
+        assert cluster.executors()
+        assert_as_by_rules(bus)
+        # It continues from the checkpoint of the former engine.
+        assert "moved the checkpoint aside" not in output.read_text()
+    finally:
+        submitted.kill()
+
+
+def test_spark_submit_names_the_master_and_an_embedded_bus_is_refused_there(tmp_path: Path) -> None:
     sets = ("--set", f"bus=sqlite:{tmp_path / 'bus.db'}", "--set", "metrics.port=-1")
     done = subprocess.run(
-        [SPARK_HOME / "bin" / "spark-submit", "--master", "spark://127.0.0.1:1", main, "run", *sets],
-        env=environment,
+        [*submit("spark://127.0.0.1:1"), *sets],
         cwd=tmp_path,
         capture_output=True,
         text=True,

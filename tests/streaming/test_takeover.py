@@ -9,29 +9,21 @@ import json
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
-import msgspec
 import pytest
 
-from brokers.launch.ports import free_ports
-from bus.embedded import EmbeddedBus
-from bus.image import view_of_image
-from bus.interface import Entry, Image
-from controller_logic.replay import decide
-from state.policy import Policy
-from tests.streaming.feeding import crash, crashing
+from conf.settings import Settings
+from streaming.layout import misfit
+from tests.streaming.relay import Relay
 from tests.support.bus_rows import mark_of
-from tests.support.engine import AWAITED, ISRFLOW, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of
-from tests.support.random_logs import seeded
-from tests.support.trimming import trim
+from tests.support.engine import AWAITED, RUN, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of
+from tests.support.units import starts_again
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
 UNREACHABLE = 3
 SUPERSEDED = 4
-RUN = (str(ISRFLOW), "run")
 RESHARD = (*RUN, "--reshard")
 POINTS = ("offsets", "state", "commit", "next")
 # A standby takes over from an engine that is killed there.
@@ -39,97 +31,6 @@ LAST_POINT = "output"
 DIED = "because the active engine has died"
 MOVED_ASIDE = "moved the checkpoint aside"
 RESHARDED = "laid the state out again"
-EVENTS_AT_ONCE = 100
-EVENTS = 20 * EVENTS_AT_ONCE
-
-
-class Relay:
-    """A bus, and the engines that decide on it one after another; ``active`` is the one that decides."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.bus = EmbeddedBus(directory / "bus.db")
-        self.checkpoint = directory / "checkpoint"
-        self.metrics = f"metrics.port={free_ports(1)[0]}"
-        self.active: Engine | None = None
-        self._armed = directory / "armed"
-        self._log = [raw for _, raw in seeded(seed=5, count=EVENTS)]
-        self._engines: list[Engine] = []
-        # What was on the bus before older events were removed.
-        self._events: list[Entry] = []
-        self._decisions: list[tuple[int, int, bytes]] = []
-
-    def start(self, *settings: str, command: tuple[str, ...] = RUN) -> Engine:
-        """Start an engine that logs JSON lines to a file of its own."""
-        log = self.directory / f"engine-{len(self._engines)}.log"
-        engine = Engine(self.directory, "log.format=json", *settings, command=command, log=log)
-        self._engines.append(engine)
-        return engine
-
-    def decide(self, engine: Engine) -> None:
-        """Publish more events of a random log, and wait until they are decided. From then on ``engine`` is active."""
-        decided(self.bus, self.bus.publish_own(self._more()), engine=engine)
-        self.active = engine
-
-    def crashing(self, point: str) -> tuple[str, ...]:
-        """Return the command of an engine that ``crash`` kills at ``point``."""
-        return crashing(point, self._armed)
-
-    def crash(self, point: str) -> None:
-        """Have the engine that decides die at ``point`` of its next batch, with its JVM."""
-        crash(self.deciding(command=self.crashing(point)), self.bus, self._armed, self._more())
-        assert_died_at(point, self.checkpoint, self.bus)
-
-    def _more(self) -> list[bytes]:
-        some, self._log = self._log[:EVENTS_AT_ONCE], self._log[EVENTS_AT_ONCE:]
-        assert some, "there are enough events for all"
-        return some
-
-    def deciding(self, *settings: str, command: tuple[str, ...] = RUN) -> Engine:
-        """Return the engine that decides. Start one if there is none: the last one died, or a test runs alone."""
-        if self.active is None or self.active.process.poll() is not None:
-            self.decide(self.start(*settings, command=command))
-        assert self.active is not None
-        return self.active
-
-    def trim(self) -> int:
-        """Remove the events that the checkpoint has passed, and return the last of them."""
-        self._events, self._decisions = list(self.bus.read(0, self.bus.decided_seq())), decisions_of(self.bus)
-        return trim(self.bus, 0)
-
-    def check_whole_log(self) -> None:
-        """Check that the bus has what the rules decide: nothing twice, and nothing missing."""
-        # Not while the engine decides, which it still does at times.
-        read, written, image = wait_until(self._at_one_time, "the bus to be read between two batches")
-        expected = decide([*self._events, *read], Policy())
-        assert written == expected.decisions[-len(written) :]
-        assert self._decisions == expected.decisions[: len(self._decisions)]
-        assert len(self._decisions) + len(written) >= len(expected.decisions)
-        assert view_of_image(image) == expected.view()
-        epochs = [msgspec.json.decode(body)["controller_epoch"] for _, _, body in written]
-        assert epochs == sorted(epochs)
-        assert max(epochs) == self.bus.claimed_epoch()
-
-    def _at_one_time(self) -> tuple[list[Entry], list[tuple[int, int, bytes]], Image] | None:
-        """Return the events, the decisions and the state; None if a batch was decided meanwhile."""
-        through = self.bus.decided_seq()
-        read = list(self.bus.read(self._events[-1].seq if self._events else 0, through))
-        found = read, decisions_of(self.bus), self.bus.image()
-        return found if self.bus.decided_seq() == through else None
-
-    def lose_bus(self) -> None:
-        """Move the bus's files, and read them in their new place from now on."""
-        self.bus.close()
-        for ending in ("", "-wal", "-shm"):
-            (self.directory / f"bus.db{ending}").rename(self.directory / f"moved.db{ending}")
-
-    def find_bus(self) -> None:
-        self.bus = EmbeddedBus(self.directory / "moved.db")
-
-    def end(self) -> None:
-        for engine in self._engines:
-            engine.kill()
-        self.bus.close()
 
 
 @pytest.fixture(scope="module")
@@ -163,19 +64,6 @@ def assert_ended(engine: Engine, code: int) -> list[dict[str, object]]:
     return lines
 
 
-def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:
-    """Check that the killed batch wrote what comes before ``point``, and nothing after it."""
-    begun = max(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
-    ended = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
-    through = json.loads((checkpoint / "offsets" / str(begun)).read_text().splitlines()[-1])["seq"]
-    if point == "next":
-        # The next batch may have begun, because the source hears of a commit while that batch is being planned.
-        assert begun - ended in (0, 1)
-    else:
-        assert begun - ended == 1, point
-        assert (bus.decided_seq() == through) == (point == "commit"), point
-
-
 def epochs_in(lines: list[dict[str, object]]) -> list[object]:
     return [line["controller_epoch"] for line in lines if line["event"] in ("started", "deciding")]
 
@@ -190,6 +78,8 @@ def test_one_of_two_jobs_started_at_once_decides(relay: Relay) -> None:
     wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way")
     gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
     assert_ended(gave_way, SUPERSEDED)
+    # So it does not take over in its turn.
+    assert not starts_again("isrflow", SUPERSEDED)
     relay.decide(decides)
 
 
@@ -229,16 +119,40 @@ def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_tha
 def test_a_second_job_takes_over_with_other_shards_and_the_first_stops(relay: Relay) -> None:
     first = relay.deciding()
     epoch = relay.bus.claimed_epoch()
-    second = relay.start("shards=5", "pages=3", relay.metrics, command=RESHARD)
+    # The next test kills it.
+    command = (*relay.crashing(LAST_POINT), "--reshard")
+    second = relay.start("shards=5", "pages=3", relay.metrics, command=command)
     assert epochs_in(assert_ended(first, SUPERSEDED)) == [epoch, epoch]
     assert f"another job claimed controller epoch {epoch + 1}" in said(first)
     relay.decide(second)
     assert RESHARDED in said(second)
 
 
+def test_a_standby_takes_over_with_other_shards_from_an_engine_that_is_killed_in_mid_batch(relay: Relay) -> None:
+    relay.deciding(command=relay.crashing(LAST_POINT))
+    bus, other = relay.bus, Settings(shards=3, pages=2)
+    layouts, epoch = bus.layouts(), bus.claimed_epoch()
+    sets = (f"shards={other.shards}", f"pages={other.pages}", "controller.standby.timeout.ms=3600000", relay.metrics)
+    # An engine of a pair starts again after a take-over, and waits.
+    assert starts_again("isrflow-standby", SUPERSEDED)
+    standby = relay.start(*sets, command=(*STANDBY, "--reshard"))
+    wait_until(lambda: stands_by(standby), "the standby", START_TIMEOUT_S)
+    assert misfit(bus.image(), other) is not None
+    assert (bus.layouts(), bus.claimed_epoch()) == (layouts, epoch)
+    relay.crash(LAST_POINT)
+    relay.decide(standby)
+    assert DIED in said(standby)
+    assert RESHARDED in said(standby)
+    wait_until(lambda: "serving metrics" in said(standby), "the port that the killed engine had")
+    # The batch that was cut off is decided from the state on the bus, because the checkpoint has the former pages.
+    assert MOVED_ASIDE in said(standby)
+    assert misfit(bus.image(), other) is None
+    assert (bus.layouts(), bus.claimed_epoch()) == (layouts + 1, epoch + 1)
+
+
 def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(relay: Relay) -> None:
     frozen, epoch = relay.deciding(relay.metrics), relay.bus.claimed_epoch()
-    frozen.freeze(relay.bus.path)
+    relay.freeze(frozen)
     # After the test before this one, the frozen job has other shards.
     second = relay.start("takeover.timeout.ms=1000", relay.metrics, command=RESHARD)
     relay.decide(second)

@@ -20,7 +20,8 @@ from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
-STANDBY = (str(ISRFLOW), "run", "--standby")
+RUN = (str(ISRFLOW), "run")
+STANDBY = (*RUN, "--standby")
 START_TIMEOUT_S = 240.0
 DECIDE_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 180.0
@@ -37,8 +38,9 @@ class Engine:
         self,
         directory: Path,
         *settings: str,
-        command: tuple[str, ...] = (str(ISRFLOW), "run"),
+        command: tuple[str, ...] = RUN,
         log: Path | None = None,
+        cwd: Path | None = None,
     ) -> None:
         self.directory = directory
         self.log = log or directory / "engine.log"
@@ -51,6 +53,7 @@ class Engine:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                cwd=cwd,
             )
 
     def wait_ready(self, bus: Bus) -> None:
