@@ -213,7 +213,7 @@ class Job:
             lock.decides_in(self._tenure.controller_epoch)
             take_query = None
             if follower.is_ready():
-                take_query = functools.partial(follower.hand_over, self._tenure.claim)
+                take_query = functools.partial(follower.let_decide, self._tenure.claim)
             else:
                 follower.stop()
                 with self._checkpoint_errors():

@@ -35,7 +35,7 @@ class Since(NamedTuple):
     reason: str
 
 
-class Standing:
+class StateTimes:
     """Since when each broker is in its state, as far as it is known."""
 
     def __init__(self) -> None:

@@ -59,7 +59,9 @@ class _Place(NamedTuple):
     units: tuple[Unit, ...]
 
 
-def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()) -> Path:
+def write_proven_log(
+    copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()
+) -> Path:
     """Write the log that the longest copy proves into an empty directory, and return that copy.
 
     The brokers in ``without`` will not start again, so their copies may be missing.
