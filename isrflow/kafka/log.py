@@ -262,3 +262,8 @@ class KafkaLog:
         for client in (self._producer, self._consumer):
             if client is not None:
                 client.close()
+
+
+def open_log(url: str) -> KafkaLog:
+    """Open the log of the bus at ``url`` (``bus_url.BusKind``)."""
+    return KafkaLog(url)
