@@ -156,7 +156,7 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether the matched bytes cannot also have come from removed decisions."""
+    """Say whether the matched bytes can have come from no other decisions, because one record of them is unique."""
     names = (decode_record(record).name for entry in met for record in entry.records)
     return any(entry.leader_change for entry in met) or any(name not in _RECURRING for name in names)
 
