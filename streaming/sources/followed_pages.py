@@ -25,7 +25,7 @@ BATCH_INTERVAL_MS = 5_000
 
 
 class FollowedPages:
-    """A reader of the state's pages, as long as the state is laid out as it was when it was replaced ``layouts`` times.
+    """A reader of the state's pages, until the state is laid out again. It was laid out again ``layouts`` times before.
 
     If the state has not changed for ``quiet_ms``, its changes need not wait for ``BATCH_INTERVAL_MS``.
     """
@@ -37,7 +37,7 @@ class FollowedPages:
         self._quiet_ms = quiet_ms
         self._looked_ms = self._planned_ms = self._changed_ms = -BATCH_INTERVAL_MS
         self._seen = 0
-        # Of the batch that was planned last: after which state it comes, which state it leads to, and what it changes.
+        # The batch that was planned last: the state before it, the state after it, and the pages that it changes.
         self._after = self._through = 0
         self._pages: list[Page] = []
 
