@@ -5,12 +5,8 @@ from typing import Protocol
 from bus import embedded
 from bus.interface import Bus, OpenOptions
 from bus.kafka import by_url
-from isrflow.bus_url import check_url
-from isrflow.contract import SQLITE
-from isrflow.kafka.address import SCHEME
+from isrflow.bus_url import EMBEDDED, KAFKA, BusKind, check_url, kind_of
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
-
-KAFKA = SCHEME
 
 
 class Kind(Protocol):
@@ -28,9 +24,8 @@ class Kind(Protocol):
         ...
 
 
-# The kinds of bus, by the beginning of their URLs.
-_KINDS: dict[str, Kind] = {
-    SQLITE: embedded,
+_MODULES: dict[BusKind, Kind] = {
+    EMBEDDED: embedded,
     KAFKA: by_url,
 }
 
@@ -51,13 +46,9 @@ def open_bus(
     """
     check_url(url)
     options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)
-    return _kind_of(url).open_url(url, options)
+    return _MODULES[kind_of(url)].open_url(url, options)
 
 
 def files_name(url: str) -> str:
     """Return the common prefix of all files beside a bus (``Kind.files_name``)."""
-    return _kind_of(url).files_name(url)
-
-
-def _kind_of(url: str) -> Kind:
-    return next((kind for scheme, kind in _KINDS.items() if url.startswith(scheme)), embedded)
+    return _MODULES[kind_of(url)].files_name(url)

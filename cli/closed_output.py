@@ -23,14 +23,17 @@ class _Closed(io.RawIOBase):
 
 
 def fail_if_closed() -> None:
-    """Let whatever is printed fail if standard output is closed. Python has none then, and Click prints nothing."""
+    """Make each print fail if standard output is closed. Otherwise Click would print nothing and report no error."""
     if sys.stdout is None:
-        # Nothing stays in it that Python would print at its exit.
+        # It keeps no text back, so Python has nothing to print when it exits.
         sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
 
 
 def print_nowhere() -> None:
-    """Let what a library prints go nowhere if standard output is closed, to which the process has opened it."""
+    """Let prints succeed and go nowhere if standard output is closed, because libraries print too.
+
+    The process has opened the descriptor of a closed standard output to nowhere when it started.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, _Closed):
         sys.stdout = os.fdopen(1, "w", closefd=False)
 

@@ -2,7 +2,7 @@
 
 from history.explanation import shown_time
 
-# Each unit up to where the next one says enough.
+# Each unit with its seconds, and the number from which on the next unit is exact enough.
 _UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48))
 
 

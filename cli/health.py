@@ -16,7 +16,7 @@ from cli.output import format_option, show_fields, show_json
 from cli.partition_filters import Filters
 from conf.counted import counted
 from conf.settings import Settings
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
 from state.codec import CodecError
 
@@ -86,10 +86,10 @@ def command(
     """
     ends_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
     before: Health | None = None
-    standing = Standing()
+    state_times = StateTimes()
     is_watched = watch or exit_when_healthy
     while True:
-        found = health_of(settings, max_age_ms, standing)
+        found = health_of(settings, max_age_ms, state_times)
         if before is None or _lasting(found) != _lasting(before):
             if is_watched and form != "json":
                 # An empty line parts it from what was printed before.
@@ -107,13 +107,13 @@ def _lasting(found: Health) -> Health:
     return found._replace(age_s=None, away=())
 
 
-def health_of(settings: Settings, max_age_ms: int, standing: Standing) -> Health:
+def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> Health:
     """Read the state on the bus, and judge it."""
     try:
         bus = existing_bus(settings)
         try:
             found = read_committed(bus, settings.bus_name)
-            return judged(found, max_age_ms)._replace(away=away_of(bus, found, standing))
+            return judged(found, max_age_ms)._replace(away=away_of(bus, found, state_times))
         finally:
             bus.close()
     except Unreachable as error:

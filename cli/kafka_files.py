@@ -13,7 +13,7 @@ from conf.counted import counted
 
 _Number = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BYTES_MAX = 256 * 1024 * 1024
-# In a plan: the broker chooses.
+# A plan says this where the broker may choose the directory.
 ANY_LOG_DIR = "any"
 _T = TypeVar("_T")
 

@@ -17,7 +17,7 @@ from cli.health import SHOWN_MAX, UNKNOWN, Health, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
 from conf.settings import Settings
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from state.decisions import Answer, AnyDecision, HighWatermark, Imbalance, NoOp, ProducerIds, decode
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Screen:
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus = bus
         self._name = name
-        self._standing = Standing()
+        self._state_times = StateTimes()
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
         for back in EVENTS_BACK:
             self._after = (max(0, bus.decided_seq() - back * bus.seq_step), 0)
@@ -51,7 +51,7 @@ class Screen:
     def look(self) -> None:
         """Read what was committed since the last look."""
         found = read_committed(self._bus, self._name)
-        away = away_of(self._bus, found, self._standing)
+        away = away_of(self._bus, found, self._state_times)
         self.health: Health = judged(found, MAX_AGE_MS)._replace(away=away)
         self.brokers = rows_of(found)
         # The time of the newest tick. Decisions have it too, and the health says how old it is.

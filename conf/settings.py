@@ -9,6 +9,7 @@ from msgspec import Meta, field
 
 from conf.spark_settings import SERVER
 from conf.super_users import AuthorizerClass, SuperUsers
+from isrflow.bus_url import KINDS
 from isrflow.contract import SQLITE
 from state.policy import Count, Policy
 
@@ -43,7 +44,7 @@ BusUrl = Annotated[
     str,
     Meta(
         pattern=rf"^(sqlite:.|kafka://{SERVER}(,{SERVER})*(/[A-Za-z0-9._-]{{1,200}})?\Z)",
-        description="sqlite:PATH or kafka://host:port[,host:port][/prefix]",
+        description=" or ".join(kind.form for kind in KINDS),
     ),
 ]
 Memory = Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z", description="a size such as 512m or 2g")]

@@ -93,15 +93,15 @@ def _complaint_about_partitions(event: AdoptTopic) -> Refusal | None:
 
 def _complaint_about(found: FoundPartition) -> str | None:
     """Say what no controller could have left so; None if nothing is."""
-    replicas, moved = set(found.replicas), (*found.adding_replicas, *found.removing_replicas)
+    replicas, moving = set(found.replicas), (*found.adding_replicas, *found.removing_replicas)
     removing = found.removing_replicas
     was_led = found.leader_epoch != NO_EPOCH
     if not replicas or len(replicas) != len(found.replicas):
         return f"replicas {list(found.replicas)} are expected to be distinct, and at least one"
     if not replicas.issuperset(found.isr) or len(set(found.isr)) != len(found.isr):
         return f"isr {list(found.isr)} is expected to have distinct replicas only"
-    if not replicas.issuperset(moved) or len(set(moved)) != len(moved):
-        return f"adding_replicas and removing_replicas {list(moved)} are expected to be distinct replicas"
+    if not replicas.issuperset(moving) or len(set(moving)) != len(moving):
+        return f"adding_replicas and removing_replicas {list(moving)} are expected to be distinct replicas"
     if removing and set(found.replicas[-len(removing) :]) != set(removing):
         return f"removing_replicas {list(removing)} are expected to be the last replicas"
     if found.leader != NO_LEADER and found.leader not in found.isr:

@@ -96,7 +96,9 @@ def step(
     """Apply ``events``, in rising ``seq``, to one shard's state.
 
     Pure: the same state and events give the same outcome, wherever the event log is cut into batches and in
-    any number of shards. Never raises. Events that the state already contains are skipped.
+    any number of shards. Events that the state already contains are skipped.
+
+    No event should make it raise. If one does, that is a defect, and ``guard`` leaves this event out.
 
     Settings come in layers, and a later layer wins: ``policy``, the claim's (``controller_started``), the cluster's
     dynamic ones, ``overrides``, a topic's own.

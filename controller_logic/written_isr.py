@@ -96,9 +96,9 @@ def _change(
         # The leader must hear of what it did not write.
         is_its_own = event.leader_epoch == partition.leader_epoch and isr == event.isr
         return (change if is_its_own else _of_controller(change)), reason_of(partition, change)
-    moved = tuple([member for member in event.isr if member not in partition.replicas])
-    if _is_needed(batch, moved, members, online):
-        back = _taken_back(batch, partition, moved)
+    removed = tuple([member for member in event.isr if member not in partition.replicas])
+    if _is_needed(batch, removed, members, online):
+        back = _taken_back(batch, partition, removed)
         replicas, states = back.replicas or (), back.replica_states or ()
         online = online_replicas(replicas, states, batch.state.active)
         return _led(batch, topic, event, back, event.isr, online), Reason.REASSIGNMENT
@@ -129,20 +129,20 @@ def _must_hear(batch: Batch, partition: Partition, event: IsrWritten, isr: Ids) 
     return batch.state.rules_version >= BOUNCED_RULES and is_now and set(event.isr) != set(isr)
 
 
-def _is_needed(batch: Batch, moved: Ids, members: Ids, online: Ids) -> bool:
-    """Say whether, of a written ISR, only replicas that were moved away since can lead."""
+def _is_needed(batch: Batch, removed: Ids, members: Ids, online: Ids) -> bool:
+    """Say whether, of a written ISR, only replicas that a reassignment has removed since can lead."""
     if batch.state.rules_version < TAKEN_BACK_RULES:
         return False
-    return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(moved))
+    return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(removed))
 
 
-def _taken_back(batch: Batch, partition: Partition, moved: Ids) -> PartitionChange:
+def _taken_back(batch: Batch, partition: Partition, removed: Ids) -> PartitionChange:
     """Assign replicas again that a reassignment removed. It goes on until the target has caught up with them."""
     return PartitionChange(
-        replicas=partition.replicas + moved,
-        removing_replicas=partition.removing_replicas + moved,
-        replica_states=partition.replica_states + first_states(moved, batch.state.active),
-        removed=tuple([entry for entry in partition.removed if entry.broker not in moved]),
+        replicas=partition.replicas + removed,
+        removing_replicas=partition.removing_replicas + removed,
+        replica_states=partition.replica_states + first_states(removed, batch.state.active),
+        removed=tuple([entry for entry in partition.removed if entry.broker not in removed]),
     )
 
 

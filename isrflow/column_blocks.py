@@ -21,9 +21,10 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 _HEAD = struct.Struct("<III")
-_ROW_BYTES = 20
-# Shows nothing, whatever fills it.
-_SILENT = b"%.0a"
+# These two are also in ``state.decision_columns``. A test compares them, because neither room may import the other.
+ROW_BYTES = 20
+# A blank that shows nothing, whatever fills it.
+SILENT = b"%.0a"
 _BLANKS = 6
 
 
@@ -100,7 +101,7 @@ class _Made:
 
     def _add_texts(self, bodies: list[bytes]) -> None:
         rows = len(bodies)
-        literals = [body.replace(b"%", b"%%") + _SILENT * _BLANKS for body in bodies]
+        literals = [body.replace(b"%", b"%%") + SILENT * _BLANKS for body in bodies]
         self.names += (b"", b"")
         self.counts.append(rows)
         self.partitions.append(bytes(4 * rows))
@@ -239,6 +240,6 @@ def opened(body: bytes, count: int) -> Opened:
         raise ValueError(f"a column is damaged: {error}") from error
     starts = list(accumulate(counts, initial=0))
     offset = end + 4 * runs
-    if (len(lines), starts[-1], len(body)) != (texts + 2 * runs, count, offset + _ROW_BYTES * count) or 0 in counts:
+    if (len(lines), starts[-1], len(body)) != (texts + 2 * runs, count, offset + ROW_BYTES * count) or 0 in counts:
         raise ValueError(f"expected {count} decisions in {len(body)} bytes")
     return Opened(lines[:texts], lines[texts:], starts, body, offset)

@@ -1,10 +1,10 @@
 """Open a bus by its URL."""
 
-from isrflow.bus_url import check_url
-from isrflow.client import Client
-from isrflow.contract import SQLITE
+from importlib import import_module
+
+from isrflow.bus_url import check_url, kind_of
+from isrflow.client import Client, Log
 from isrflow.errors import BusError
-from isrflow.kafka.address import SCHEME as KAFKA
 
 
 def connect(url: str) -> Client:
@@ -14,13 +14,11 @@ def connect(url: str) -> Client:
     or if it is a bus on Kafka and Kafka's client is not installed.
     """
     check_url(url)
-    if url.startswith(KAFKA):
-        # Kafka's client takes a while to load, and only isrflow[kafka] has it.
-        try:
-            from isrflow.kafka.log import KafkaLog
-        except ModuleNotFoundError as error:
-            raise BusError(f"{url}: {error.name} is not installed: pip install 'isrflow[kafka]'") from error
-        return Client(KafkaLog(url))
-    from isrflow.sqlite.log import SqliteLog
-
-    return Client(SqliteLog(url.removeprefix(SQLITE)))
+    kind = kind_of(url)
+    # Kafka's client takes a while to load, and only isrflow[kafka] has it.
+    try:
+        module = import_module(kind.log)
+    except ModuleNotFoundError as error:
+        raise BusError(f"{url}: {error.name} is not installed: pip install '{kind.package}'") from error
+    log: Log = module.open_log(url)
+    return Client(log)

@@ -1,7 +1,7 @@
 """The bytes of a long row on its way through Spark, compressed.
 
-Between two Python processes Spark's JVM copies a row some ten times, and holds several of the copies at once. What
-travels resembles itself and shrinks to a third or less, in less time than these copies take.
+Between two Python processes Spark's JVM copies a row some ten times, and holds several of the copies at once. The
+content of a row repeats itself, so it shrinks to a third or less, in less time than these copies take.
 """
 
 import struct

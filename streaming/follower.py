@@ -6,7 +6,7 @@ a producer waits for them.
 
 The insight: the query need not wait for the claim. The state on the bus is pages, which change with each commit, and
 the operator can store a page as well as it can step a shard. So the query runs while the job stands by. Its source
-gives pages. The claim changes nothing in Spark: after the note of it (``handover``) the same source gives events.
+gives pages. The claim changes nothing in Spark: after the note of it (``claim_note``), the same source gives events.
 
     stands by:   pages ──► operator stores them ──► nothing to commit
     decides:     events ─► operator steps shards ─► decisions
@@ -40,7 +40,7 @@ from conf.settings import Settings
 from streaming.checkpoint import BUS_FILE, SPARK_FILE, move_aside, vouch
 from streaming.checkpoint_lock import CheckpointLock
 from streaming.checkpoint_place import checkpoint_of, files_place
-from streaming.handover import Handover, hand_over
+from streaming.claim_note import ClaimNote, write_note
 from streaming.job_errors import JobError
 from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import cause_in
@@ -74,7 +74,7 @@ class Follower:
         self._settings = settings
         self._lock = lock
         self._place = files_place(settings)
-        self._file = directory / "handover"
+        self._file = directory / "claim_note"
         # Whether this bus gives pages, and a query's checkpoint can be kept on this machine.
         self._can_follow = source_of(bus).has_pages and checkpoint_of(settings) == self._place
         self._layouts = bus.layouts()
@@ -124,7 +124,7 @@ class Follower:
                 return
             self._make_room()
             self._file.unlink(missing_ok=True)
-            self._query = start_query(self._session, self._bus, self._settings, {}, self._commit, handover=self._file)
+            self._query = start_query(self._session, self._bus, self._settings, {}, self._commit, claim_note=self._file)
             logger.info("following the state", controller_epoch=self._epoch)
         except OvertakenError:
             self._pause(0)
@@ -164,19 +164,19 @@ class Follower:
         """Say whether the query runs, on a state that is still laid out as it was."""
         return self._query is not None and self._query.isActive and self._bus.layouts() == self._layouts
 
-    def hand_over(self, claim: Claim, commit: Commit) -> StreamingQuery:
+    def let_decide(self, claim: Claim, commit: Commit) -> StreamingQuery:
         """Let the query decide after this job's claim, and return it. Raises ``JobError``."""
-        assert self._query is not None, "only a query that runs is handed over"
+        assert self._query is not None, "only a query that runs can decide"
         self._commit_decisions = commit
         try:
-            hand_over(self._file, Handover(claim.controller_epoch, claim.seq, self._bus.committed_seq()))
+            write_note(self._file, ClaimNote(claim.controller_epoch, claim.seq, self._bus.committed_seq()))
         except OSError as error:
             raise JobError(f"the query cannot be told of the claim: {error}") from error
         query, self._query = self._query, None
         return query
 
     def stop(self) -> None:
-        """End the query, unless there is none or it was handed over."""
+        """End the query, unless there is none or it decides."""
         if self._query is not None:
             with contextlib.suppress(*SPARK_ERRORS):
                 stop_between_batches(self._query)

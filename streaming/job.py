@@ -80,11 +80,11 @@ class Job:
         self._checkpoint = checkpoint_of(settings)
         self._files_place = files_place(settings)
         self._tenure = Tenure(bus, settings, reshards=reshards)
-        # Looks at the bus for the first time now, so that a silence during Spark's start counts.
+        # The watch looks at the bus for the first time now, so that a silence during Spark's start counts.
         self._watch_active = ActiveWatch(bus) if standby else None
 
     def run(self) -> None:
-        # Before Spark starts, because its start takes seconds, and a signal may come meanwhile.
+        # This comes before Spark's start, which takes seconds, because a signal may come meanwhile.
         self._obey_signals()
         try:
             with self._locked() as lock:
@@ -197,7 +197,7 @@ class Job:
             if self._tenure.fits:
                 follower.look(active.epoch)
                 self._metrics.follows(follower.is_following)
-            # Raises one of SPARK_ERRORS if the JVM is gone.
+            # This raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
 
         self._metrics.loaded()
@@ -213,7 +213,7 @@ class Job:
             lock.decides_in(self._tenure.controller_epoch)
             take_query = None
             if follower.is_ready():
-                take_query = functools.partial(follower.hand_over, self._tenure.claim)
+                take_query = functools.partial(follower.let_decide, self._tenure.claim)
             else:
                 follower.stop()
                 with self._checkpoint_errors():

@@ -1,10 +1,10 @@
-"""The keys of Spark's rows: one of each shard, and one in each of Spark's partitions for the events of all shards.
+"""The keys of Spark's rows. Each shard has one. Each of Spark's partitions has one more, for events of all shards.
 
 The problem: Spark puts a key into a partition by its hash. The keys 0 to 15 fall into two partitions as nine and seven,
 and into four as six, four, three and three. The fullest partition is the last to finish, and each batch waits for it.
 
-The insight: a shard may have any key from which its number follows. So each shard takes the first of its number, its
-number plus the count of shards, and so on, that falls into the partition whose turn it is.
+The insight: a shard may have any key from which its number follows. With 16 shards, the keys 5, 21, 37 and so on all
+mean shard 5. So each shard takes the first of its keys that falls into the partition whose turn it is.
 
     of 16 shards, over 2 partitions    0     1     2     3     4     5    …
     key                                32    1     2     3     4     21
@@ -51,7 +51,7 @@ def keys_of(shards: int, partitions: int, hash_of: Callable[[int], int]) -> Keys
 
 def spark_keys(session: SparkSession, shards: int, partitions: int) -> Keys:
     """Return the keys of ``shards`` over Spark's ``partitions``."""
-    # An object's method, because the class also has a static one of this name: which of the two py4j finds by name
-    # alone depends on the order in which the JVM lists them. The type stubs do not know the JVM's classes.
+    # The class has two methods of this name, and one of them is static. Called on the class, py4j takes whichever the
+    # JVM lists first. So it is called on an object. The type stubs do not know the JVM's classes.
     murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32(_SEED)  # type: ignore[union-attr]
     return keys_of(shards, partitions, lambda key: int(murmur3.hashInt(key)))

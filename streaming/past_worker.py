@@ -1,7 +1,8 @@
 """The process that answers the live page's questions about the past: ``python -m streaming.past_worker BUS``.
 
-It reads a question a line from standard input, and writes an answer a line: ``+`` and JSON, or ``-`` and why not. It
-runs beside the engine and with less right to the processor, because deciding matters more. It ends when its input does.
+Each line of its standard input is a question, and for each it writes a line: ``+`` and the answer in JSON, or ``-`` and
+why there is none. It runs beside the engine at a lower priority, because decisions matter more. It ends when its input
+does.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ class Question(msgspec.Struct):
     time_ms: int | None = None
     topic: str = ""
     partition: int = -1
-    # None: as of the newest decision.
+    # None stands for the newest decision.
     seq: int | None = None
 
 

@@ -39,21 +39,21 @@ def start_query(
     commit: Commit,
     *,
     defer: bool = True,
-    handover: Path | None = None,
+    claim_note: Path | None = None,
 ) -> StreamingQuery:
     """Start the one streaming query, which calls ``commit`` with the shard outcomes of each batch.
 
     ``defer`` lets heartbeats and offsets wait for the next tick. Replay turns it off, because a log may have no ticks.
     If the checkpoint has no batch yet, the query starts from the state on the bus and the event after it. If it has
-    one, its state must be spread over as many partitions as the settings say. With ``handover`` the checkpoint must
+    one, its state must be spread over as many partitions as the settings say. With ``claim_note`` the checkpoint must
     have none, and the query takes in the bus's state until that file has been written (``Source.events``).
     """
     checkpoint = checkpoint_of(settings)
-    image = Image(0, []) if handover or has_batches(checkpoint) else bus.image()
+    image = Image(0, []) if claim_note or has_batches(checkpoint) else bus.image()
     # An executor on another machine cannot read a file of the driver's.
     spool_dir = _local_dir(session) if is_local(str(session.sparkContext.master)) else None
     source = source_of(bus)
-    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir, handover=handover)
+    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir, claim_note=claim_note)
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)

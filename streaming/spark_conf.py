@@ -11,7 +11,7 @@ from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
 LOCAL_FILES_CLASS = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
 DRIVER_CLASS_PATH = "spark.driver.extraClassPath"
-# spark-submit always gives one: the name of the file that it runs.
+# spark-submit always sets this, to the name of the file that it runs. So it says nothing of what the user wants.
 _NAME = "spark.app.name"
 _LOOPBACK = "127.0.0.1"
 # A socket's path has at most 103 bytes on every system, of which Spark's name for it takes 43.
@@ -35,10 +35,10 @@ def query_conf(
 ) -> dict[str, str]:
     """Return all of Spark's settings.
 
-    ``local_dir`` and ``socket_dir`` are directories that the job has to itself; no ``socket_dir`` is the ``local_dir``.
-    ``told`` is what Spark was launched with, by spark-submit or in spark-defaults.conf. With ``has_local_files`` the
-    driver has the class that makes local files in Java alone. Raises ``SettingsError`` if ``told`` has one of
-    ``FIXED``.
+    The job has the directories ``local_dir`` and ``socket_dir`` to itself. Without a ``socket_dir`` the sockets are in
+    ``local_dir``. ``told`` is what Spark was launched with, by spark-submit or in spark-defaults.conf. With
+    ``has_local_files`` the driver has the class that makes local files in Java alone. Raises ``SettingsError`` if
+    ``told`` has one of ``FIXED``.
     """
     needed = _needed(settings, local_dir)
     for key, value in told.items():
@@ -89,7 +89,7 @@ def _preferred(master: str) -> dict[str, str]:
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark keeps a thousand of each for its UI, even where that is off.
+        # Spark would keep a thousand of each for its UI, even though the UI is off.
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "500",

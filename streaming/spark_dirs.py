@@ -1,4 +1,4 @@
-"""The directories that Spark needs while it runs. Somebody else may delete them, such as a cleaner of ``/tmp``."""
+"""The directories that Spark needs while it runs. Another program may delete them, such as a cleaner of ``/tmp``."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,8 @@ The problem: Kafka's clients and brokers wait for an answer on a connection, but
 from the bus and writes decisions to it. The engine may be silent for seconds, and the bus may be out of reach. Then
 clients give up, and brokers repeat their requests.
 
-The insight: a gateway reads every decision anyway, for the metadata log. So a request needs no connection, but only a
-name. Its event carries a request id, and the answer with this id belongs to the request, whichever engine gives it.
+The insight: a gateway reads every decision anyway, because it passes them on to brokers. So answers can come among the
+decisions. An event carries its request's id, and the answer with this id is the request's, whichever engine gives it.
 
     request --ask--> EventQueue --calls--> bus --> engine
        ^                                              |
@@ -73,7 +73,7 @@ class EngineClient:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_ms = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms
-        # When the last call that the bus accepted has begun.
+        # The last call that the bus accepted began at this time.
         self._published_ms = steady_ms()
         self._queue = EventQueue(settings.events_waiting_max)
         # By request id, each until it is answered or given up.

@@ -105,7 +105,7 @@ class EventQueue:
     def withdraw(self, event: QueuedEvent) -> None:
         """Free an event for which nobody waits any more. If it still waits here, it is not published.
 
-        Its text goes at once. While the bus is out of reach, requests come and give up, and nothing leaves a lane.
+        Its text is dropped at once. While the bus is out of reach, requests come and give up, and no event leaves.
         """
         self.free(event)
         event.is_withdrawn, event.raw = True, b""

@@ -2,4 +2,4 @@
 
 
 class UnknownFormatError(Exception):
-    """The decisions are of a kind, or are to be written in a format, that this version does not know."""
+    """This version does not know a decision's kind, or the format in which records are to be written."""

@@ -20,7 +20,7 @@ class GatewayIdentity(msgspec.Struct, frozen=True, kw_only=True):
     voters: tuple[Voter, ...]
     # Kafka's id of the cluster.
     cluster_id: str
-    # None: the port that brokers know.
+    # Without one, the gateway listens on the port that brokers know.
     listen_port: int | None = None
 
     @property

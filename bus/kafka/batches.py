@@ -25,10 +25,11 @@ import structlog
 from bus.engine_only import is_started
 from bus.interface import Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
-from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.weight import weight_of
 from isrflow.kafka.address import parse
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import offset_after, seq_of, slots_after
 from state.event_text import decode
 from state.events import Tick

@@ -20,7 +20,7 @@ from bus.interface import (
     Seqs,
     TrimmedError,
 )
-from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
+from bus.kafka.connection import RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
 from bus.kafka.history import KafkaHistory, place_of
 from bus.kafka.log_reader import LogReader, Record
@@ -31,6 +31,7 @@ from bus.kafka.topics import open_topics
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
 from isrflow.kafka.address import parse
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 

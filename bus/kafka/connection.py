@@ -20,14 +20,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from bus.interface import BusError, FencedError
 from isrflow.kafka.address import Address
 from isrflow.kafka.client_config import client_config
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
-REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
 # Longer than it takes to write any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in
 # a transaction, readers wait at the transaction's start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
 _PASSING = frozenset(

@@ -26,12 +26,13 @@ from bus.interface import (
     Page,
 )
 from bus.kafka.claims import newest_mark
-from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
+from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, lost_end
 

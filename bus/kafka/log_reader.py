@@ -29,12 +29,10 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from bus.interface import BusError
-from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_passing
+from bus.kafka.connection import Connection, is_passing
+from isrflow.kafka.limits import ANY_BYTES, FIRST_STEP_BACK, REQUEST_TIMEOUT_S, STEP_BACK_TIMES
 
 _FETCH_AT_ONCE = 10_000
-_FIRST_STEP_BACK = 2
-_STEP_BACK_TIMES = 16
-_ANY_BYTES = 2**62
 
 
 class Record(NamedTuple):
@@ -76,7 +74,7 @@ class LogReader:
         self._fetched_offset = offset
         self.is_lost = False
 
-    def take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[Record]:
+    def take(self, end: int, limit: int, bytes_max: int = ANY_BYTES) -> list[Record]:
         """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``, and then stays where it was.
 
         The values of the records have at most ``bytes_max`` bytes together. The first record may have more.
@@ -172,14 +170,14 @@ class LogReader:
 
     def last(self, start: int, end: int) -> Record | None:
         """Return the last record between two offsets, and move past it."""
-        back = _FIRST_STEP_BACK
+        back = FIRST_STEP_BACK
         while True:
             offset = max(start, end - back)
             self.seek(offset)
             found = self.take(end, back)
             if found or offset == start:
                 return found[-1] if found else None
-            back *= _STEP_BACK_TIMES
+            back *= STEP_BACK_TIMES
 
     def seek_first(self, is_after: Callable[[Record], bool], start: int, end: int) -> None:
         """Go to the first record that ``is_after`` accepts, or to ``end``.
@@ -187,13 +185,13 @@ class LogReader:
         ``is_after`` must accept all records after the first one that it accepts. The search starts near the end,
         because most readers are there.
         """
-        low, high, back = start, end, _FIRST_STEP_BACK
+        low, high, back = start, end, FIRST_STEP_BACK
         while low < high:
             probe = max(low, end - back) if high > end - back else (low + high) // 2
             found = self.first_at(probe, end)
             if found is None or is_after(found):
                 high = probe
-                back *= _STEP_BACK_TIMES
+                back *= STEP_BACK_TIMES
             else:
                 low, back = found.offset + 1, 0
         self.seek(high)

@@ -8,9 +8,10 @@ from typing import TypeVar
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from bus.interface import MAX_EVENT_BYTES, BusError
-from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.sending import fatal_errors
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S
 from isrflow.kafka.records import Replica, replica_of
 from state.chunks import chunks
 

@@ -8,9 +8,10 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 
 from bus.interface import BusError
-from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS
+from bus.kafka.connection import TRANSACTION_TIMEOUT_MS
 from bus.kafka.delivery_reports import DeliveryReports
 from isrflow.kafka.address import Address
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 
 Headers = dict[str, str | bytes | None]
 _ROOM_POLL_S = 0.05

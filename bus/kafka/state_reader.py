@@ -3,11 +3,12 @@
 import time
 
 from bus.interface import BusError
-from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
+from bus.kafka.connection import RETRY_PAUSE_S, Connection
 from bus.kafka.controller import MARK_KEY, PageKey, page_of
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 
 
 def read_state(connection: Connection, newest: Mark) -> tuple[Mark, dict[PageKey, bytes]]:

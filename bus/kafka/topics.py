@@ -8,8 +8,9 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type
 
 from bus.interface import BusError, NoBusError
 from bus.kafka import snapshots
-from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from bus.kafka.connection import Connection
 from isrflow.kafka.address import Address
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S
 
 logger = structlog.get_logger()
 

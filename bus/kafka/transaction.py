@@ -8,11 +8,12 @@ import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from bus.interface import BusError, Decided
-from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, is_fenced
+from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, is_fenced
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
 from bus.kafka.sending import Headers, fatal_errors, flush, send
 from isrflow.kafka.address import Address
+from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 from isrflow.warning import warn
 

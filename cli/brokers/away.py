@@ -7,7 +7,7 @@ from bus.interface import Bus
 from cli.committed import Committed
 from cli.duration import duration, second
 from sinks.web.recall import Recall
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from state.broker import Broker
 from state.ids import NO_TIME
 
@@ -50,18 +50,18 @@ class Away(NamedTuple):
 
 
 def away_of(
-    bus: Bus, found: Committed, standing: Standing, brokers: Iterable[Broker] | None = None
+    bus: Bus, found: Committed, state_times: StateTimes, brokers: Iterable[Broker] | None = None
 ) -> tuple[Away, ...]:
-    """Find since when brokers do not serve, in ``standing`` or on the bus. Raises ``BusError``."""
+    """Find since when brokers do not serve, in ``state_times`` or on the bus. Raises ``BusError``."""
     looked_at = list(found.cluster.brokers.values() if brokers is None else brokers)
-    standing.seek(bus, looked_at, Recall(bus, lambda began_s: False))
+    state_times.seek(bus, looked_at, Recall(bus, lambda began_s: False))
     now_ms = found.cluster.clock_ms + max(0, round(found.age_s * 1000))
     gone = sorted((one for one in looked_at if not one.is_active), key=lambda one: one.broker)
-    return tuple(_away(broker, standing, now_ms) for broker in gone)
+    return tuple(_away(broker, state_times, now_ms) for broker in gone)
 
 
-def _away(broker: Broker, standing: Standing, now_ms: int) -> Away:
-    since = standing.of(broker)
+def _away(broker: Broker, state_times: StateTimes, now_ms: int) -> Away:
+    since = state_times.of(broker)
     heard_ms = None if broker.last_contact_ms == NO_TIME else broker.last_contact_ms
     name = broker.state.name
     if since is None:

@@ -11,7 +11,7 @@ from cli.committed import Committed, properties, read_committed, warn_if_old
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, ids, show_fields, show_json
 from conf.settings import Settings
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from state.secrets import shown_settings
 
 
@@ -30,7 +30,7 @@ def command(settings: Settings, broker: int, form: str) -> None:
     bus = existing_bus(settings)
     try:
         found = read_committed(bus, settings.bus_name)
-        away = away_of(bus, found, Standing(), [broker_of(found, broker)])
+        away = away_of(bus, found, StateTimes(), [broker_of(found, broker)])
     finally:
         bus.close()
     warn_if_old(found.cluster)

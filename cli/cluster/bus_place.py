@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from bus.image import read_image
 from bus.interface import Bus, NoBusError
-from bus.open_bus import KAFKA, open_bus
+from bus.open_bus import open_bus
 from conf.private_dir import private_dir
+from isrflow.bus_url import EMBEDDED, kind_of
 from isrflow.contract import SQLITE
 from state.cluster import Cluster
 
@@ -20,12 +21,12 @@ class BusPlace(NamedTuple):
     def of(cls, bus: "Path | str") -> "BusPlace":
         """Parse a path, ``sqlite:PATH`` or ``kafka://...``."""
         text = str(bus)
-        return cls(text if text.startswith(KAFKA) else f"{SQLITE}{Path(text.removeprefix(SQLITE)).resolve()}")
+        return cls(f"{SQLITE}{Path(text.removeprefix(SQLITE)).resolve()}" if kind_of(text) is EMBEDDED else text)
 
     @property
     def path(self) -> Path | None:
-        """Return the bus's file; None for a bus on Kafka topics."""
-        return None if self.url.startswith(KAFKA) else Path(self.url.removeprefix(SQLITE))
+        """Return the bus's file; None for a bus of another kind."""
+        return Path(self.url.removeprefix(SQLITE)) if kind_of(self.url) is EMBEDDED else None
 
     def exists(self) -> bool:
         """Check whether the bus exists. Raises ``BusError`` if that cannot be determined."""

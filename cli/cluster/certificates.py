@@ -63,7 +63,7 @@ class Certificates:
     def given_to(self, spec: NodeSpec, secure_port: int) -> NodeSpec:
         """Return a broker with the settings by which it shows its certificate to gateways, brokers and clients.
 
-        Its second listener, at ``secure_port``, asks who connects for a certificate. Its own overrides win.
+        Its second listener, at ``secure_port``, asks clients for a certificate. Its own overrides win.
         """
         bound = f"{LISTENER}://{LOOPBACK}:{spec.port},{SECURE_LISTENER}://{LOOPBACK}:{secure_port}"
         own = f"listener.name.{SECURE_LISTENER.lower()}.ssl"

@@ -13,7 +13,7 @@ from conf.security.tls import TlsFiles, server_context
 from conf.security.token import VARIABLE, Token, token_of
 
 KEYSTORE = "metrics.ssl.keystore.location"
-# What a caller is answered who names the host otherwise, where no token is asked for.
+# The answer to a request that names the host otherwise, if no token is asked for.
 ONLY_BY_ADDRESS = (
     "Without a token this is answered only under an IP address or as localhost. "
     f"Behind a proxy that passes on another name, set metrics.token.file or {VARIABLE}.\n"

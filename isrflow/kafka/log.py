@@ -15,17 +15,18 @@ from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.kafka.address import parse
 from isrflow.kafka.client_config import client_config
+from isrflow.kafka.limits import (
+    ANY_BYTES,
+    FIRST_STEP_BACK,
+    MESSAGE_BYTES_MAX,
+    REQUEST_TIMEOUT_S,
+    STEP_BACK_TIMES,
+)
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
 from isrflow.kafka.seqs import seq_of
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
-REQUEST_TIMEOUT_S = 20.0
 FETCH_WAIT_MS = 50
-# As the topics' ``max.message.bytes`` (``bus.kafka.topics``).
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-_FIRST_STEP_BACK = 2
-_STEP_BACK_TIMES = 16
-_ANY_BYTES = 2**62
 
 
 class _Record(NamedTuple):
@@ -119,14 +120,14 @@ class KafkaLog:
         with self._use():
             start, end = self._ends()
             self._after = None
-            back = _FIRST_STEP_BACK
+            back = FIRST_STEP_BACK
             while True:
                 # The marks of transactions take offsets too.
                 offset = max(start, end - back)
                 found = self._between(offset, end, back)
                 if found or offset == start:
                     break
-                back *= _STEP_BACK_TIMES
+                back *= STEP_BACK_TIMES
             self._after = found[-1].place if found else (0, -1)
             return self._after
 
@@ -201,7 +202,7 @@ class KafkaLog:
         self._consumer.seek(self._decisions, offset)
         return self._take(end, limit)
 
-    def _take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[_Record]:
+    def _take(self, end: int, limit: int, bytes_max: int = ANY_BYTES) -> list[_Record]:
         """Read up to ``limit`` decisions from where the consumer stands, before the offset ``end``.
 
         The last poll may bring more than ``bytes_max`` bytes.
@@ -261,3 +262,8 @@ class KafkaLog:
         for client in (self._producer, self._consumer):
             if client is not None:
                 client.close()
+
+
+def open_log(url: str) -> KafkaLog:
+    """Open the log of the bus at ``url`` (``bus_url.BusKind``)."""
+    return KafkaLog(url)

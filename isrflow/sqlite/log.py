@@ -2,6 +2,7 @@
 
 import time
 
+from isrflow.contract import SQLITE
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log_file import LogFile
@@ -30,3 +31,8 @@ class SqliteLog(LogFile):
         deadline_s = time.monotonic() + timeout_s
         while not self.changed() and (left_s := deadline_s - time.monotonic()) > 0:
             time.sleep(min(POLL_INTERVAL_S, left_s))
+
+
+def open_log(url: str) -> SqliteLog:
+    """Open the log of the bus at ``url`` (``bus_url.BusKind``)."""
+    return SqliteLog(url.removeprefix(SQLITE))

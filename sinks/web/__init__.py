@@ -1,7 +1,7 @@
 """The engine over HTTP: metrics, health, and a live page of the cluster.
 
-    batches ─► handover ─► live (a thread) ─► picture, recent, timeline, standing ─► push ─► browsers
-                             partitions: one page of the state, summarised
+    batches ─► inbox ─► live (a thread) ─► picture, recent, timeline, state_times ─► push ─► browsers
+                          partitions: one page of the state, summarised
 
 ``site`` puts it together, ``server`` and ``routes`` serve it, ``health`` answers supervisors, and ``past`` says what
 the page asks of the log. In this room "the page" is the live page, unless it is called a page of the state.

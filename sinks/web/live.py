@@ -11,12 +11,12 @@ import msgspec
 import structlog
 
 from bus.interface import Bus, BusError, Decided
-from sinks.web.handover import Handover, Taken
+from sinks.web.inbox import Inbox, Taken
 from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
 from sinks.web.seen import Seen, seen
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
@@ -54,25 +54,25 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Live(threading.Thread):
-    """The thread that reads what batches hand over, and updates ``picture``, ``recent``, ``timeline`` and ``standing``.
+    """The thread that empties the inbox, and updates ``picture``, ``recent``, ``timeline`` and ``state_times``.
 
     A standby has no batches, so there the thread reads the bus. After each change that a batch made it calls ``told``
     with the partitions at risk.
     """
 
     def __init__(
-        self, bus: Bus, handover: Handover, is_standby: Callable[[], bool], told: Callable[[Sequence[Row]], None]
+        self, bus: Bus, inbox: Inbox, is_standby: Callable[[], bool], told: Callable[[Sequence[Row]], None]
     ) -> None:
         super().__init__(name="isrflow-page", daemon=True)
         self._bus = bus
-        self._handover = handover
+        self._inbox = inbox
         self._is_standby = is_standby
         self._told = told
         self._stopping = threading.Event()
         self.picture = Picture()
         self.recent = Recent()
         self.timeline = Timeline()
-        self.standing = Standing()
+        self.state_times = StateTimes()
         # Rises with each change of the picture, and with each piece of decisions.
         self.version = 0
         self.dropped = 0
@@ -113,7 +113,7 @@ class Live(threading.Thread):
 
     def _begin_again(self) -> float:
         """Read the state from the bus at the next look, and return how long to wait for it."""
-        self._handover.begin()
+        self._inbox.begin()
         # The metrics would go on naming partitions that may be well by now.
         self._told(())
         return RETRY_S
@@ -122,13 +122,13 @@ class Live(threading.Thread):
         self._stopping.set()
 
     def look(self) -> None:
-        """Take in what batches handed over. Raises ``BusError`` or ``CodecError``."""
+        """Take in what batches left in the inbox. Raises ``BusError`` or ``CodecError``."""
         if self._is_standby():
             self._look_at_the_bus()
             return
         if self._told_seq is None:
             self._recall(self._bus.decided_seq())
-        taken = self._handover.take()
+        taken = self._inbox.take()
         self.dropped += taken.dropped
         if taken.is_stale and taken.decisions:
             # Another job may have decided meanwhile.
@@ -136,18 +136,18 @@ class Live(threading.Thread):
         if taken.is_stale and (taken.clusters or self._image_seq < 0):
             self._read_image()
         elif taken.is_stale:
-            self._handover.begin()
+            self._inbox.begin()
         if taken.clusters:
             self._take_state(taken)
         self._take_decisions(taken)
         # What the decisions up to here said of brokers is known already.
-        self.standing.seek(self._bus, self._brokers.values())
+        self.state_times.seek(self._bus, self._brokers.values())
 
     def _look_at_the_bus(self) -> None:
         is_due = time.monotonic() >= self._read_again_s and time.monotonic() - self._watched_s < WATCHED_S
         if is_due and self._bus.decided_seq() != self._image_seq:
             self._read_image()
-            self.standing.seek(self._bus, self._brokers.values(), Recall(self._bus, self._rest))
+            self.state_times.seek(self._bus, self._brokers.values(), Recall(self._bus, self._rest))
             self._read_again_s = time.monotonic() + STANDBY_INTERVAL_S
 
     def _take_state(self, taken: Taken) -> None:
@@ -239,7 +239,7 @@ class Live(threading.Thread):
         for one, body in ones:
             self.recent.add(one, body)
             self.timeline.add(one)
-            self.standing.add(one)
+            self.state_times.add(one)
         self.version += 1
 
     def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:

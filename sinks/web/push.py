@@ -77,7 +77,7 @@ class Push:
             decisions = decisions_of(live.recent.groups(GROUPS_MAX), live.dropped)
             self._rendered = (
                 version,
-                {"cluster": encode(cluster_of(live.picture, live.standing)), "decisions": encode(decisions)},
+                {"cluster": encode(cluster_of(live.picture, live.state_times)), "decisions": encode(decisions)},
             )
         status = encode(status_of(self._metrics.snapshot, steady_ms()) | {"has_past": self._has_past})
         return {"status": status, **self._rendered[1]}

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from bus.interface import AFTER_ALL_OF, Bus
 from sinks.web.seen import Seen, seen
 
-# The most events that are looked at, and the most parts in which their decisions are read, each with up to so many
-# decisions and bytes.
+# The most events that are looked at.
 EVENTS_MAX = 20_000
+# One search reads this many parts of the bus at most, each with up to so many decisions and bytes.
 PARTS_MAX = 50
 PART_DECISIONS = 2_000
 PART_BYTES = 1024 * 1024

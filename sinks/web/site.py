@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bus.interface import Bus, Decided, Page
 from conf.security.exposure import Protection
 from sinks.metrics import Metrics
-from sinks.web.handover import Handover
+from sinks.web.inbox import Inbox
 from sinks.web.live import Live
 from sinks.web.page_routes import page_routes
 from sinks.web.past import Past
@@ -24,8 +24,8 @@ class Site:
     """
 
     def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None, protection: Protection = _OPEN) -> None:
-        self._handover = Handover()
-        self._live = Live(bus, self._handover, lambda: metrics.snapshot.standby, metrics.at_risk)
+        self._inbox = Inbox()
+        self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk)
         self._push = Push(metrics, self._live, has_past=past is not None)
         self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)), protection)
         self.scheme = protection.scheme
@@ -45,14 +45,14 @@ class Site:
 
     def took_over(self) -> None:
         """Note that this job decides from now on."""
-        self._handover.begin()
+        self._inbox.begin()
 
     def committed(
         self, through: int, clusters: Sequence[Cluster], pages: Sequence[Page], decisions: Sequence[Decided]
     ) -> None:
         """Show a batch that is committed."""
         if self._is_served:
-            self._handover.committed(through, clusters, pages, decisions)
+            self._inbox.committed(through, clusters, pages, decisions)
 
     def close(self) -> None:
         """Stop serving."""

@@ -10,7 +10,7 @@ from sinks.web.health import readiness, role_of
 from sinks.web.live import Picture
 from sinks.web.partitions import PROBLEMS
 from sinks.web.recent import Group
-from sinks.web.standing import Standing
+from sinks.web.state_times import StateTimes
 from state.broker import Broker
 from state.ids import NO_TIME
 
@@ -19,7 +19,7 @@ ROWS_MAX = 100
 GROUPS_MAX = 50
 
 Section = dict[str, Any]
-_NOTHING_KNOWN = Standing()
+_NOTHING_KNOWN = StateTimes()
 
 
 def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
@@ -39,7 +39,7 @@ def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
     }
 
 
-def cluster_of(picture: Picture, standing: Standing = _NOTHING_KNOWN) -> Section:
+def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Section:
     """Return the section about the cluster: its size, its brokers, and the worst of its partitions at risk."""
     summary = picture.summary
     worst = summary.rows[:ROWS_MAX]
@@ -48,7 +48,9 @@ def cluster_of(picture: Picture, standing: Standing = _NOTHING_KNOWN) -> Section
     return {
         "topics": picture.topics,
         "partitions": picture.partitions,
-        "brokers": [_broker(broker, picture, standing) for broker in sorted(brokers, key=lambda broker: broker.broker)],
+        "brokers": [
+            _broker(broker, picture, state_times) for broker in sorted(brokers, key=lambda broker: broker.broker)
+        ],
         "brokers_left_out": len(picture.brokers) - len(brokers),
         "problems": {problem: summary.problems.get(problem, 0) for problem in PROBLEMS},
         "at_risk": summary.at_risk,
@@ -56,7 +58,7 @@ def cluster_of(picture: Picture, standing: Standing = _NOTHING_KNOWN) -> Section
     }
 
 
-def _broker(broker: Broker, picture: Picture, standing: Standing) -> Section:
+def _broker(broker: Broker, picture: Picture, state_times: StateTimes) -> Section:
     number, summary = broker.broker, picture.summary
     replicas = summary.replicas.get(number, 0)
     return {
@@ -67,13 +69,13 @@ def _broker(broker: Broker, picture: Picture, standing: Standing) -> Section:
         "preferred": summary.preferred.get(number, 0),
         "replicas": replicas,
         "out_of_sync": replicas - summary.in_sync.get(number, 0),
-        **({} if broker.is_active else _away(broker, standing)),
+        **({} if broker.is_active else _away(broker, state_times)),
     }
 
 
-def _away(broker: Broker, standing: Standing) -> Section:
+def _away(broker: Broker, state_times: StateTimes) -> Section:
     """Say since when a broker does not serve and why; if that is not known, when it was last heard."""
-    since = standing.of(broker)
+    since = state_times.of(broker)
     if since is not None:
         return {"since_ms": since.time_ms, "reason": since.reason}
     return {} if broker.last_contact_ms == NO_TIME else {"heard_ms": broker.last_contact_ms}

@@ -46,7 +46,7 @@ class EmbeddedSource:
         after: int,
         defer: bool,
         spool_dir: Path | None,
-        handover: Path | None = None,
+        claim_note: Path | None = None,
     ) -> DataFrame:
         session.dataSource.register(BusSource)
         return (

@@ -17,7 +17,7 @@ from bus.kafka.connection import Connection
 from bus.kafka.mark import Mark
 from bus.kafka.state_reader import StateReader
 from isrflow.kafka.address import Address
-from streaming.handover import Handover
+from streaming.claim_note import ClaimNote
 
 # Each look is a request to Kafka.
 LOOK_INTERVAL_MS = 200
@@ -25,7 +25,7 @@ BATCH_INTERVAL_MS = 5_000
 
 
 class FollowedPages:
-    """A reader of the state's pages, as long as the state is laid out as it was when it was replaced ``layouts`` times.
+    """A reader of the state's pages, until the state is laid out again. It was laid out again ``layouts`` times before.
 
     If the state has not changed for ``quiet_ms``, its changes need not wait for ``BATCH_INTERVAL_MS``.
     """
@@ -37,28 +37,28 @@ class FollowedPages:
         self._quiet_ms = quiet_ms
         self._looked_ms = self._planned_ms = self._changed_ms = -BATCH_INTERVAL_MS
         self._seen = 0
-        # Of the batch that was planned last: after which state it comes, which state it leads to, and what it changes.
+        # The batch that was planned last: the state before it, the state after it, and the pages that it changes.
         self._after = self._through = 0
         self._pages: list[Page] = []
 
-    def plan(self, after: int, handover: Handover | None) -> int:
+    def plan(self, after: int, claim_note: ClaimNote | None) -> int:
         """Return up to which seq the state of the next batch is: ``after`` if there is no next batch now.
 
-        ``after`` is the seq of the batch before, 0 for the first one. With ``handover`` the batch is due at once, and
+        ``after`` is the seq of the batch before, 0 for the first one. With ``claim_note`` the batch is due at once, and
         has all that was written before the claim. Raises ``BusError``.
         """
         now_ms = steady_ms()
-        if handover is None and now_ms - self._looked_ms < LOOK_INTERVAL_MS:
+        if claim_note is None and now_ms - self._looked_ms < LOOK_INTERVAL_MS:
             return after
         self._looked_ms = now_ms
-        committed_seq = handover.committed_seq if handover else 0
+        committed_seq = claim_note.committed_seq if claim_note else 0
         mark = self._reader.read_to_end(Mark(through=committed_seq, layouts=self._layouts))
         if mark.layouts != self._layouts:
             raise BusError(f"bus {self._address}: the state was laid out again")
         through = mark.through
         if through != self._seen:
             self._seen, self._changed_ms = through, now_ms
-        if through == after or not (handover or self._is_due(now_ms)):
+        if through == after or not (claim_note or self._is_due(now_ms)):
             return after
         self._planned_ms = now_ms
         self._after, self._through = after, through

@@ -1,7 +1,8 @@
 """What the query needs of every bus that it reads.
 
-Each kind of bus has one module in this package, named after ``Bus.kind``. No other module here depends on which bus
-an engine has. ``CONTRIBUTING.md`` says what else a new kind of bus needs.
+Each kind of bus has one module in this package, named after ``Bus.kind``. ``followed_pages`` is a part of the one that
+reads Kafka. No other module of this room depends on which bus an engine has. ``CONTRIBUTING.md`` says what else a new
+kind of bus needs.
 """
 
 from collections.abc import Mapping
@@ -31,15 +32,15 @@ class Source(Protocol):
         after: int,
         defer: bool,
         spool_dir: Path | None,
-        handover: Path | None = None,
+        claim_note: Path | None = None,
     ) -> DataFrame:
         """Return the stream of the events after seq ``after``, as rows (``event_rows``) in the order of seq.
 
         With ``defer``, heartbeats and offsets start no batch by themselves, if the bus can do that. The source may keep
         files in ``spool_dir`` while the query runs. Without one, executors may be on other machines.
 
-        With ``handover``, the stream begins with the pages of the bus's state, and those that change later. When that
-        file has been written (``handover``), it goes on with the events after that state.
+        With ``claim_note``, the stream begins with the pages of the bus's state, and those that change later. When the
+        note has been written to that file (``ClaimNote``), it goes on with the events after that state.
         """
         ...
 

@@ -32,7 +32,7 @@ from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import offset_after
-from streaming.handover import Handover, handed_over
+from streaming.claim_note import ClaimNote, read_note
 from streaming.sources.event_rows import ARROW_SCHEMA, SCHEMA, slices, slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
@@ -63,7 +63,7 @@ class KafkaSource:
         after: int,
         defer: bool,
         spool_dir: Path | None,
-        handover: Path | None = None,
+        claim_note: Path | None = None,
     ) -> DataFrame:
         session.dataSource.register(BusOnKafka)
         return (
@@ -78,7 +78,7 @@ class KafkaSource:
             .option("controller_epoch", self._bus.held_claim.controller_epoch)
             .option("claim_seq", self._bus.held_claim.seq)
             .option("committed_seq", self._bus.committed_seq())
-            .option("handover_file", "" if handover is None else str(handover))
+            .option("claim_note_file", "" if claim_note is None else str(claim_note))
             .option("layouts", self._bus.layouts())
             .option("quiet_ms", silence_ms(settings) * 3 // 4)
             .load()
@@ -119,8 +119,9 @@ class BusOnKafka(DataSource):
 
     Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
     the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``controller_epoch``, ``claim_seq`` and ``committed_seq``, what a ``Handover`` says. If ``handover_file`` is given,
-    pages come first, and then the file says those three; ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
+    ``controller_epoch``, ``claim_seq`` and ``committed_seq``, what a ``ClaimNote`` says. If there is a
+    ``claim_note_file``, pages come first, and then the file says those three. ``layouts`` and ``quiet_ms`` are as in
+    ``FollowedPages``.
     """
 
     @classmethod
@@ -150,8 +151,8 @@ class KafkaReader(DataSourceStreamReader):
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
         # What a job that decides knows of its claim. If it stood by, the file says so later.
-        self.handover = Handover(*(int(options[name]) for name in Handover.__struct_fields__))
-        self.handover_file = options["handover_file"]
+        self.claim_note = ClaimNote(*(int(options[name]) for name in ClaimNote.__struct_fields__))
+        self.claim_note_file = options["claim_note_file"]
         self.layouts = int(options["layouts"])
         self.quiet_ms = int(options["quiet_ms"])
         self._pages: FollowedPages | None = None
@@ -167,7 +168,7 @@ class KafkaReader(DataSourceStreamReader):
     def batches(self) -> Batches:
         if self._batches is None:
             self._batches = Batches(self.url, self.offsets_partitions)
-            self._batches.claimed(self.handover.claim_seq)
+            self._batches.claimed(self.claim_note.claim_seq)
         return self._batches
 
     @property
@@ -183,7 +184,7 @@ class KafkaReader(DataSourceStreamReader):
         return self._pages
 
     def initialOffset(self) -> dict[str, Any]:
-        if self.handover_file:
+        if self.claim_note_file:
             return _noted(Position(0, 0, ()))
         return _noted(self.batches.first(self.after))
 
@@ -191,14 +192,14 @@ class KafkaReader(DataSourceStreamReader):
         return ReadMaxRows(self.bounds.events)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        if self.handover_file:
-            handover = handed_over(Path(self.handover_file))
-            through = self.pages.plan(start["seq"], handover)
+        if self.claim_note_file:
+            claim_note = read_note(Path(self.claim_note_file))
+            through = self.pages.plan(start["seq"], claim_note)
             if through > start["seq"]:
                 return _noted(self._ready_after(through))
-            if handover is None:
+            if claim_note is None:
                 return start
-            self._begin_events(handover)
+            self._begin_events(claim_note)
         return _noted(self.batches.plan(_position(start), self.bounds))
 
     def _ready_after(self, seq: int) -> Position:
@@ -208,15 +209,15 @@ class KafkaReader(DataSourceStreamReader):
         self.reports.connect()
         return position
 
-    def _begin_events(self, handover: Handover) -> None:
-        self.handover = handover
-        self.batches.claimed(handover.claim_seq)
+    def _begin_events(self, claim_note: ClaimNote) -> None:
+        self.claim_note = claim_note
+        self.batches.claimed(claim_note.claim_seq)
         self.pages.close()
-        self._pages, self.handover_file = None, ""
+        self._pages, self.claim_note_file = None, ""
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._remove_spooled()
-        if self.handover_file:
+        if self.claim_note_file:
             rows = slices_of_pages(self.pages.between(start["seq"], end["seq"]))
         else:
             rows = self._slices_between(start, end)
@@ -240,10 +241,10 @@ class KafkaReader(DataSourceStreamReader):
         The first batch is written even without reports, because another job may have planned reports there. What was
         decided before this job is not written again, because compaction may have removed reports that it had.
         """
-        if through <= self.handover.committed_seq:
+        if through <= self.claim_note.committed_seq:
             return
         if not self._has_planned or any(map(is_report, entries)):
-            self.reports.write(self.handover.controller_epoch, after, through, entries)
+            self.reports.write(self.claim_note.controller_epoch, after, through, entries)
             self._has_planned = True
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

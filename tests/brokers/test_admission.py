@@ -42,7 +42,7 @@ def test_a_client_that_does_not_authenticate_is_cut_off_in_time_and_others_are_s
                         await reader.readexactly(1)
                 right_writer.write(WORD)
                 assert await right.readexactly(6) == b"User:a", "the time is for the proof only"
-            assert gone == [], "nobody has gone who was somebody"
+            assert gone == [], "no connection with a principal has ended yet"
             for writer in (silent_writer, wrong_writer, right_writer):
                 writer.close()
         finally:

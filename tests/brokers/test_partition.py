@@ -210,7 +210,7 @@ def test_a_lagging_follower_must_leave(tmp_path: Path) -> None:
     partition.followers[3].fetched(0, 2, -1, 2_000)
     assert out_of_sync(partition, 3_900, lag_max_ms=3_000) == ()
     assert out_of_sync(partition, 4_001, lag_max_ms=3_000) == (3,)
-    assert out_of_sync(partition, 99_000, lag_max_ms=3_000) == (3,), "who holds all may be silent"
+    assert out_of_sync(partition, 99_000, lag_max_ms=3_000) == (3,), "a follower that has everything may be silent"
 
 
 def test_a_follower_that_keeps_pace_stays(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from bus.interface import (
     Page,
 )
 from bus.kafka import sending
-from bus.kafka.connection import MESSAGE_BYTES_MAX
 from bus.open_bus import open_bus
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from state.rules import NEWEST_RULES
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until

@@ -15,6 +15,7 @@ from bus.interface import BusError, DamagedError, Decided, DivergedError
 from isrflow import column_blocks
 from isrflow.sqlite.decision_blocks import ROWS_MAX, has_columns, is_block, opened, rows_in_making
 from isrflow.sqlite.schema import COLUMNS_VERSION
+from state import decision_columns
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs
 from state.decision_columns import Columns, Told, packed
@@ -27,6 +28,11 @@ from tests.support.bus_rows import execute, mark_of
 
 # More than a block holds.
 PARTITIONS = 2_000
+
+
+def test_a_block_has_the_rows_and_the_silent_blank_of_the_rules() -> None:
+    of_block = column_blocks.ROW_BYTES, column_blocks.SILENT, ROWS_MAX
+    assert of_block == (decision_columns.ROW_BYTES, decision_columns.SILENT, decision_columns.ROWS_MAX)
 
 
 def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:

@@ -4,7 +4,7 @@ import pytest
 
 from bus import pieces
 from bus.interface import BusError, Page
-from bus.kafka.connection import MESSAGE_BYTES_MAX
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 
 PIECE_BYTES_MAX = pieces.PIECE_BYTES_MAX
 

@@ -6,7 +6,7 @@ The buses on Kafka are on the node of ``kafka_servers``.
 import pytest
 
 from bus.interface import Bus, Decided, DivergedError, FencedError, Image, Page
-from bus.kafka.connection import MESSAGE_BYTES_MAX
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from tests.support.commits import readable
 from tests.support.waiting import wait_until
 

@@ -57,7 +57,7 @@ def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path:
     assert of_brokers == access | {"super.users": "User:client;User:broker-1;User:broker-2"}
     assert access_of_brokers(access | {"authorizer.class.name": ""}, kafka.nodes.values()) == {}
     open_ones = KafkaCluster.create(tmp_path / "open", broker_specs(1, led.kafka.nodes[1].spec.voters))
-    assert access_of_brokers(access, open_ones.nodes.values()) == {}, "who connects to these proves nothing"
+    assert access_of_brokers(access, open_ones.nodes.values()) == {}, "clients of these listeners prove nothing"
     Certificates(folder).issue(["gateway-100"])
     engine = load(None, (text for text in opened.engine.command() if "=" in text and text.startswith("metrics.")))
     held = {"keystore": engine.metrics_ssl_keystore_location, "token_file": engine.metrics_token_file}
@@ -133,7 +133,9 @@ def test_relative_paths_in_the_settings_file_count_from_where_the_cluster_was_ma
     assert os.environ[VARIABLE] == f"{made_in}/client.properties"
     command = led.engine.command()
     assert f"metrics.token.file={made_in}/token" in command
-    assert f"metrics.ssl.keystore.location={later_in}/key.pem" in command, "who sets a variable is there now"
+    assert f"metrics.ssl.keystore.location={later_in}/key.pem" in command, (
+        "a variable's path is relative to where it is set"
+    )
 
 
 @pytest.mark.parametrize(

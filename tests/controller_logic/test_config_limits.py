@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from bus.interface import Entry
-from bus.kafka.connection import MESSAGE_BYTES_MAX
 from controller_logic.config_limits import (
     ENTITY_BYTES_MAX,
     KEYS_MAX,
@@ -15,6 +14,7 @@ from controller_logic.config_limits import (
     size_of,
 )
 from controller_logic.replay import decide
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from state.canonical import RESULTS_MAX, bounded
 from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
 from state.policy import Policy

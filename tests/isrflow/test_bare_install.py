@@ -5,22 +5,36 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from stat import S_ISLNK
+from zipfile import ZipFile
 
 import pytest
 
 from tests.support.doc_blocks import blocks_of
+from tests.support.rooms import ROOMS
 from tests.support.waiting import TIMEOUT_S
-from tests.support.wheel import build_wheel, install_wheel
+from tests.support.wheel import ROOT, build_wheel, export_archive, install_wheel
+from tests.tidy.test_tidy import name_of, python_files
 
 LEFT_OUT = {"pyspark", "pandas", "pyarrow", "numpy", "kafka", "confluent_kafka", "prometheus_client", "google", "jgo"}
 BYTES_MAX = 30 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The archive of a commit of this tree; None if this tree comes from an archive itself."""
+    return export_archive(tmp_path_factory.mktemp("archive")) if (ROOT / ".git").exists() else None
+
+
+@pytest.fixture(scope="module")
+def wheel(archive: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"), archive)
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` folder of an environment with the wheel and what it requires without extras."""
-    folder = tmp_path_factory.mktemp("bare")
-    return install_wheel(build_wheel(folder), folder / "venv", extras=()).parent
+    return install_wheel(wheel, tmp_path_factory.mktemp("bare") / "venv", extras=()).parent
 
 
 def run(bare: Path, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -28,6 +42,15 @@ def run(bare: Path, command: str, folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
     )
+
+
+def test_an_exported_archive_has_no_link_and_its_wheel_has_every_module(archive: Path | None, wheel: Path) -> None:
+    if archive is not None:
+        with ZipFile(archive) as exported:
+            # Python's zipfile unpacks a link as a file with the name of the link's target.
+            assert [entry.filename for entry in exported.infolist() if S_ISLNK(entry.external_attr >> 16)] == []
+    with ZipFile(wheel) as built:
+        assert [name for path in python_files(*ROOMS) if (name := name_of(path)) not in built.namelist()] == []
 
 
 def test_a_bare_install_is_small(bare: Path) -> None:

@@ -60,7 +60,7 @@ def test_records_outlive_a_killed_broker(cluster_folder: Path) -> None:
     assert on_cluster(cluster_folder, "up", "--plain", "--brokers", "3")[0] == 2, (
         "an existing cluster is not created again"
     )
-    # This is what an ``up`` leaves that is killed just after it started the broker.
+    # An ``up`` that is killed just after it started the broker leaves the broker running.
     found.nodes[2].start()
     code, said = on_cluster(cluster_folder, "up")
     assert code == 0, said

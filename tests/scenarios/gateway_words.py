@@ -1,4 +1,4 @@
-"""The words of a story about gateways, and about what only brokers behind them say."""
+"""The words of stories for gateways, and for the events of which only brokers behind gateways are the source."""
 
 from state.metadata_format import NEWEST_FORMAT
 from tests.scenarios.arguments import partition_of, request_id_in

@@ -76,4 +76,4 @@ def _fetched_partition(partition: Partition) -> Any:
 
 
 def _nothing(path: Any) -> None:
-    """Leave a directory of the memory unforced."""
+    """Do nothing, because a directory in memory need not be forced to disk."""

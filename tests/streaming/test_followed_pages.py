@@ -12,7 +12,7 @@ from bus import pieces
 from bus.interface import BusError, Image, Page
 from bus.kafka.bus import KafkaBus
 from isrflow.kafka.seqs import offset_after
-from streaming.handover import Handover, hand_over, handed_over
+from streaming.claim_note import ClaimNote, read_note, write_note
 from streaming.sources import event_rows, followed_pages
 from streaming.sources.event_rows import slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
@@ -32,8 +32,8 @@ def active(kafka_url: str) -> Iterator[KafkaBus]:
 
 
 @pytest.fixture
-def handover(tmp_path: Path) -> Path:
-    return tmp_path / "handover"
+def claim_note(tmp_path: Path) -> Path:
+    return tmp_path / "claim_note"
 
 
 def followed(bus: KafkaBus, quiet_ms: int = 0) -> FollowedPages:
@@ -116,7 +116,7 @@ def test_changes_wait_for_an_interval_a_silence_or_the_claim(active: KafkaBus, m
         assert pages.plan(second, None) == third
         # The claim waits for nothing, and its state may not be readable yet.
         fourth = commit(active, Page(0, 1, b"4"))
-        assert pages.plan(third, Handover(2, 0, fourth)) == fourth
+        assert pages.plan(third, ClaimNote(2, 0, fourth)) == fourth
         assert pages.between(third, fourth) == [Page(0, 1, b"4")]
     finally:
         pages.close()
@@ -161,10 +161,10 @@ def test_a_state_that_is_laid_out_again_is_followed_no_longer(active: KafkaBus) 
 
 @pytest.mark.cluster
 def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_from_then_on(
-    active: KafkaBus, kafka_url: str, tmp_path: Path, handover: Path
+    active: KafkaBus, kafka_url: str, tmp_path: Path, claim_note: Path
 ) -> None:
     through = commit(active, Page(0, 1, b"1"))
-    reader = reader_of(active, tmp_path, handover_file=handover)
+    reader = reader_of(active, tmp_path, claim_note_file=claim_note)
     batch = Batch(reader)
     (pages,) = batch.next()
     assert event_rows.pages_in(pages) == [Page(0, 1, b"1")]
@@ -174,7 +174,7 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
     standby = KafkaBus(kafka_url)
     try:
         claim = standby.claim("standby", {}, 1)
-        hand_over(handover, Handover(claim.controller_epoch, claim.seq, standby.committed_seq()))
+        write_note(claim_note, ClaimNote(claim.controller_epoch, claim.seq, standby.committed_seq()))
         # A batch of pages may have been under way.
         (pages,) = batch.next()
         assert event_rows.pages_in(pages) == [Page(0, 1, b"2")]
@@ -200,8 +200,8 @@ def test_slices_of_pages_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -
     assert [[page.page for page in part] for part in found] == [[0, 1], [2], [3], [4]]
 
 
-def test_a_note_of_the_claim_is_read_whole_or_not_at_all(handover: Path) -> None:
-    assert handed_over(handover) is None
-    hand_over(handover, Handover(7, 8, 9))
-    assert handed_over(handover) == Handover(7, 8, 9)
-    assert [file.name for file in handover.parent.iterdir()] == ["handover"]
+def test_a_note_of_the_claim_is_read_whole_or_not_at_all(claim_note: Path) -> None:
+    assert read_note(claim_note) is None
+    write_note(claim_note, ClaimNote(7, 8, 9))
+    assert read_note(claim_note) == ClaimNote(7, 8, 9)
+    assert [file.name for file in claim_note.parent.iterdir()] == ["claim_note"]

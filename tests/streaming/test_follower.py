@@ -12,8 +12,8 @@ from conf.settings import Settings
 from streaming import follower
 from streaming.checkpoint import BUS_FILE, SPARK_FILE, has_batches, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from streaming.claim_note import ClaimNote, read_note
 from streaming.follower import FREE_MS, LOOK_LATE_MS, PAUSE_MS, Follower
-from streaming.handover import Handover, handed_over
 from streaming.sources.embedded import EmbeddedSource
 from streaming.standby import LOOK_INTERVAL_MS
 from tests.support.scripted_queries import Query
@@ -27,7 +27,7 @@ class Standby:
     def __init__(self, directory: Path, bus: EmbeddedBus, lock: CheckpointLock) -> None:
         self.bus, self.lock = bus, lock
         self.checkpoint = directory / "checkpoint"
-        self.note = directory / "handover"
+        self.note = directory / "claim_note"
         self.now_ms = 0
         self.queries: list[Query] = []
         self.settings = Settings(bus=f"sqlite:{bus.path}", checkpoint_dir=str(self.checkpoint))
@@ -43,7 +43,7 @@ class Standby:
         commit: Callable[[Sequence[bytes]], None],
         **how: Any,
     ) -> Query:
-        assert how == {"handover": self.note}
+        assert how == {"claim_note": self.note}
         if self.refuse:
             raise self.refuse.pop()
         self.queries.append(Query(self.checkpoint, commit))  # type: ignore[arg-type]
@@ -218,8 +218,8 @@ def test_pages_commit_nothing_and_the_first_decisions_vouch_for_the_checkpoint(s
     query.commit([b"an outcome that no batch of pages has"])
     written: list[Sequence[bytes]] = []
     claim = standby.bus.claim("standby", {}, 1)
-    assert following.hand_over(claim, written.append) is query  # type: ignore[arg-type, comparison-overlap]
-    assert handed_over(standby.note) == Handover(claim.controller_epoch, claim.seq, standby.bus.committed_seq())
+    assert following.let_decide(claim, written.append) is query  # type: ignore[arg-type, comparison-overlap]
+    assert read_note(standby.note) == ClaimNote(claim.controller_epoch, claim.seq, standby.bus.committed_seq())
     query.commit([])
     assert written == []
     assert not (standby.checkpoint / BUS_FILE).exists()
@@ -258,4 +258,4 @@ def test_a_claim_that_cannot_be_noted_ends_the_job_with_a_clear_error(standby: S
     standby.note.mkdir()
     (standby.note / "in the way").touch()
     with pytest.raises(follower.JobError, match="cannot be told of the claim"):
-        following.hand_over(Claim(2, 2, 2), lambda outcomes: None)
+        following.let_decide(Claim(2, 2, 2), lambda outcomes: None)

@@ -130,7 +130,7 @@ def lost_records(acknowledged: Mapping[bytes, Place], read: Iterable[Read]) -> d
     return {value: place for value, place in acknowledged.items() if (value, place) not in places}
 
 
-# What a client says of a partition that its broker does not name.
+# The errors of a client whose broker does not know the partition yet.
 _NOT_HEARD_OF = ("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
 
 

@@ -18,7 +18,7 @@ def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
         "controller_epoch": -1,
         "claim_seq": 0,
         "committed_seq": 0,
-        "handover_file": "",
+        "claim_note_file": "",
         "layouts": 0,
         "quiet_ms": 0,
     }

@@ -1,5 +1,6 @@
 """Install isrflow as users do: from its wheel, into an environment without this source tree."""
 
+import os
 import shutil
 import site
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from zipfile import ZipFile
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -17,14 +19,33 @@ ROOT = Path(__file__).parents[2]
 BUILD_TIMEOUT_S = 120
 
 
-def build_wheel(directory: Path) -> Path:
-    """Build the wheel from a copy of the sources, because setuptools leaves files beside them."""
+def export_archive(directory: Path) -> Path:
+    """Write the archive of a commit of this tree as it is now, and return it. The repository stays as it is."""
+    git_directory = _git({}, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    index_and_objects = {
+        "GIT_INDEX_FILE": str(directory / "index"),
+        "GIT_OBJECT_DIRECTORY": str(directory / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(Path(git_directory) / "objects"),
+    }
+    (directory / "objects").mkdir()
+    _git(index_and_objects, "add", "--all")
+    archive = directory / "isrflow.zip"
+    _git(index_and_objects, "archive", f"--output={archive}", _git(index_and_objects, "write-tree"))
+    return archive
+
+
+def build_wheel(directory: Path, archive: Path | None = None) -> Path:
+    """Build the wheel from an archive, or from a copy of the sources, because setuptools leaves files beside them."""
     sources = directory / "sources"
     sources.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, sources)
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, sources / room, ignore=shutil.ignore_patterns("__pycache__"))
+    if archive is None:
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, sources)
+        for room in ROOMS:
+            shutil.copytree(ROOT / room, sources / room, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        with ZipFile(archive) as packed:
+            packed.extractall(sources)
     _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(sources))
     [wheel] = directory.glob("*.whl")
     return wheel
@@ -71,6 +92,12 @@ def _required(lines: Iterable[str], extras: set[str], own: Distribution) -> list
             found[name] = distribution(name)
             waiting += [(inner, set(requirement.extras)) for inner in found[name].requires or ()]
     return list(found.values())
+
+
+def _git(environment: dict[str, str], *arguments: str) -> str:
+    command, environment = ["git", *arguments], os.environ | environment
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def _pip(*arguments: str) -> None:

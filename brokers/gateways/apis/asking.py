@@ -62,7 +62,7 @@ class Asking(Protocol):
 
     @property
     def brokers_metadata_version(self) -> int:
-        """The metadata version of the newest broker. It stands for the release, which says what topics may have."""
+        """The metadata version of the newest broker. Its release of Kafka decides which settings a topic may have."""
 
     def topics(self) -> Collection[NamedTopic]:
         """Return all topics."""
@@ -84,7 +84,7 @@ class Asking(Protocol):
 
 
 def may_be_registered(body: Values) -> bool:
-    """Say whether a request is from a broker that there can be. A negative number would make an event malformed."""
+    """Say whether there can be a broker of this id and epoch. An event with others would be malformed."""
     return bool(body["BrokerId"] >= 0 and body["BrokerEpoch"] >= -1)
 
 

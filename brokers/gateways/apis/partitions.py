@@ -115,7 +115,7 @@ async def _at_once(context: Asking, body: Values, wanted: Mapping[Place, _Wanted
         if answer.results is not UNSET or answer.error in STALE_BROKER:
             outcomes |= await context.offload(len(part), _outcomes, context, part, answer)
         elif _MANY in answer.message:
-            # The complaint names the kind.
+            # The engine does not know this kind of event: its complaint names it.
             context.engine.note_unknown(_MANY)
     return outcomes
 
@@ -185,7 +185,7 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
         "LeaderId": outcome.leader,
         "LeaderEpoch": outcome.leader_epoch,
         "Isr": list(outcome.isr or ()),
-        # The committed recovery state is the requested one: only the leader reports that the partition has recovered.
+        # The leader alone reports that its partition has recovered, so what it asked for is what was committed.
         "LeaderRecoveryState": partition["LeaderRecoveryState"],
         "PartitionEpoch": outcome.partition_epoch,
     }

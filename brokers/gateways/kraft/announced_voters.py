@@ -3,9 +3,9 @@
 Brokers that name only ``controller.quorum.bootstrap.servers`` find the leader through any gateway, but send it their
 registration only if the log says where it is. Once the log has voters, brokers believe it and not their own settings.
 
-So a gateway that has moved says where it is before it may lead (UpdateRaftVoter). If it led first, brokers would
-look for the leader at the former address. Which voters there are, the leading gateway says. It repeats no address of
-another gateway, because that one may have moved since. Every gateway watches its own.
+So a gateway with a new address says where it is before it may lead (UpdateRaftVoter). If it led first, brokers would
+look for the leader at the former address. The leading gateway says which voters there are. It does not repeat the
+address of another gateway, because that one may have a newer one. Each gateway watches its own address.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from state.voter_endpoints import VoterEndpoint, text_of
 
 logger = structlog.get_logger()
 
-# After an answer, so that two starts of one gateway do not take turns at each heartbeat.
+# The pause after an answer. Without it, two starts of one gateway would replace each other's address at each heartbeat.
 _PAUSE_S = 10.0
 
 
 async def announce_here(context: Context) -> None:
-    """Say where this gateway is, if the metadata log names voters and another address of this one, or none.
+    """Say where this gateway is, if the metadata log names voters, and this one not at all or at another address.
 
     Without an answer no gateway can be elected either, so this waits for one.
     """
@@ -46,7 +46,7 @@ async def announce_here(context: Context) -> None:
 
 
 async def keep_announced(context: Context) -> None:
-    """Ask the engine for what the log lacks: of all voters while this gateway leads, and of its own address always."""
+    """Ask the engine for what the log lacks: this gateway's own address, and the other voters too while it leads."""
     while True:
         await asyncio.sleep(context.settings.gateway_heartbeat_interval_ms / 1000)
         changes = _due(context)
@@ -69,12 +69,12 @@ def _due(context: Context) -> dict[str, str | None]:
 
 
 def _changes(context: Context) -> dict[str, str | None]:
-    """Return the voters that the log lacks, this gateway's address if it has another, and null for unknown voters."""
+    """Return the voters that the log lacks, this gateway's address if the log's differs, and None for unknown ones."""
     held, here = context.logged_voters, str(context.identity.gateway)
     known = {str(one.voter): _endpoints(context, one) for one in context.identity.voters}
     lacking = {voter: place for voter, place in known.items() if voter not in held}
-    moved = {here: known[here]} if held.get(here) != known[here] else {}
-    return {**{voter: None for voter in held if voter not in known}, **lacking, **moved}
+    changed = {here: known[here]} if held.get(here) != known[here] else {}
+    return {**{voter: None for voter in held if voter not in known}, **lacking, **changed}
 
 
 def _endpoints(context: Context, voter: Voter) -> str:

@@ -97,7 +97,7 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def voters(self) -> Sequence[Voter]:
-        """The voters where the metadata log has them, or else where this gateway was told that they are."""
+        """The voters with their endpoints: those in the metadata log, or if it has none, those of --voters."""
         logged, listener = self.logged_voters, self.settings.listener_names[0]
         return [_placed(int(voter), place, listener) for voter, place in logged.items()] or self.identity.voters
 

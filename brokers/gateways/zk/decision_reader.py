@@ -50,7 +50,7 @@ class DecisionReader:
         self.watch.begin()
         loop = asyncio.get_running_loop()
         events = await loop.run_in_executor(self._thread, whole_events, self._bus, after)
-        # What is done about them is no part of reading.
+        # The watch times only the call to the bus, and not what is done with the decisions.
         self.watch.succeeded()
         return [list(one_by_one(event)) for event in events]
 

@@ -140,9 +140,9 @@ def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) ->
 def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None:
     """Assign again, as replicas to remove, the members of a written ISR that a reassignment has removed."""
     held = view.topics[place.topic].partitions[place.partition]
-    moved = tuple([member for member in isr if member not in held.replicas])
+    removed = tuple([member for member in isr if member not in held.replicas])
     view.topics[place.topic].partitions[place.partition] = replace(
-        held, replicas=held.replicas + moved, removing_replicas=tuple(held.removing_replicas) + moved
+        held, replicas=held.replicas + removed, removing_replicas=tuple(held.removing_replicas) + removed
     )
 
 

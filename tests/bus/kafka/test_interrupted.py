@@ -14,11 +14,12 @@ from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page, Tr
 from bus.kafka import batches, controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import MESSAGE_BYTES_MAX, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.controller import Controller
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark
 from bus.kafka.transaction import Transaction
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from isrflow.kafka.seqs import offset_after
 from tests.support.waiting import TIMEOUT_S, wait_until
 

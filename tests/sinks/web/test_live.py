@@ -10,7 +10,7 @@ import structlog
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
 from sinks.web import live
-from sinks.web.handover import Handover
+from sinks.web.inbox import Inbox
 from sinks.web.live import Live
 from sinks.web.partitions import Row
 from state.broker import Broker, BrokerState
@@ -30,10 +30,10 @@ class Scene:
 
     def __init__(self, path: Path) -> None:
         self.bus = EmbeddedBus(path)
-        self.handover = Handover()
+        self.inbox = Inbox()
         self.is_standby = False
         self.told: Sequence[Row] = ()
-        self.live = Live(self.bus, self.handover, lambda: self.is_standby, self.tell)
+        self.live = Live(self.bus, self.inbox, lambda: self.is_standby, self.tell)
         self.seq = 0
         self.cluster = Cluster(brokers=BROKERS)
 
@@ -55,7 +55,7 @@ class Scene:
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)
         if not hidden:
-            self.handover.committed(self.seq, [self.cluster], pages, made)
+            self.inbox.committed(self.seq, [self.cluster], pages, made)
 
     def problems(self) -> dict[str, int]:
         self.live.look()
@@ -87,7 +87,7 @@ def test_a_batch_changes_what_is_shown(scene: Scene) -> None:
 def test_a_job_that_takes_over_shows_the_state_that_it_found(scene: Scene) -> None:
     scene.batch(topic(partition(0, leader=-1, isr=(1,))), hidden=True)
     scene.live.look()
-    scene.handover.begin()
+    scene.inbox.begin()
     scene.batch()
     assert scene.problems() == {"offline": 1, "under_replicated": 1}
     assert scene.live.picture.brokers == BROKERS
@@ -145,11 +145,11 @@ def test_decisions_from_before_the_start_are_recalled_once(scene: Scene) -> None
     scene.batch(decisions=made("TOPIC_CREATED"), hidden=True)
     scene.batch(decisions=made("LEADER_FENCED"), hidden=True)
     assert reasons(scene) == ["LEADER_FENCED", "TOPIC_CREATED"]
-    scene.handover.committed(2, [scene.cluster], [], [Decided(2, 0, made("LEADER_FENCED")[0])])
+    scene.inbox.committed(2, [scene.cluster], [], [Decided(2, 0, made("LEADER_FENCED")[0])])
     assert len(reasons(scene)) == 2, "it was recalled already"
     # Another job decides one batch, and then this job goes on.
     scene.batch(decisions=made("ISR_SHRUNK"), hidden=True)
-    scene.handover.begin()
+    scene.inbox.begin()
     scene.batch(decisions=made("ISR_EXPANDED"))
     assert reasons(scene) == ["ISR_EXPANDED", "ISR_SHRUNK", "LEADER_FENCED", "TOPIC_CREATED"]
     assert sum(sum(bucket[1:]) for bucket in scene.live.timeline.since(0)["1000"]) == 4
@@ -168,7 +168,7 @@ def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
     scene.live.watched()
     assert scene.problems() == {"under_replicated": 1}
     scene.is_standby = False
-    scene.handover.begin()
+    scene.inbox.begin()
     scene.batch(topic(partition(0)))
     assert scene.problems() == {}
 
@@ -181,7 +181,7 @@ def test_what_a_standby_shows_is_no_metric(scene: Scene) -> None:
     assert scene.problems() == {"under_replicated": 1}
     assert scene.told == ()
     scene.is_standby = False
-    scene.handover.begin()
+    scene.inbox.begin()
     scene.live.look()
     scene.batch()
     scene.live.look()
@@ -196,7 +196,7 @@ def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene, monke
     assert scene.told != ()
     scene.seq += 1
     scene.bus.commit(0, scene.seq, [], [Page(0, 0, b"\x00")])
-    scene.handover.begin()
+    scene.inbox.begin()
     scene.batch()
     with structlog.testing.capture_logs() as lines:
         scene.live.start()

@@ -100,7 +100,7 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
         if not name:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "the name of the subscription is empty")
         yield from _with_source(held, _OF_CLIENT_METRICS)
-        # Kafka names no origin of these defaults, unlike of those of groups.
+        # Kafka names no origin of these defaults, but it does so for groups.
         yield from (
             Setting(key, value, DEFAULT, ()) for key, value in CLIENT_METRICS_DEFAULTS.items() if key not in held
         )

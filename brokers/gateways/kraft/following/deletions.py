@@ -62,7 +62,7 @@ class Deletions:
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
         self._awaited: _Logs = {}
-        # Those from before this gateway led, which may be over. ``unsettled`` is set when ``settle`` is due.
+        # Those of before this gateway led. They may be over. ``unsettled`` is set when ``settle`` is due.
         self._former: _Logs = {}
         self.unsettled = asyncio.Event()
         # The newest report of each log that was published, and those that were refused.
@@ -85,7 +85,7 @@ class Deletions:
             self.unsettled.set()
 
     def settle(self, left: Iterable[UnderWay]) -> None:
-        """Await those of the former deletions that are left in a state of after ``begin_to_lead``."""
+        """Await those that ``begin_to_lead`` set aside and that are ``left`` in a state that was read since."""
         former, self._former = self._former, {}
         dropped = sum(len(logs) for topics in former.values() for logs in topics.values())
         for one in left:

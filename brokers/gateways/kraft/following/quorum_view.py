@@ -26,7 +26,7 @@ class BrokerView(msgspec.Struct):
     registered_by: int
     shutdown_tries: int = 0
     may_stop: bool = False
-    # Whether it was unfenced in this epoch. From then on it listens as long as it lives.
+    # Whether it was unfenced in this epoch. Since then it listens, until its process ends.
     has_served: bool = False
 
     @property
@@ -82,7 +82,7 @@ class QuorumView:
         is_another_start = decision.voter == self._gateway and not self.leads
         self.superseded |= is_another_start and led
         if self.leads:
-            # No broker has fetched from the new leader yet, and it does not know what brokers fetched from the former.
+            # No broker has fetched from this leader yet. How far brokers read at the former leader is not known here.
             self.fetched.clear()
 
     def _broker(self, decision: BrokerDecision, log_end: int) -> None:

@@ -66,8 +66,8 @@ class _Held:
     def replayed_through(self, seq: int) -> Begun:
         """Replay the log's own records for the decisions up to ``seq``, in place of a translation; 0 replays none.
 
-        The first records of a log sum up everything that was decided before them, so translating decisions one by one
-        does not give them. If any records are replayed, these are too.
+        The first records of a log sum up everything that was decided before them. A translation of single decisions
+        does not give them, so they are replayed too, unless ``seq`` is 0.
         """
         draft, after = MetadataDraft(self._image), self.base.seq
         while (unit := self._next) is not None and (unit.seq <= seq or (seq > 0 and draft.quorum_epoch == NO_QUORUM)):

@@ -11,7 +11,7 @@ from state.decisions import AnyDecision
 
 
 class Event(NamedTuple):
-    """The decisions on one event, without those on which only the log acts."""
+    """The decisions on one event that concern others than the log too."""
 
     seq: int
     decisions: Sequence[AnyDecision]

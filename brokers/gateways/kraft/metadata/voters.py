@@ -1,6 +1,6 @@
 """The voters of the quorum as control records, which brokers read before they know any controller (KIP-853).
 
-Brokers stop if a VotersRecord differs from the one before it by more than one voter that came and one that went
+A broker stops if a VotersRecord adds more than one voter to those in the record before it, or leaves out more than one
 (``VoterSet.hasOverlappingMajority``). So a larger change is written in several records, one step each.
 """
 

@@ -21,7 +21,7 @@ from brokers.gateways.kraft.log.errors import DamagedError, LackingError, Storag
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.rebuilding import peer
-from brokers.gateways.kraft.rebuilding.adoption import adopt
+from brokers.gateways.kraft.rebuilding.proven_log import write_proven_log
 from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
 from brokers.voters import Voter
@@ -124,7 +124,7 @@ class Opening:
                     return []
                 why.append(failed)
             if copies and (not others or waited_s >= min(PEERS_FIRST_S, self._wait_max_s)):
-                failed = self._adopted(copies, bus)
+                failed = self._from_copies(copies, bus)
                 if not failed:
                     return []
                 why.append(failed)
@@ -144,11 +144,11 @@ class Opening:
         logger.warning("the log was taken from another gateway", gateway=str(voter))
         return ""
 
-    def _adopted(self, copies: Sequence[Path], bus: Bus) -> str:
+    def _from_copies(self, copies: Sequence[Path], bus: Bus) -> str:
         """Make the log from brokers' copies. Return an empty string, or why that failed."""
         into = directories.start_replacement(self._directory)
         try:
-            copy = adopt(copies, self._identity.cluster_id, bus, into)
+            copy = write_proven_log(copies, self._identity.cluster_id, bus, into)
             _check(into, bus)
         except (StorageError, UnknownFormatError) as error:
             return str(error)
@@ -176,7 +176,7 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
         directories.finish_replacement(identity.directory)
         into = directories.start_replacement(identity.directory)
         try:
-            copy = adopt(identity.copies, identity.cluster_id, bus, into, without)
+            copy = write_proven_log(identity.copies, identity.cluster_id, bus, into, without)
             _check(into, bus)
         except (StorageError, UnknownFormatError):
             shutil.rmtree(into, ignore_errors=True)

@@ -63,7 +63,9 @@ def test_moves_are_answered_as_they_were_named(client: ControllerClient) -> None
 
 
 @pytest.mark.parametrize("sender", [{"BrokerId": -1, "BrokerEpoch": 1}, {"BrokerId": 1, "BrokerEpoch": -2}])
-def test_a_broker_that_cannot_be_has_a_stale_epoch(client: ControllerClient, sender: dict[str, int]) -> None:
+def test_a_broker_of_an_impossible_id_or_epoch_is_told_that_its_epoch_is_stale(
+    client: ControllerClient, sender: dict[str, int]
+) -> None:
     topic_id = created(client, f"of{sender['BrokerId']}")["TopicId"]
     row = {"PartitionIndex": 0, "LeaderEpoch": 0, "PartitionEpoch": 0, "NewIsrWithEpochs": []}
     isrs = [{"TopicId": topic_id, "Partitions": [row]}]

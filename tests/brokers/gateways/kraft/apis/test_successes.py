@@ -1,4 +1,4 @@
-"""A success can be told in every version, also where a response has fields that only some versions carry."""
+"""A gateway can report a success in each version of a response, even if only some versions have all its fields."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -83,7 +83,7 @@ REQUESTS: dict[str, Callable[[int], Values]] = {
     "FetchSnapshot": listed_files,
     "UpdateFeatures": lambda version: {"FeatureUpdates": [{"Feature": "group.version", "MaxVersionLevel": 1}]},
 }
-# The field of each response that answers what is asked for above. A response without items has no error either.
+# The field of each response that has the answer to the request above. If it is empty, it has no error code either.
 ANSWERS = {
     "AlterPartitionReassignments": "Responses",
     "ApiVersions": "ApiKeys",
@@ -98,7 +98,7 @@ ANSWERS = {
     "FetchSnapshot": "Topics",
     "UpdateFeatures": "Results",
 }
-# The listener is of controllers, which version 0 cannot ask about.
+# The listener describes controllers, and version 0 of the request cannot ask for controllers.
 REFUSED = {("DescribeCluster", 0): ErrorCode.INVALID_REQUEST}
 # From this version on all features of a request are changed or none, so there is no result for each.
 WITHOUT_ITEMS = {*REFUSED, ("UpdateFeatures", 2)}
@@ -144,7 +144,7 @@ def error_codes(response: Any) -> set[int]:
         for version in range(api.min_version, api.max_version + 1)
     ],
 )
-def test_a_success_is_told(client: ControllerClient, name: str, version: int) -> None:
+def test_a_success_is_reported(client: ControllerClient, name: str, version: int) -> None:
     key = next(key for key, known in NAMES.items() if known == name)
     if name == "DeleteTopics":
         created(client, f"deleted-in-{version}")

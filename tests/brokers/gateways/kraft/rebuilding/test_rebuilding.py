@@ -13,7 +13,7 @@ import pytest
 
 from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.errors import DamagedError, StorageError
-from brokers.gateways.kraft.rebuilding import adoption, opening, peer
+from brokers.gateways.kraft.rebuilding import opening, peer, proven_log
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.settings import Identity
 from tests.brokers.gateways.kraft.storages import topic
@@ -214,7 +214,7 @@ class Steps:
         for module, name in (
             (peer, "write_all"),
             (peer, "flush_directory"),
-            (adoption, "flush_directory"),
+            (proven_log, "flush_directory"),
             (directories, "flush_directory"),
             *([] if dies_at < 0 else [(Path, "replace"), (Path, "mkdir"), (Path, "rmdir"), (Path, "unlink")]),
         ):

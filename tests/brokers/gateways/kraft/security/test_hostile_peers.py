@@ -76,8 +76,8 @@ def test_no_other_certificate_may_do_what_brokers_do(quorum: SecureQuorum, name:
     assert client.ask("BrokerHeartbeat", **heartbeat(1, 1))["ErrorCode"] == REFUSED
     assert client.fetch(0, 0)["ErrorCode"] == REFUSED
     values = {"RequestData": b"", "RequestPrincipal": None, "ClientHostAddress": bytes(4)}
-    assert client.ask("Envelope", **values)["ErrorCode"] == REFUSED, "nobody else names whom a request is from"
-    # What anybody may ask who is let in, and what only super users may.
+    assert client.ask("Envelope", **values)["ErrorCode"] == REFUSED, "only a broker may say whose request it passes on"
+    # Every client that is let in may send the first request, and only a super user the second one.
     assert client.ask("ApiVersions", ClientSoftwareName="a", ClientSoftwareVersion="1")["ErrorCode"] == 0
     topic = {"Name": f"by-{name}", "NumPartitions": 1, "ReplicationFactor": 1, "Assignments": [], "Configs": []}
     created = client.ask("CreateTopics", Topics=[topic], timeoutMs=10_000, validateOnly=True)["Topics"][0]

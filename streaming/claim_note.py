@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 
-class Handover(msgspec.Struct, frozen=True):
+class ClaimNote(msgspec.Struct, frozen=True):
     """What the query must know of the claim."""
 
     controller_epoch: int
@@ -18,16 +18,16 @@ class Handover(msgspec.Struct, frozen=True):
     committed_seq: int
 
 
-def hand_over(file: Path, handover: Handover) -> None:
+def write_note(file: Path, note: ClaimNote) -> None:
     """Write the note, whole or not at all. Raises ``OSError``."""
     unfinished = file.with_name(f"{file.name}.new")
-    unfinished.write_bytes(msgspec.json.encode(handover))
+    unfinished.write_bytes(msgspec.json.encode(note))
     unfinished.rename(file)
 
 
-def handed_over(file: Path) -> Handover | None:
+def read_note(file: Path) -> ClaimNote | None:
     """Read the note; None if it has not been written."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Handover)
+        return msgspec.json.decode(file.read_bytes(), type=ClaimNote)
     except FileNotFoundError:
         return None

@@ -3,8 +3,8 @@
 import pytest
 
 from bus.interface import Decided, Page
-from sinks.web import handover
-from sinks.web.handover import Handover
+from sinks.web import inbox
+from sinks.web.inbox import Inbox
 from state.cluster import Cluster
 
 
@@ -12,8 +12,8 @@ def decided(count: int, size: int = 10) -> list[Decided]:
     return [Decided(1, number, b"x" * size) for number in range(count)]
 
 
-def started() -> Handover:
-    place = Handover()
+def started() -> Inbox:
+    place = Inbox()
     place.take()
     return place
 
@@ -40,7 +40,7 @@ def test_pages_follow_only_once_the_state_is_read() -> None:
 
 
 def test_too_many_bytes_of_pages_are_dropped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handover, "PAGE_BYTES_MAX", 100)
+    monkeypatch.setattr(inbox, "PAGE_BYTES_MAX", 100)
     place = started()
     for number in range(50):
         place.committed(number, [Cluster()], [Page(0, 0, b"x" * 90)], [])
@@ -52,7 +52,7 @@ def test_too_many_bytes_of_pages_are_dropped_and_said(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("limit", "value"), [("DECISIONS_MAX", 250), ("DECISION_BYTES_MAX", 2_500)])
 def test_old_decisions_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch, limit: str, value: int) -> None:
-    monkeypatch.setattr(handover, limit, value)
+    monkeypatch.setattr(inbox, limit, value)
     place = started()
     for number in range(4):
         place.committed(number, [Cluster()], [], decided(100))

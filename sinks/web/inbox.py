@@ -1,4 +1,4 @@
-"""The way from the batches to the live page's thread: what they changed and what they decided.
+"""The inbox of the live page's thread: what batches changed and what they decided.
 
 A batch only leaves references here, so it does not get slower. What waits here is limited in count and in bytes.
 """
@@ -20,7 +20,7 @@ PAGE_BYTES_MAX = 256 * 1024 * 1024
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What the batches handed over since the last call of ``take``."""
+    """What the batches left since the last call of ``take``."""
 
     # The last event of the newest batch; 0 if there was no batch.
     through: int
@@ -35,8 +35,8 @@ class Taken(msgspec.Struct, frozen=True):
     dropped: int
 
 
-class Handover:
-    """What batches have handed over and the live page's thread has not taken yet."""
+class Inbox:
+    """What batches have left and the live page's thread has not taken yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class Handover:
     def committed(
         self, through: int, clusters: Sequence[Cluster], pages: Sequence[Page], decisions: Sequence[Decided]
     ) -> None:
-        """Hand over a committed batch."""
+        """Leave what a committed batch changed and decided."""
         with self._lock:
             self._through, self._clusters = through, clusters
             self._put_pages(through, pages)

@@ -59,7 +59,9 @@ class _Place(NamedTuple):
     units: tuple[Unit, ...]
 
 
-def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()) -> Path:
+def write_proven_log(
+    copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()
+) -> Path:
     """Write the log that the longest copy proves into an empty directory, and return that copy.
 
     The brokers in ``without`` will not start again, so their copies may be missing.
@@ -154,7 +156,7 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether the matched bytes cannot also have come from removed decisions."""
+    """Say whether the matched bytes can have come from no other decisions, because one record of them is unique."""
     names = (decode_record(record).name for entry in met for record in entry.records)
     return any(entry.leader_change for entry in met) or any(name not in _RECURRING for name in names)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bus.interface import AFTER_ALL_OF, Bus
-from sinks.web.recall import Recall
+from sinks.web.recall import PART_BYTES, PART_DECISIONS, PARTS_MAX, Recall
 from sinks.web.seen import Seen, seen
 from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
@@ -20,10 +20,6 @@ _SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED})
 _WITHIN_MS = 600_000
 # How far the engine's clock may be from the one by which the bus finds an event.
 _SLACK_MS = 60_000
-# How much of the bus one search reads: so many parts, each with up to so many decisions and bytes.
-PARTS_MAX = 50
-_PART_DECISIONS = 2_000
-_PART_BYTES = 1024 * 1024
 
 
 class Since(NamedTuple):
@@ -35,7 +31,7 @@ class Since(NamedTuple):
     reason: str
 
 
-class Standing:
+class StateTimes:
     """Since when each broker is in its state, as far as it is known."""
 
     def __init__(self) -> None:
@@ -87,7 +83,7 @@ def _after_contact(bus: Bus, brokers: Iterable[Broker]) -> Iterator[tuple[int, S
         if not left:
             return
         place = max(place, (bus.seq_at(left[0].last_contact_ms - _SLACK_MS), AFTER_ALL_OF))
-        page = bus.decisions(place, _PART_DECISIONS, _PART_BYTES, passing_over=True)
+        page = bus.decisions(place, PART_DECISIONS, PART_BYTES, passing_over=True)
         if not page:
             return
         place = (page[-1].seq, page[-1].idx)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sinks.web import standing as of_brokers
+from sinks.web import state_times as of_brokers
 from sinks.web.recall import Recall
-from sinks.web.standing import Since, Standing
+from sinks.web.state_times import Since, StateTimes
 from sinks.web.view import cluster_of
 from state.broker import Broker, BrokerState
 from tests.sinks.sample import decision
@@ -48,7 +48,7 @@ def is_fenced(scene: Scene, *, hidden: bool = False) -> None:
 
 def shown(scene: Scene) -> dict[str, object]:
     scene.live.look()
-    [row] = [one for one in cluster_of(scene.live.picture, scene.live.standing)["brokers"] if one["broker"] == 2]
+    [row] = [one for one in cluster_of(scene.live.picture, scene.live.state_times)["brokers"] if one["broker"] == 2]
     return {name: row[name] for name in ("state", "since_ms", "reason", "heard_ms") if name in row}
 
 
@@ -94,7 +94,7 @@ def test_what_came_before_the_last_contact_or_was_undone_is_not_taken(scene: Sce
     scene.batch(decisions=[said(scene, "BROKER_RESTARTED", "fenced", HEARD_MS)], hidden=True)
     scene.batch(decisions=[said(scene, "BROKER_UNFENCED", "active", HEARD_MS)], hidden=True)
     is_fenced(scene, hidden=True)
-    found = Standing()
+    found = StateTimes()
     found.seek(scene.bus, [held(scene)])
     assert found.of(held(scene)) == Since("fenced", FENCED_MS, "BROKER_SESSION_EXPIRED")
 
@@ -104,10 +104,10 @@ def test_a_broker_that_is_still_heard_is_found_among_the_newest_decisions(scene:
     begun = said(scene, "CONTROLLED_SHUTDOWN", "controlled_shutdown", HEARD_MS)
     scene.batch(decisions=[begun], hidden=True)
     scene.batch(decisions=[said(scene, "LOG_DIR_FAILED", "controlled_shutdown", FENCED_MS - 1)], hidden=True)
-    found = Standing()
+    found = StateTimes()
     found.seek(scene.bus, [held(scene)])
     assert found.of(held(scene)) is None
-    again = Standing()
+    again = StateTimes()
     again.seek(scene.bus, [held(scene)], Recall(scene.bus, lambda began_s: False))
     assert again.of(held(scene)) == Since("controlled_shutdown", HEARD_MS, "CONTROLLED_SHUTDOWN")
 
@@ -124,7 +124,7 @@ def test_a_broker_that_may_stop_at_once_is_shutting_down_since_then(scene: Scene
 def test_a_search_has_an_end_and_is_done_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     is_fenced(scene, hidden=True)
     monkeypatch.setattr(of_brokers, "PARTS_MAX", 0)
-    found = Standing()
+    found = StateTimes()
     found.seek(scene.bus, [held(scene)])
     monkeypatch.setattr(of_brokers, "PARTS_MAX", 1)
     found.seek(scene.bus, [held(scene)])

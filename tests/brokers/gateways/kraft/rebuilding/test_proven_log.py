@@ -119,7 +119,7 @@ def test_a_rebuilt_log_continues_as_the_lost_one_would(tmp_path: Path, busses: l
         assert written(again, bus) == written(there, bus)
 
 
-def test_a_copy_that_begins_with_a_snapshot_is_adopted_with_it(tmp_path: Path, busses: list[DecidedBus]) -> None:
+def test_a_copy_that_begins_with_a_snapshot_is_taken_with_it(tmp_path: Path, busses: list[DecidedBus]) -> None:
     bus = decided(tmp_path / "bus.db", story(4))
     busses.append(bus)
     for through in range(1, bus.bus.decided_seq() + 1, 2):
