@@ -91,23 +91,28 @@ class Job:
                 self._prepare(lock)
         except FencedError as error:
             raise SupersededError(str(error)) from error
-        except BusError as error:
+        except SupersededError:
+            raise
+        except (BusError, JobError) as error:
             # A job that was frozen in the middle of a call gets no answer, and may have been superseded meanwhile.
-            self._check_not_superseded(error)
+            self._check_not_superseded(str(error), error)
             raise
         except SPARK_ERRORS as error:
-            raise JobError(f"Spark failed: {reason_of(error)}") from error
+            reason = f"Spark failed: {reason_of(error)}"
+            # A supervisor starts a failed job again, but must not start a superseded one: it would take the bus back.
+            self._check_not_superseded(reason, error)
+            raise JobError(reason) from error
         finally:
             self._endpoint.close()
 
-    def _check_not_superseded(self, error: BusError) -> None:
-        """Raise ``SupersededError`` if another job has claimed, as far as the bus answers now."""
+    def _check_not_superseded(self, why: str, error: Exception) -> None:
+        """Raise ``SupersededError``, with ``why`` this job ends, if another one has claimed, as far as the bus says."""
         if not self._tenure.controller_epoch:
             return
         with contextlib.suppress(BusError):
             claimed = self._bus.claimed_epoch()
             if claimed > self._tenure.controller_epoch:
-                raise SupersededError(f"controller epoch {claimed} was claimed, and {error}") from error
+                raise SupersededError(f"controller epoch {claimed} was claimed, and {why}") from error
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[CheckpointLock]:

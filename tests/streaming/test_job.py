@@ -68,22 +68,38 @@ def test_an_engine_that_others_would_reach_unasked_makes_no_bus(tmp_path: Path) 
     assert not (tmp_path / "bus.db").exists()
 
 
-@pytest.mark.parametrize(("claims", "ends_with"), [(1, BusError), (2, SupersededError)])
-def test_a_job_that_gets_no_answer_says_so_if_it_was_superseded(
-    bus: EmbeddedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claims: int, ends_with: type[Exception]
+@pytest.mark.parametrize("is_superseded", [False, True])
+@pytest.mark.parametrize(
+    ("error", "ends_with"),
+    [
+        (BusError("no answer in 20 s"), BusError),
+        (JobError("the query failed: no answer in 20 s"), JobError),
+        # As when the JVM is gone.
+        (ConnectionError("no answer in 20 s"), JobError),
+    ],
+    ids=["bus", "query", "JVM"],
+)
+def test_a_job_that_fails_says_so_if_it_was_superseded(
+    bus: EmbeddedBus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    ends_with: type[Exception],
+    is_superseded: bool,
 ) -> None:
     class Began(Tenure):
         controller_epoch = 1
 
-    def no_answer() -> None:
-        raise BusError("no answer in 20 s")
+    def fail() -> None:
+        raise error
 
-    for _ in range(claims):
+    for _ in range(1 + is_superseded):
         bus.claim("job", {}, 1)
     monkeypatch.setattr("streaming.job.Tenure", Began)
-    monkeypatch.setattr("streaming.job.choose_java", no_answer)
-    with pytest.raises(ends_with, match="no answer in 20 s"):
+    monkeypatch.setattr("streaming.job.choose_java", fail)
+    with pytest.raises(SupersededError if is_superseded else ends_with, match="no answer in 20 s") as ended:
         started(bus, tmp_path / "checkpoint", metrics_port=-1)
+    assert isinstance(ended.value, SupersededError) == is_superseded
 
 
 def test_an_impossible_checkpoint_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
