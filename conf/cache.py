@@ -14,7 +14,7 @@ def cache_dir() -> Path:
 
     ``ISRFLOW_CACHE`` names the folder. Otherwise it is in ``XDG_CACHE_HOME`` or ``~/.cache``.
     """
-    return _chosen_dir() or _temporary_dir()
+    return _chosen_dir() or _temporary_dir(os.getuid())
 
 
 def cache_is_temporary() -> bool:
@@ -37,14 +37,14 @@ def _chosen_dir() -> Path | None:
 
 
 @cache
-def _temporary_dir() -> Path:
-    """Return one folder for all processes of this user, because they would fill the disk with one each."""
-    folder = Path(tempfile.gettempdir()) / f"isrflow-cache-{os.getuid()}"
+def _temporary_dir(user: int) -> Path:
+    """Return one folder for all processes of a user, because they would fill the disk with one each."""
+    folder = Path(tempfile.gettempdir()) / f"isrflow-cache-{user}"
     try:
         folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
         found = folder.lstat()
         # Anybody may make a folder of that name, and what is in the cache is run.
-        is_ours = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        is_ours = found.st_uid == user and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         if stat.S_ISDIR(found.st_mode) and is_ours:
             return folder
     except OSError:

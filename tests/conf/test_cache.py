@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from conf.cache import cache_dir
 
 PROGRAM = "from conf.cache import cache_dir; print(cache_dir())"
 
@@ -38,3 +41,14 @@ def test_a_temporary_cache_that_another_user_could_have_made_is_not_used(tmp_pat
     found = cache_of_a_process(tmp_path)
     assert found != expected
     assert found.is_dir()
+
+
+def test_a_process_that_becomes_another_user_does_not_keep_the_former_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISRFLOW_CACHE", "/dev/null/cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    former = cache_dir()
+    another = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: another)
+    assert cache_dir() != former
