@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 from controller_logic.decision_recorder import DecisionRecorder
 from controller_logic.working_state import WorkingState
 from state.cluster import Outcome, State
-from state.events import LogEndOffsets, Logged, Progress
+from state.events import LogEndOffsets, Logged
 from state.policy import Policy
-
-_NO_EVENT = Logged(0, 0, Progress(), b"")
 
 
 class LogEndReport(NamedTuple):
@@ -24,10 +22,9 @@ class LogEndReport(NamedTuple):
 class Batch:
     """A batch of events while it is applied to a shard's state."""
 
-    __slots__ = ("log_ends", "logged", "new_partitions", "recorder", "state")
+    __slots__ = ("log_ends", "new_partitions", "recorder", "state")
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
-        self.logged = _NO_EVENT
         self.state = WorkingState(state, policy, overrides)
         self.recorder = DecisionRecorder(self.state)
         # What ``commit_alike.AlikeNew`` remembers from one event to the next.
@@ -35,9 +32,13 @@ class Batch:
         # What ``log_end_report`` gathers.
         self.log_ends: list[LogEndReport] = []
 
+    @property
+    def logged(self) -> Logged:
+        """The event at hand."""
+        return self.recorder.logged
+
     def begin(self, logged: Logged) -> None:
         """Begin the next event."""
-        self.logged = logged
         self.state.begin(logged)
         self.recorder.begin(logged)
 

@@ -32,13 +32,13 @@ class BrokerSets(NamedTuple):
 
     def but(self, broker: int) -> "BrokerSets":
         """Return the sets without a broker."""
-        return BrokerSets(*[held - {broker} if broker in held else held for held in self])
+        return BrokerSets(*[_with(held, broker, is_in=False) for held in self])
 
     def put(self, broker: Broker, *, strays_removed: bool) -> "BrokerSets":
         """Return the sets with a broker as it is now, whatever it was."""
         number = broker.broker
         wanted = _memberships(broker, strays_removed=strays_removed)
-        return BrokerSets(*[_with(held, number, is_in) for held, is_in in zip(self, wanted, strict=True)])
+        return BrokerSets(*[_with(held, number, is_in=is_in) for held, is_in in zip(self, wanted, strict=True)])
 
 
 def sets_of(brokers: Iterable[Broker], *, strays_removed: bool) -> BrokerSets:
@@ -54,10 +54,15 @@ def sets_of(brokers: Iterable[Broker], *, strays_removed: bool) -> BrokerSets:
     return BrokerSets(*map(frozenset, found))
 
 
-def _with(held: Ids, broker: int, is_in: bool) -> Ids:
+def _with(held: Ids, broker: int, *, is_in: bool) -> Ids:
     if (broker in held) == is_in:
         return held
     return held | {broker} if is_in else held - {broker}
+
+
+def read_of(broker: Broker) -> tuple[object, ...]:
+    """Return what the sets depend on, and which log directory a broker has left."""
+    return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs
 
 
 def _memberships(broker: Broker, *, strays_removed: bool) -> tuple[bool, ...]:

@@ -1,7 +1,7 @@
 """Commit what replicas report of themselves: where their logs end, what follows for high watermarks, and directories.
 
-No reassignment waits for any of this, and no epoch rises. So nothing is settled or counted, but for requests, which are
-part of the backlog. A decision is recorded only of a high watermark:
+No reassignment waits for any of this, and no epoch rises. So nothing is settled, and only requests are counted, because
+they are the backlog. Only a high watermark leads to a decision:
 
     report ─► log end, kept ─► the partition is due ─► next tick ─► watermark ─► check ─► record ─► kept
 """

@@ -55,7 +55,8 @@ class DecisionRecorder:
 
     def __init__(self, state: WorkingState) -> None:
         self._state = state
-        self._logged = Logged(0, 0, Progress(), b"")
+        # The event at hand.
+        self.logged = Logged(0, 0, Progress(), b"")
         # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
@@ -64,7 +65,7 @@ class DecisionRecorder:
 
     def begin(self, logged: Logged) -> None:
         """Take up the next event."""
-        self._logged = logged
+        self.logged = logged
         self._said_before = len(self.said)
         self.writes = self._is_written_here(logged.event)
 
@@ -253,7 +254,7 @@ class DecisionRecorder:
         """
         if not (self.writes or part):
             return
-        logged = of or self._logged
+        logged = of or self.logged
         event = logged.event
         request = event.request if isinstance(event, Malformed) else str(event.__struct_config__.tag)
         common = self._common(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED)
@@ -270,13 +271,13 @@ class DecisionRecorder:
 
     def answer_if_requested(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
         """Answer the event at hand if it carries a request id."""
-        if getattr(self._logged.event, "request_id", None) is not None:
+        if getattr(self.logged.event, "request_id", None) is not None:
             self.answer(error, message, **fields)
 
     def reject(self, field: str, message: str, reason: Reason) -> None:
         """Record that the event at hand cannot be obeyed."""
         if self.writes:
-            raw = shown(self._logged.raw)
+            raw = shown(self.logged.raw)
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
@@ -284,7 +285,7 @@ class DecisionRecorder:
         self.said.append(
             Rejected(
                 **self._common(Reason.INVARIANT_BROKEN),
-                raw=shown(self._logged.raw),
+                raw=shown(self.logged.raw),
                 field="partition",
                 message=f"{topic.topic}-{partition.partition} was left as it is: {'; '.join(broken)}",
                 topic=topic.topic,

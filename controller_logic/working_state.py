@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
-from controller_logic.broker_sets import BrokerSets, sets_of
+from controller_logic.broker_sets import BrokerSets, read_of, sets_of
 from controller_logic.running_totals import RunningTotals
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker, BrokerState
@@ -198,7 +198,7 @@ class WorkingState:
             self._take(self._sets.but(number))
             return
         self._brokers[number] = broker
-        if former is None or _read_of(former) != _read_of(broker):
+        if former is None or read_of(former) != read_of(broker):
             self._take(self._sets.put(broker, strays_removed=self.rules_version >= STRAYS_RULES))
 
     def _read_brokers(self) -> None:
@@ -287,8 +287,3 @@ class WorkingState:
 
 def _in_order(due: Mapping[str, Set[int]]) -> tuple[tuple[str, int], ...]:
     return tuple([(name, number) for name in sorted(due) for number in sorted(due[name])])
-
-
-def _read_of(broker: Broker) -> tuple[object, ...]:
-    """Return what the sets of brokers depend on."""
-    return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs

@@ -75,7 +75,7 @@ class BusDriver:
         passes_over: frozenset[StepName] = frozenset(),
     ) -> None:
         self.passes_over = passes_over
-        self._made_bus = make_bus(folder)
+        self._make_bus = make_bus
         self._held = contextlib.ExitStack()
         self._folder = folder
         self._load = load
@@ -87,7 +87,7 @@ class BusDriver:
 
     def start(self) -> None:
         try:
-            self._url = self._held.enter_context(self._made_bus)
+            self._url = self._held.enter_context(self._make_bus(self._folder))
             self.bus = open_bus(self._url)
             self._held.callback(self.bus.close)
             self.start_engine()

@@ -22,7 +22,7 @@ def engine(folder: Path, load: Load, *settings: str) -> BusDriver:
 
 def one_task(folder: Path, load: Load) -> Driver:
     """Make the engine with one Spark task for all shards."""
-    return BusDriver(folder, load, ["shuffle.partitions=1", *_settings(load)])
+    return engine(folder, load, "shuffle.partitions=1")
 
 
 def on_kafka(folder: Path, load: Load) -> Driver:
