@@ -11,6 +11,9 @@ import pytest
 from bus import pieces
 from bus.interface import BusError, Image, Page
 from bus.kafka.bus import KafkaBus
+from bus.kafka.connection import Connection
+from bus.kafka.mark import Mark
+from bus.kafka.state_reader import read_state
 from isrflow.kafka.seqs import offset_after
 from streaming.claim_note import ClaimNote, read_note, write_note
 from streaming.sources import event_rows, followed_pages
@@ -44,6 +47,13 @@ def commit(bus: KafkaBus, *pages: Page) -> int:
     """Publish an event, decide it with ``pages``, and return its seq."""
     seq = bus.publish([EVENT])
     bus.commit(bus.held_claim.controller_epoch, seq, [], pages)
+    return seq
+
+
+def commit_readably(bus: KafkaBus, *pages: Page) -> int:
+    """Commit ``pages`` as above, and wait until they can be read: a transaction's end comes to topics later."""
+    seq = commit(bus, *pages)
+    read_state(Connection(bus.address), Mark(through=seq, layouts=bus.layouts()))
     return seq
 
 
@@ -97,11 +107,11 @@ def test_pages_longer_than_a_record_come_whole(active: KafkaBus, monkeypatch: py
 def test_changes_wait_for_an_interval_a_silence_or_the_claim(active: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     clock_ms = 0
     monkeypatch.setattr(followed_pages, "steady_ms", lambda: clock_ms)
-    first = commit(active, Page(0, 1, b"1"))
+    first = commit_readably(active, Page(0, 1, b"1"))
     pages = followed(active, quiet_ms=1_500)
     try:
         assert pages.plan(0, None) == first
-        second = commit(active, Page(0, 1, b"2"))
+        second = commit_readably(active, Page(0, 1, b"2"))
         clock_ms = 1_000
         assert pages.plan(first, None) == first
         clock_ms = 2_400
@@ -110,7 +120,7 @@ def test_changes_wait_for_an_interval_a_silence_or_the_claim(active: KafkaBus, m
         clock_ms = 2_600
         assert pages.plan(first, None) == second
         for _ in range(5):
-            third = commit(active, Page(0, 1, b"3"))
+            third = commit_readably(active, Page(0, 1, b"3"))
             assert pages.plan(second, None) == second
             clock_ms += 1_000
         assert pages.plan(second, None) == third
