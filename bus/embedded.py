@@ -30,10 +30,10 @@ from bus.page_table import check_same_decisions, check_same_pages, read_pages, r
 from bus.retention import WalBound
 from bus.weight import last_within
 from isrflow.contract import LOG_END_REPORTS, SQLITE
+from isrflow.decision_blocks import rows_in_making
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access
-from isrflow.sqlite.decision_blocks import rows_in_making
 from isrflow.sqlite.deferrable import row_of
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 from isrflow.sqlite.log_file import append

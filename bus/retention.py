@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.sqlite.decision_blocks import HEAD, count_of
+from isrflow.decision_blocks import count_of
+from isrflow.sqlite.decision_table import HEAD
 from isrflow.sqlite.file_identity import WAL, file_beside
 from isrflow.warning import warn
 

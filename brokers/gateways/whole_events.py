@@ -5,10 +5,9 @@ from itertools import groupby
 
 import msgspec
 
-from brokers.gateways.alike_decisions import GivenDecision, decoded
+from brokers.engine.alike_decisions import GivenDecision, decoded
 from brokers.gateways.errors import UnknownFormatError
 from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
-from state.decisions import decode
 
 CHUNK = 5_000
 # What a bus returns for ``CHUNK`` decisions.
@@ -77,7 +76,7 @@ def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:
 
 def _decisions(row: Row) -> Iterable[GivenDecision]:
     try:
-        return [decode(row.body)] if isinstance(row, Decided) else list(decoded(row))
+        return list(decoded(row))
     except msgspec.ValidationError as error:
         raise UnknownFormatError(
             f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"

@@ -1,12 +1,12 @@
 """The bus on Kafka: topics for events, decisions and state, in place of tables."""
 
-import threading
 import time
 from collections.abc import Sequence
 from functools import partial
 
 from bus import pieces
 from bus.clock import now_ms
+from bus.decided_runs import DecidedRuns, runs_in
 from bus.engine_only import is_tick, refuse_engine_kinds
 from bus.interface import (
     DECISIONS_BYTES_MAX,
@@ -18,12 +18,11 @@ from bus.interface import (
     Image,
     Page,
     Seqs,
-    TrimmedError,
 )
 from bus.kafka.connection import RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
-from bus.kafka.history import KafkaHistory, place_of
-from bus.kafka.log_reader import LogReader, Record
+from bus.kafka.decision_reader import DecisionReader
+from bus.kafka.history import KafkaHistory
 from bus.kafka.mark import Mark
 from bus.kafka.publisher import Publisher
 from bus.kafka.state_reader import read_state
@@ -32,7 +31,7 @@ from bus.local_index import LocalIndex
 from conf.cache import cache_dir
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
-from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
+from isrflow.kafka.records import replica_of
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 
 
@@ -50,17 +49,16 @@ class KafkaBus(KafkaHistory):
     # A batch starts at fixed intervals.
     defers = False
 
-    def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
+    def __init__(
+        self, url: str, *, create: bool = True, replication_factor: int = 0, decision_blocks: bool = True
+    ) -> None:
         connection = Connection(parse(url))
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
         super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions
         self._publisher = Publisher(self._connection, self.offsets_partitions)
-        self._controller = Controller(self._connection)
-        self._decisions = LogReader(self._connection, self.address.decisions)
-        self._decisions_after: tuple[int, int] | None = None
-        # Held while reading, because each read moves the reader.
-        self._decisions_lock = threading.Lock()
+        self._controller = Controller(self._connection, decision_blocks=decision_blocks)
+        self._decisions = DecisionReader(self._connection, self._controller.mark)
 
     def publish(self, events: Sequence[bytes]) -> int:
         refuse_engine_kinds(events)
@@ -135,12 +133,14 @@ class KafkaBus(KafkaHistory):
         return (name, str(number)) if number else (name,)
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
+        runs = runs_in(decisions)
+
         def check_again(before: Mark) -> None:
-            self._check_same([decided for decided in decisions if decided.seq <= before.through])
+            self._check_same(list(DecidedRuns([run for run in runs if run.seq <= before.through])))
             if through == before.through:
                 self._check_same_state(through, pages)
 
-        self._controller.commit(controller_epoch, through, decisions, pages, check_again)
+        self._controller.commit(controller_epoch, through, runs, pages, check_again)
 
     def _check_same(self, again: list[Decided]) -> None:
         """Check that a batch that is repeated after a kill has the same decisions as the first time."""
@@ -182,67 +182,19 @@ class KafkaBus(KafkaHistory):
     def decisions(
         self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
     ) -> list[Decided]:
-        end = self._connection.end_offset(self.address.decisions)
-        with self._decisions_lock:
-            stays = self._decisions_after == after
-            least = self._decisions.next_offset if stays else self._controller.mark().decisions_end
-            if end < least:
-                self._connection.check_written(self.address.decisions, least)
-            if not stays or self._decisions.is_lost:
-                self._decisions_after = None
-                self._go_after(after, end, passing_over=passing_over)
-            self._pass(after, end)
-            found = [_decided(record) for record in self._decisions.take(end, limit, bytes_max)]
-            self._decisions_after = (found[-1].seq, found[-1].idx) if found else after
-        return found
+        return self._decisions.decisions(after, limit, bytes_max, passing_over=passing_over)
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
-        # Here each decision is a record.
-        return [*self.decisions(after, limit)]
-
-    def _go_after(self, after: tuple[int, int], end: int, *, passing_over: bool) -> None:
-        start = self._connection.start_offset(self.address.decisions)
-        self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
-        if start > 0 and after[0] > 0 and not passing_over:
-            newest_gone = self._newest_gone(start, end)
-            self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
-            if after < newest_gone:
-                raise TrimmedError(
-                    f"bus {self.address}: decisions up to {newest_gone} were removed: "
-                    f"read on from {newest_gone[0] + 1}, or start from the current state"
-                )
-
-    def _newest_gone(self, start: int, end: int) -> tuple[int, int]:
-        """Return the newest decision that was removed, and leave the reader anywhere."""
-        if start == 0:
-            return 0, -1
-        first = self._decisions.first_at(start, end)
-        return self._controller.mark().last_decision if first is None else _previous(first)
-
-    def _pass(self, after: tuple[int, int], end: int) -> None:
-        """Pass decisions up to ``after`` that could not be read yet when the reader went there.
-
-        A commit's state may be readable before its decisions, and a follower starts after the state.
-        """
-        while (record := self._decisions.peek(end)) is not None and place_of(record) <= after:
-            self._decisions.skip()
+        return self._decisions.columns(after, limit)
 
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
         index = LocalIndex(cache_dir() / f"partitions-{self.bus_id()}.db")
         read = partial(self.decisions, passing_over=True)
-        start = self._connection.start_offset(self.address.decisions)
-        end = self._connection.end_offset(self.address.decisions)
-        with self._decisions_lock:
-            self._decisions_after = None
-            gone, _ = self._newest_gone(start, end)
+        gone, _ = self._decisions.newest_gone()
         return index.seqs_about(read, gone, self.decided_seq(), topic, partition, before, limit)
 
     def changed(self) -> bool:
-        """Say whether there are decisions that were not read yet."""
-        if self._decisions_after is None:
-            return True
-        with self._decisions_lock:
-            return self._decisions.has_more()
+        return self._decisions.changed()
 
     def image(self) -> Image:
         mark, pages = read_state(self._connection, self._controller.mark())
@@ -273,13 +225,3 @@ class KafkaBus(KafkaHistory):
         self._controller.close()
         self._events.close()
         self._decisions.close()
-
-
-def _previous(record: Record) -> tuple[int, int]:
-    """Return the identity of the decision before this one, which may have been removed."""
-    seq, idx = DECISION_KEY.unpack(record.headers[PREVIOUS])
-    return seq, idx
-
-
-def _decided(record: Record) -> Decided:
-    return Decided(*place_of(record), record.value)

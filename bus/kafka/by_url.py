@@ -19,7 +19,12 @@ def open_url(url: str, options: OpenOptions) -> Bus:
     from bus.kafka.bus import KafkaBus
 
     try:
-        return KafkaBus(url, create=options.create, replication_factor=options.replication_factor)
+        return KafkaBus(
+            url,
+            create=options.create,
+            replication_factor=options.replication_factor,
+            decision_blocks=options.decision_blocks,
+        )
     except ValueError as error:
         raise BusError(str(error)) from error
 

@@ -6,7 +6,6 @@ aborts the older job's open transaction and refuses what that job still sends.
 
 import contextlib
 import random
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,40 +18,37 @@ from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoc
 from bus.interface import (
     BusError,
     Claim,
-    Decided,
     DivergedError,
     FencedError,
     Image,
     Page,
 )
 from bus.kafka.claims import newest_mark
+from bus.kafka.commit_rows import rows_in_making
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.page_keys import MARK_KEY, PageKey, key_of
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, lost_end
+from state.numbered_run import NumberedRun
 
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
-_PAGE_KEY = struct.Struct(">ii")
-_PIECE_KEY = struct.Struct(">iq")
-_PAGE_MAX = 2**31 - 1
-MARK_KEY = b"mark"
-# The shard and the number of a page, or of a piece of one.
-PageKey = tuple[int, int]
 
 
 class Controller:
     """The bus's claim, its commits and its newest mark. Threads take turns."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, decision_blocks: bool = True) -> None:
         self._connection = connection
         self._topic = connection.address.controller
+        self._decision_blocks = decision_blocks
         self._marks: LogReader | None = None
         self._mark = Mark()
         self._producer: Producer | None = None
@@ -186,7 +182,7 @@ class Controller:
         self,
         controller_epoch: int,
         through: int,
-        decisions: Sequence[Decided],
+        runs: Sequence[NumberedRun],
         pages: Sequence[Page],
         check_again: Callable[[Mark], None],
     ) -> None:
@@ -195,9 +191,12 @@ class Controller:
             before = self._held_mark(controller_epoch)
             check_again(before)
             if through > before.through:
-                fresh = [decided for decided in decisions if decided.seq > before.through]
-                with self._transaction(controller_epoch) as begun:
-                    mark = begun.write_decisions(before, fresh)
+                fresh = [run for run in runs if run.seq > before.through]
+                with (
+                    rows_in_making(fresh, blocks=self._decision_blocks) as rows,
+                    self._transaction(controller_epoch) as begun,
+                ):
+                    mark = begun.write_decisions(before, rows())
                     mark = msgspec.structs.replace(mark, through=through, before=before.through)
                     self._write_pages(begun, mark, pages)
 
@@ -212,7 +211,7 @@ class Controller:
             kept = {(page.shard, page.page) for page in pieces.cut(image.pages)}
             with self._transaction(controller_epoch) as begun:
                 for shard, page in sorted(set(former) - kept):
-                    begun.write(self._connection.address.state, _key_of(Page(shard, page, b"")), None)
+                    begun.write(self._connection.address.state, key_of(Page(shard, page, b"")), None)
                 mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
                 self._write_pages(begun, mark, image.pages)
 
@@ -243,7 +242,7 @@ class Controller:
     def _write_pages(self, begun: Transaction, mark: Mark, pages: Sequence[Page]) -> None:
         """Write pages and then the mark, and commit."""
         for page in pieces.cut(pages):
-            begun.write(self._connection.address.state, _key_of(page), page.body)
+            begun.write(self._connection.address.state, key_of(page), page.body)
         for topic in (self._connection.address.state, self._topic):
             begun.write(topic, MARK_KEY, msgspec.json.encode(mark))
         begun.end()
@@ -277,18 +276,6 @@ class Controller:
                 self._marks.close()
                 self._marks = None
             self._producer = None
-
-
-def _key_of(page: Page) -> bytes:
-    """Return a page's key. A piece of a page has a longer key."""
-    key = _PAGE_KEY if page.page <= _PAGE_MAX else _PIECE_KEY
-    return key.pack(page.shard, page.page)
-
-
-def page_of(key: bytes) -> tuple[int, int]:
-    """Return the shard and the number of the page with this key."""
-    shard, page = (_PAGE_KEY if len(key) == _PAGE_KEY.size else _PIECE_KEY).unpack(key)
-    return shard, page
 
 
 def newer(one: Mark, other: Mark) -> Mark:

@@ -9,11 +9,11 @@ from bus.engine_only import is_started
 from bus.interface import Entry, Image, Snapshot, TrimmedError
 from bus.kafka.claims import Claims, FormerClaims, newest_claims
 from bus.kafka.connection import Connection
+from bus.kafka.decision_reader import place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import CLAIMS_KEPT
 from bus.kafka.reports import ReportLog
 from bus.kafka.snapshots import Snapshots
-from isrflow.kafka.records import DECISION_KEY
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 from state.found import Found, found_ms
 
@@ -173,9 +173,3 @@ def _first_of(entries: Sequence[Entry], through: int, limit: int, bytes_max: int
             break
         page.append(entry)
     return page
-
-
-def place_of(record: Record) -> tuple[int, int]:
-    """Return the seq and index of the decision in a record."""
-    seq, idx = DECISION_KEY.unpack(record.key)
-    return seq, idx

@@ -4,9 +4,9 @@ import time
 
 from bus.interface import BusError
 from bus.kafka.connection import RETRY_PAUSE_S, Connection
-from bus.kafka.controller import MARK_KEY, PageKey, page_of
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.page_keys import MARK_KEY, PageKey, page_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 

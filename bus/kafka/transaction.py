@@ -12,6 +12,7 @@ from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, is_fenced
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
 from bus.kafka.sending import Headers, fatal_errors, flush, send
+from isrflow.decision_blocks import last_of
 from isrflow.kafka.address import Address
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
@@ -47,16 +48,16 @@ class Transaction:
         """Hand a record to the client, as soon as there is room for it. A record without a value deletes ``key``."""
         send(self.producer, self._address, topic, key, value, headers=headers, reports=reports)
 
-    def write_decisions(self, before: Mark, decisions: Sequence[Decided]) -> Mark:
-        """Write the decisions that come after ``before``, and return the mark after them."""
-        if not decisions:
+    def write_decisions(self, before: Mark, rows: Sequence[Decided]) -> Mark:
+        """Write the decisions that come after ``before``, or blocks of them, and return the mark after them."""
+        if not rows:
             return before
         reports = DeliveryReports()
         last = before.last_decision
-        for decided in decisions:
+        for row in rows:
             headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
-            last = (decided.seq, decided.idx)
-            self.write(self._address.decisions, DECISION_KEY.pack(*last), decided.body, headers, reports)
+            self.write(self._address.decisions, DECISION_KEY.pack(row.seq, row.idx), row.body, headers, reports=reports)
+            last = last_of(row)
         # The mark contains the offset after the decisions, so they must be written first.
         self.flush()
         return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)

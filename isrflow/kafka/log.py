@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
@@ -22,18 +22,12 @@ from isrflow.kafka.limits import (
     REQUEST_TIMEOUT_S,
     STEP_BACK_TIMES,
 )
+from isrflow.kafka.read_ahead import DecisionRecord, ReadAhead
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
 from isrflow.kafka.seqs import seq_of
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
 FETCH_WAIT_MS = 50
-
-
-class _Record(NamedTuple):
-    place: tuple[int, int]
-    previous: tuple[int, int]
-    offset: int
-    value: bytes
 
 
 class KafkaLog:
@@ -51,8 +45,9 @@ class KafkaLog:
         self._process = os.getpid()
         self._is_closed = False
         self._is_used = False
-        # The place after which the consumer stands.
+        # The place up to which decisions were returned; None if the consumer may stand anywhere.
         self._after: tuple[int, int] | None = None
+        self._ahead = ReadAhead(f"bus {self._address}")
         # The greatest offset up to which the topic was ever there.
         self._greatest_end = 0
         self._producer: Any = None
@@ -128,7 +123,8 @@ class KafkaLog:
                 if found or offset == start:
                     break
                 back *= STEP_BACK_TIMES
-            self._after = found[-1].place if found else (0, -1)
+            self._ahead.records = []
+            self._after = found[-1].last if found else (0, -1)
             return self._after
 
     def thinned(self) -> tuple[int, int]:
@@ -143,18 +139,23 @@ class KafkaLog:
         with self._use():
             start, end = self._ends()
             # Retention may have overtaken the consumer.
-            is_there = self._after == after and self._consumer.position(self._decisions) >= start
+            is_there = self._after == after and (
+                self._ahead.has_any_after(after) or self._consumer.position(self._decisions) >= start
+            )
             # After an error the consumer may stand behind decisions that were not returned.
             self._after = None
             if not is_there:
+                self._ahead.records = []
                 self._seek_after(after, start, end)
-            found = self._take(end, limit, DECISIONS_BYTES_MAX)
-            while found and found[-1].place <= after:
-                # They could not be read yet when the consumer went to the place, which is ahead of the topic.
-                found = self._take(end, limit, DECISIONS_BYTES_MAX)
-            self._check_none_removed(after, found)
-            self._after = found[-1].place if found else after
-            return [Decided(*record.place, record.value) for record in found if record.place > after]
+            while not self._ahead.has_any_after(after):
+                # Some could not be read yet when the consumer went to the place, which is ahead of the topic.
+                self._ahead.records = self._take(end, limit, DECISIONS_BYTES_MAX)
+                if not self._ahead.records:
+                    break
+            self._check_none_removed(after)
+            found = self._ahead.take(after, limit, DECISIONS_BYTES_MAX)
+            self._after = (found[-1].seq, found[-1].idx) if found else after
+            return found
 
     def wait(self, timeout_s: float) -> None:
         """Wait for a moment, because the next ``decisions`` fetches by itself."""
@@ -178,36 +179,36 @@ class KafkaLog:
         )
         return start, self._greatest_end
 
-    def _check_none_removed(self, after: tuple[int, int], found: list[_Record]) -> None:
-        """Check that retention has removed nothing between a place and what was found after it."""
-        if found and after[0] > 0 and after < (gone := found[0].previous):
+    def _check_none_removed(self, after: tuple[int, int]) -> None:
+        """Check that retention has removed nothing between a place and what was read after it."""
+        if self._ahead.records and after[0] > 0 and after < (gone := self._ahead.records[0].previous):
             raise TrimmedError(
                 f"bus {self._address}: decisions up to {gone} were removed: "
                 f"read on from {gone[0] + 1}, or start from the current state"
             )
 
     def _seek_after(self, after: tuple[int, int], start: int, end: int) -> None:
-        """Go to the first decision after a place, by bisection."""
+        """Go to the record that has the first decision after a place, by bisection."""
         low, high = start, end
         while low < high:
             middle = (low + high) // 2
             found = self._between(middle, end, 1)
-            if not found or found[0].place > after:
+            if not found or found[0].last > after:
                 high = middle
             else:
                 low = found[0].offset + 1
         self._consumer.seek(self._decisions, low)
 
-    def _between(self, offset: int, end: int, limit: int) -> list[_Record]:
+    def _between(self, offset: int, end: int, limit: int) -> list[DecisionRecord]:
         self._consumer.seek(self._decisions, offset)
         return self._take(end, limit)
 
-    def _take(self, end: int, limit: int, bytes_max: int = ANY_BYTES) -> list[_Record]:
-        """Read up to ``limit`` decisions from where the consumer stands, before the offset ``end``.
+    def _take(self, end: int, limit: int, bytes_max: int = ANY_BYTES) -> list[DecisionRecord]:
+        """Read up to ``limit`` records from where the consumer stands, before the offset ``end``.
 
         The last poll may bring more than ``bytes_max`` bytes.
         """
-        taken: list[_Record] = []
+        taken: list[DecisionRecord] = []
         left = bytes_max
         came_s = time.monotonic()
         while left > 0 and len(taken) < limit and (at := self._consumer.position(self._decisions)) < end:
@@ -217,7 +218,8 @@ class KafkaLog:
             for record in polled.get(self._decisions, ()):
                 headers = dict(record.headers)
                 previous = DECISION_KEY.unpack(headers[PREVIOUS])
-                taken.append(_Record(DECISION_KEY.unpack(record.key), previous, record.offset, record.value))
+                seq, idx = DECISION_KEY.unpack(record.key)
+                taken.append(DecisionRecord(Decided(seq, idx, record.value), previous, record.offset))
                 self._greatest_end = max(self._greatest_end, record.offset + 1)
                 left -= len(record.value)
                 came_s = time.monotonic()

@@ -1,17 +1,17 @@
 """The table of decisions in the file of an embedded bus, whose rows are decisions or blocks of them."""
 
-import contextlib
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
-from isrflow.errors import DamagedError
+from isrflow.decision_blocks import HEAD_BYTES, count_of, has_columns, is_block
+from isrflow.decision_rows import OpenedRow, damage_told, opened, opened_columns, unpacked, within
 from isrflow.sqlite import checksums
-from isrflow.sqlite.decision_blocks import HEAD, OpenedRow, count_of, has_columns, is_block, opened, opened_columns
 from isrflow.sqlite.schema import BLOCKS_VERSION, COLUMNS_VERSION
+
+# In SQL: what ``count_of`` needs of a body.
+HEAD = f"substr(body, 1, {HEAD_BYTES})"
 
 
 def write(connection: sqlite3.Connection, rows: Sequence[Decided]) -> None:
@@ -36,7 +36,7 @@ def read_after(
         size += sum([len(one.body) for one in some])
         found += some
         if size > bytes_max:
-            return _within(found, bytes_max)
+            return within(found, bytes_max)
         if len(found) == limit:
             break
     return found
@@ -54,7 +54,7 @@ def read_columns_after(
     count = size = 0
     for row in _rows_after(connection, crcs, after, limit, bus):
         if has_columns(row.body) and (row.seq, row.idx) > after:
-            with _damage_told(row, bus):
+            with damage_told(row, bus):
                 columns = opened_columns(row)
             found.append(columns)
             count += columns.block.decision_count
@@ -88,12 +88,6 @@ def _unpacked_after(row: Decided, after: tuple[int, int], bus: str, limit: int |
     return unpacked(row, bus, after[1] + 1 if row.seq == after[0] else 0, limit)
 
 
-def _within(found: list[Decided], bytes_max: int) -> list[Decided]:
-    """Return the first decisions that have up to ``bytes_max`` bytes, but at least one."""
-    ends = accumulate(len(one.body) for one in found)
-    return found[: max(1, sum(end <= bytes_max for end in ends))]
-
-
 def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple[int, int]:
     """Return the place after which to read rows. The row at or before ``after`` may be a block that goes on."""
     seq, idx = after
@@ -102,23 +96,6 @@ def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple
     ).fetchone()
     goes_on = row is not None and row[0] + count_of(row[1]) - 1 > idx
     return (seq, row[0] - 1) if goes_on else after
-
-
-def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-    """Return the decisions in a row, from an index on, and up to ``limit``. Raises ``DamagedError``."""
-    with _damage_told(row, bus):
-        return opened(row).decisions(first_idx, limit)
-
-
-@contextlib.contextmanager
-def _damage_told(row: Decided, bus: str) -> Iterator[None]:
-    """Raise ``DamagedError``, which names the ``bus``, if a row cannot be read."""
-    try:
-        yield
-    except (ValueError, zlib.error) as error:
-        raise DamagedError(
-            f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
-        ) from error
 
 
 def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]], bus: str) -> Iterator[bytes | None]:
@@ -132,9 +109,9 @@ def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]],
             if row is None:
                 yield None
                 continue
-            with _damage_told(Decided(*row), bus):
+            with damage_told(Decided(*row), bus):
                 held = opened(Decided(*row))
-        with _damage_told(held.row, bus):
+        with damage_told(held.row, bus):
             found = held.decisions(idx, 1)
         yield found[0].body if found else None
 

@@ -14,10 +14,7 @@ from tests.bench.in_process import InProcess
 GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
     "gateway: decisions read": ("brokers.gateways.kraft.following.decision_feed:whole_events",),
-    "gateway: decisions decoded": (
-        "brokers.gateways.whole_events:decode",
-        "brokers.gateways.whole_events:decoded",
-    ),
+    "gateway: decisions decoded": ("brokers.gateways.whole_events:decoded",),
     "gateway: translated": ("brokers.gateways.kraft.log.storage:translate",),
     "gateway: records to bytes": ("brokers.gateways.kraft.log.storage:encode_entry",),
     "gateway: appended": ("brokers.gateways.kraft.log.storage:Storage.write",),

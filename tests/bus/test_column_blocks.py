@@ -13,7 +13,8 @@ from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, DamagedError, Decided, DivergedError
 from isrflow import column_blocks
-from isrflow.sqlite.decision_blocks import ROWS_MAX, has_columns, is_block, opened, rows_in_making
+from isrflow.decision_blocks import ROWS_MAX, has_columns, is_block, rows_in_making
+from isrflow.decision_rows import opened
 from isrflow.sqlite.schema import COLUMNS_VERSION
 from state import decision_columns
 from state.alike import Said, decision_of

@@ -11,15 +11,15 @@ from bus import embedded_history
 from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF, BusError, DamagedError, Decided, DivergedError, TrimmedError
-from isrflow.sqlite.bus_file import Access
-from isrflow.sqlite.decision_blocks import (
+from isrflow.decision_blocks import (
     BLOCK_BYTES_MAX,
     BLOCK_DECISIONS_MIN,
     LINES_MAX,
     is_block,
-    opened,
     rows_in_making,
 )
+from isrflow.decision_rows import opened
+from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
 from isrflow.sqlite.schema import BLOCKS_VERSION
 from state.numbered_run import NumberedRun

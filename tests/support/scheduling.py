@@ -24,6 +24,7 @@ ON_ONE_NODE = frozenset(
         "tests/bus/test_replaced_image.py",
         "tests/bus/kafka/test_bus.py",
         "tests/bus/kafka/test_batches.py",
+        "tests/bus/kafka/test_decision_blocks.py",
         "tests/bus/kafka/test_former_claims.py",
         "tests/bus/kafka/test_interrupted.py",
         "tests/bus/kafka/test_lost_ends.py",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
-from brokers.gateways.alike_decisions import one_by_one
+from brokers.engine.alike_decisions import one_by_one
 from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.admin_znodes import asked_by, is_undecided, requests_in

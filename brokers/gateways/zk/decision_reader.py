@@ -5,8 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from brokers.engine.alike_decisions import one_by_one
 from brokers.engine.retry import retry
-from brokers.gateways.alike_decisions import one_by_one
 from brokers.gateways.read_watch import ReadWatch
 from brokers.gateways.whole_events import whole_events
 from brokers.gateways.zk.settings import Settings

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import islice
 
+from brokers.engine.alike_decisions import decoded, one_by_one
 from brokers.engine.committed_state import decisions_of
 from brokers.engine.follow import follow
 from brokers.mock.settings import Settings
 from bus.interface import AFTER_ALL_OF, Bus
-from state.decisions import AnyDecision, decode
+from state.decisions import AnyDecision
 
 CHUNK = 1_000
 
@@ -47,9 +49,11 @@ class DecisionFeed:
     async def catch_up(self) -> None:
         """Read to the end, and let other tasks run between chunks.
 
-        A short chunk is not the end, because a chunk is bounded in bytes too.
+        A short read is not the end, because a read is bounded in bytes too. One that ends with a block may be long.
         """
-        while chunk := self._bus.decisions(self._after, CHUNK):
-            self._apply([decode(decided.body) for decided in chunk])
-            self._after = (chunk[-1].seq, chunk[-1].idx)
-            await asyncio.sleep(0)
+        while rows := self._bus.decided_columns(self._after, CHUNK):
+            decisions = one_by_one(given for row in rows for given in decoded(row))
+            while chunk := list(islice(decisions, CHUNK)):
+                self._apply(chunk)
+                self._after = (chunk[-1].seq, chunk[-1].index)
+                await asyncio.sleep(0)

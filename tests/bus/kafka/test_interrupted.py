@@ -181,7 +181,7 @@ def test_a_follower_that_retention_overtakes_learns_it_at_its_next_attempt(
     monkeypatch.setattr(log_reader, "REQUEST_TIMEOUT_S", 5.0)
     epoch = bus.claim("job", {}, 1).controller_epoch
     for seq in range(1, 6):
-        bus.commit(epoch, seq, [Decided(seq, 0, bytes(10_000))], [])
+        bus.commit(epoch, seq, [Decided(seq, 0, b"x" * 10_000)], [])
     wait_until(lambda: bus.decided_seq() == 5, "the decisions to be readable")
     # It fetches one batch ahead, so it stands behind the others as if it had been frozen.
     consumer = Connection.consumer

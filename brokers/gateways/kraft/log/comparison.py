@@ -8,8 +8,8 @@ may have removed some of these decisions from the bus. For those the gateway tru
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from brokers.engine.alike_decisions import GivenDecision
 from brokers.engine.committed_state import decisions_of
-from brokers.gateways.alike_decisions import GivenDecision
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry, records_in

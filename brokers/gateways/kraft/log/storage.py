@@ -35,7 +35,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision
+from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
 from brokers.gateways.kraft.log.disk_failure import DiskFailure

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from brokers.gateways.alike_decisions import AlikeDecisions
+from brokers.engine.alike_decisions import AlikeDecisions
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState

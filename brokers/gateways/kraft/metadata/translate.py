@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 from immutables import Map
 from msgspec import UNSET
 
-from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision
+from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.acls import acl_records
 from brokers.gateways.kraft.metadata.draft import MetadataDraft

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from brokers.engine.alike_decisions import GivenDecision
 from brokers.gateways import whole_events as reading
-from brokers.gateways.alike_decisions import GivenDecision
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log.comparison import events

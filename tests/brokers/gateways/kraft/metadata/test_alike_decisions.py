@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
+from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.whole_events import whole_events

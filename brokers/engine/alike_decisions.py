@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from isrflow.column_blocks import DecidedColumns, OpenedRun
+from isrflow.contract import Decided
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, decode
 
 
@@ -41,7 +42,7 @@ class AlikeDecisions(NamedTuple):
         ]
 
 
-# What a gateway reads: a decision, or many.
+# What a broker of any kind reads: a decision, or many.
 GivenDecision = AnyDecision | AlikeDecisions
 
 
@@ -54,11 +55,15 @@ def one_by_one(given: Iterable[GivenDecision]) -> Iterator[AnyDecision]:
             yield one
 
 
-def decoded(columns: DecidedColumns) -> Iterator[GivenDecision]:
-    """Decode a block. Decisions that a gateway handles singly are given one by one.
+def decoded(row: Decided | DecidedColumns) -> Iterable[GivenDecision]:
+    """Decode a row of the decision log. Decisions that a gateway handles singly are given one by one.
 
     Raises ``msgspec.ValidationError`` for a kind of decision that only later versions know.
     """
+    return [decode(row.body)] if isinstance(row, Decided) else _decoded_columns(row)
+
+
+def _decoded_columns(columns: DecidedColumns) -> Iterator[GivenDecision]:
     texts = columns.block.texts
     patterns: dict[int, AnyDecision] = {}
     for run in columns.runs:

@@ -1,4 +1,4 @@
-"""Blocks: many decisions on one event in one row of the decision log.
+"""Blocks: many decisions on one event in one row of the decision log. On Kafka a row is a record.
 
 The problem: a lost broker leads to tens of thousands of decisions. A row for each costs as much as deciding it, and
 their texts differ only in a few numbers.
@@ -21,11 +21,10 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from isrflow import column_blocks
-from isrflow.column_blocks import Columns, DecidedColumns
+from isrflow.column_blocks import Columns
 from isrflow.contract import Decided
 
 LINES_MAX = 1_024
@@ -41,8 +40,8 @@ _LINES, _COLUMNS = b"\0", b"\1"
 _MARKS = (_LINES, _COLUMNS)
 # The mark, the number of decisions, and the length of what is compressed.
 _HEAD = struct.Struct(">cII")
-# In SQL: what ``count_of`` needs of a body.
-HEAD = f"substr(body, 1, {_HEAD.size})"
+# ``count_of`` needs so many bytes of a body.
+HEAD_BYTES = _HEAD.size
 # A higher level takes longer and saves little.
 _LEVEL = 1
 # zlib lets other threads run.
@@ -97,8 +96,13 @@ def has_columns(body: bytes) -> bool:
 
 
 def count_of(head: bytes) -> int:
-    """Return the number of decisions in a row whose body begins with ``head``."""
-    return int(_HEAD.unpack_from(head)[1]) if is_block(head) else 1
+    """Return the number of decisions in a row whose body begins with ``head``; 1 for a block whose head is cut."""
+    return int(_HEAD.unpack_from(head)[1]) if is_block(head) and len(head) >= HEAD_BYTES else 1
+
+
+def last_of(row: Decided) -> tuple[int, int]:
+    """Return the place of the last decision in a row."""
+    return row.seq, row.idx + count_of(row.body) - 1
 
 
 @contextlib.contextmanager
@@ -185,49 +189,10 @@ def _block(seq: int, idx: int, mark: bytes, count: int, content: bytes) -> Decid
     return Decided(seq, idx, _HEAD.pack(mark, count, len(content)) + zlib.compress(content, _LEVEL))
 
 
-class OpenedRow(NamedTuple):
-    """A row of the decision log whose decisions can be read."""
-
-    row: Decided
-    content: list[bytes] | column_blocks.Opened
-
-    def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-        """Return the decisions from an index on, and up to ``limit`` of them."""
-        seq, idx, _ = self.row
-        start = max(0, first_idx - idx)
-        stop = self.decision_count if limit is None else min(self.decision_count, start + limit)
-        held = self.content
-        bodies = held[start:stop] if isinstance(held, list) else held.bodies(idx, start, stop)
-        first = idx + start
-        return list(map(Decided._make, zip(repeat(seq), range(first, first + len(bodies)), bodies, strict=False)))
-
-    @property
-    def decision_count(self) -> int:
-        """The number of decisions."""
-        return len(self.content) if isinstance(self.content, list) else self.content.decision_count
-
-
-def opened(row: Decided) -> OpenedRow:
-    """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged."""
-    if not is_block(row.body):
-        return OpenedRow(row, [row.body])
-    if has_columns(row.body):
-        return OpenedRow(row, column_blocks.opened(*_content(row)))
-    content, count = _content(row)
-    lines = content.split(b"\n")
-    if len(lines) != count:
-        raise ValueError(f"expected {count} decisions in {len(content)} bytes")
-    return OpenedRow(row, lines)
-
-
-def opened_columns(row: Decided) -> DecidedColumns:
-    """Read a row that is a block of columns. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
-    block = column_blocks.opened(*_content(row))
-    return DecidedColumns(row.seq, row.idx, block, block.runs())
-
-
-def _content(row: Decided) -> tuple[bytes, int]:
+def content_of(row: Decided) -> tuple[bytes, int]:
     """Return what a block holds, unpacked, and the number of its decisions. Raises ``ValueError`` or ``zlib.error``."""
+    if len(row.body) < HEAD_BYTES:
+        raise ValueError(f"a head has {HEAD_BYTES} bytes, not {len(row.body)}")
     _, count, length = _HEAD.unpack_from(row.body)
     unpacking = zlib.decompressobj()
     # Room for one byte more lets zlib see the end of the block, and a damaged block cannot grow beyond that.

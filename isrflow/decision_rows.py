@@ -1,0 +1,104 @@
+"""Read decisions from the rows of the decision log, which are decisions or blocks of them (``decision_blocks``)."""
+
+import contextlib
+import zlib
+from collections.abc import Iterator
+from itertools import accumulate, repeat
+from typing import NamedTuple
+
+from isrflow import column_blocks
+from isrflow.column_blocks import DecidedColumns
+from isrflow.contract import Decided
+from isrflow.decision_blocks import content_of, has_columns, is_block
+from isrflow.errors import DamagedError
+
+
+class OpenedRow(NamedTuple):
+    """A row of the decision log whose decisions can be read."""
+
+    row: Decided
+    content: list[bytes] | column_blocks.Opened
+
+    def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
+        """Return the decisions from an index on, and up to ``limit`` of them."""
+        seq, idx, _ = self.row
+        start = max(0, first_idx - idx)
+        stop = self.decision_count if limit is None else min(self.decision_count, start + limit)
+        held = self.content
+        bodies = held[start:stop] if isinstance(held, list) else held.bodies(idx, start, stop)
+        first = idx + start
+        return list(map(Decided._make, zip(repeat(seq), range(first, first + len(bodies)), bodies, strict=False)))
+
+    @property
+    def decision_count(self) -> int:
+        """The number of decisions."""
+        return len(self.content) if isinstance(self.content, list) else self.content.decision_count
+
+
+def opened(row: Decided) -> OpenedRow:
+    """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged (``damage_told``)."""
+    if not is_block(row.body):
+        return OpenedRow(row, [row.body])
+    if has_columns(row.body):
+        return OpenedRow(row, column_blocks.opened(*content_of(row)))
+    content, count = content_of(row)
+    lines = content.split(b"\n")
+    if len(lines) != count:
+        raise ValueError(f"expected {count} decisions in {len(content)} bytes")
+    return OpenedRow(row, lines)
+
+
+def opened_columns(row: Decided) -> DecidedColumns:
+    """Read a row that is a block of columns. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
+    block = column_blocks.opened(*content_of(row))
+    return DecidedColumns(row.seq, row.idx, block, block.runs())
+
+
+@contextlib.contextmanager
+def damage_told(row: Decided, bus: str) -> Iterator[None]:
+    """Raise ``DamagedError``, which names the ``bus``, if a row cannot be read."""
+    try:
+        yield
+    except (ValueError, zlib.error) as error:
+        raise DamagedError(
+            f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
+        ) from error
+
+
+def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
+    """Return the decisions in a row, from an index on, and up to ``limit``. Raises ``DamagedError``."""
+    with damage_told(row, bus):
+        return opened(row).decisions(first_idx, limit)
+
+
+def within(found: list[Decided], bytes_max: int) -> list[Decided]:
+    """Return the first decisions that have up to ``bytes_max`` bytes together, but at least one."""
+    ends = accumulate(len(one.body) for one in found)
+    return found[: max(1, sum(end <= bytes_max for end in ends))]
+
+
+class RowReader:
+    """Reads rows in parts, and unpacks a block once however many parts it is read in. ``bus`` is named in errors."""
+
+    def __init__(self, bus: str) -> None:
+        self._bus = bus
+        self._opened: OpenedRow | None = None
+
+    def after(self, row: Decided, place: tuple[int, int], limit: int, bytes_max: int) -> list[Decided]:
+        """Return the decisions of a row that come after a place, in order: up to ``limit``, with up to ``bytes_max``.
+
+        There is at least one, if the row has one after the place. Raises ``DamagedError``.
+        """
+        if not is_block(row.body):
+            return [row]
+        if self._opened is None or self._opened.row != row:
+            with damage_told(row, self._bus):
+                self._opened = opened(row)
+        with damage_told(row, self._bus):
+            found = self._opened.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
+        return within(found, bytes_max)
+
+    def columns(self, row: Decided) -> DecidedColumns:
+        """Read a row that is a block of columns. Raises ``DamagedError``."""
+        with damage_told(row, self._bus):
+            return opened_columns(row)
