@@ -15,7 +15,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec  # type: ignore[attr-defined]
 
 from bus.interface import BusError, FencedError
 from isrflow.kafka.address import Address
@@ -66,6 +66,8 @@ class Connection:
         # Why Kafka does not let this client in; empty if it does.
         self._refusal = ""
         self.admin: Any = None
+        # Whether the admin client has had an answer yet.
+        self._is_connected = False
         self._config = client_config()
         with self.errors():
             self.admin = AdminClient(self._common(), logger=_silent)
@@ -170,6 +172,9 @@ class Connection:
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> list[int]:
+        if not self._is_connected:
+            # A client that looks for the topic's leader before it is connected looks again only after 3 s.
+            self.look_up(topic)
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         with self.errors():
             while True:
@@ -186,8 +191,14 @@ class Connection:
 
         Otherwise the client may keep for long what it knows: an old leader epoch, or no leader at all.
         """
+        self.list_topics(topic)
+
+    def list_topics(self, topic: str | None = None) -> ClusterMetadata:
+        """Ask Kafka for a topic, or for all."""
         with self.errors():
-            self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
+            listed: ClusterMetadata = self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
+        self._is_connected = True
+        return listed
 
     def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
         """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""

@@ -56,8 +56,7 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     topics get three replicas, or one per broker if there are fewer. All replicas but one must have a record before it
     is acknowledged.
     """
-    with connection.errors():
-        listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+    listed = connection.list_topics()
     factor = replication_factor or min(REPLICATION_FACTOR_MAX, len(listed.brokers))
     wanted = wanted_topics(connection.address, factor)
     found = {name: len(topic.partitions) for name, topic in listed.topics.items()}

@@ -189,6 +189,9 @@ class KafkaReader(DataSourceStreamReader):
         return _noted(self.batches.first(self.after))
 
     def getDefaultReadLimit(self) -> ReadLimit:
+        if not self.claim_note_file:
+            # Spark asks this first, some tenths of a second before the first batch needs that client.
+            self.reports.connect()
         return ReadMaxRows(self.bounds.events)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:

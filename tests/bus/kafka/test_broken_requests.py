@@ -18,13 +18,16 @@ class BreakingAdmin:
 
     def __init__(self, answers: list[int]) -> None:
         self.answers = answers
+        self.asked: list[str] = []
 
     def list_offsets(self, specs: dict[TopicPartition, object], **given: object) -> dict[TopicPartition, Any]:
+        self.asked.append("offsets")
         answered: Future[object] = Future()
         answered.set_result(SimpleNamespace(offset=self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]))
         return dict.fromkeys(specs, answered)
 
-    def list_topics(self, *given: object, **named: object) -> None: ...
+    def list_topics(self, *given: object, **named: object) -> None:
+        self.asked.append("topics")
 
     def poll(self, timeout_s: float) -> None: ...
 
@@ -44,3 +47,15 @@ def test_a_connection_that_always_breaks_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 0.2)
     with pytest.raises(BusError, match="kafka://localhost:1/p: the connection broke"):
         asking([OFFSET_INVALID], monkeypatch).end_offset("t")
+
+
+def test_a_new_client_is_connected_before_it_is_asked_for_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before that it may look in vain for the topic's leader, and look again only after 3 s."""
+    asked = asking([7], monkeypatch)
+    for _ in range(2):
+        asked.end_offset("t")
+    assert asked.admin.asked == ["topics", "offsets", "offsets"]
+    known = asking([7], monkeypatch)
+    known.list_topics()
+    known.end_offset("t")
+    assert known.admin.asked == ["topics", "offsets"]

@@ -7,7 +7,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bus.interface import BusError, Decided, NoBusError, OvertakenError, Page, TrimmedError
-from bus.kafka import topics
+from bus.kafka import connection
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
 from bus.kafka.controller import Controller
@@ -53,7 +53,7 @@ def test_an_invalid_address_is_named(url: str) -> None:
 
 
 def test_an_unreachable_bus_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "REQUEST_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 1.0)
     with pytest.raises(BusError, match=NOBODY):
         open_bus(f"kafka://{NOBODY}")
 
