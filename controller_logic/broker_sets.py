@@ -30,7 +30,7 @@ class BrokerSets(NamedTuple):
     # Have several log directories, and choose one for each new replica.
     choosing_dirs: Ids
 
-    def but(self, broker: int) -> "BrokerSets":
+    def without(self, broker: int) -> "BrokerSets":
         """Return the sets without a broker."""
         return BrokerSets(*[_with(held, broker, is_in=False) for held in self])
 
@@ -60,8 +60,8 @@ def _with(held: Ids, broker: int, *, is_in: bool) -> Ids:
     return held | {broker} if is_in else held - {broker}
 
 
-def read_of(broker: Broker) -> tuple[object, ...]:
-    """Return what the sets depend on, and which log directory a broker has left."""
+def inputs_of(broker: Broker) -> tuple[object, ...]:
+    """Return everything about a broker that the sets and ``dirs_left`` depend on."""
     return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs
 
 

@@ -131,14 +131,14 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
 
 
 def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
-    # What everybody learns from the metadata log is no order to a broker.
+    # A broker that reads the metadata log learns of the deletion there, so it gets no order.
     if brokers and not waits_for_nobody(batch):
         epoch = EPOCH_DURING_DELETE
         tell_stop_replica(batch, topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers)
 
 
 def _pass_over_all(batch: Batch, topic: WorkingTopic) -> None:
-    """Wait for no broker: each removes what the metadata log has no more of."""
+    """Wait for no broker. Each broker removes the logs of topics that are gone from the metadata log."""
     for partition in topic.partitions:
         _pass_over(batch, topic, partition, partition.replicas)
 
@@ -222,7 +222,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
-    """Tell all active brokers once more what they have yet to remove."""
+    """Go on with a deletion after a claim: tell active brokers again what to remove. End it if it waits for nobody."""
     if batch.state.rules_version >= ASSIGNED_ONLY_RULES:
         _forget_removed(batch, topic, frozenset())
     if waits_for_nobody(batch):

@@ -10,7 +10,7 @@ _WITHHELD = "(withheld, because it may hold a SCRAM credential)"
 
 
 def shown(raw: bytes) -> str:
-    """Return an event's text. Of a long text, return the beginning and the length."""
+    """Return an event's text, or its beginning and length if it is long. A text that may hold a secret is withheld."""
     if _SECRET in raw:
         return _WITHHELD
     text = raw.decode(errors="backslashreplace")

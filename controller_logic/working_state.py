@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
-from controller_logic.broker_sets import BrokerSets, read_of, sets_of
+from controller_logic.broker_sets import BrokerSets, inputs_of, sets_of
 from controller_logic.running_totals import RunningTotals
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker, BrokerState
@@ -195,10 +195,10 @@ class WorkingState:
         former = self._brokers.get(number)
         if broker.state == BrokerState.unregistered:
             del self._brokers[number]
-            self._take(self._sets.but(number))
+            self._take(self._sets.without(number))
             return
         self._brokers[number] = broker
-        if former is None or read_of(former) != read_of(broker):
+        if former is None or inputs_of(former) != inputs_of(broker):
             self._take(self._sets.put(broker, strays_removed=self.rules_version >= STRAYS_RULES))
 
     def _read_brokers(self) -> None:

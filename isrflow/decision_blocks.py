@@ -107,7 +107,7 @@ def last_of(row: Decided) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]:
-    """Begin to turn runs into rows, in order: blocks where neighbours are many. Call what this yields for the rows.
+    """Begin to turn runs into rows, in order, and yield a function that returns them: blocks where neighbours are many.
 
     Blocks are compressed on other threads, so the caller can do something else before it asks for the rows.
     """

@@ -1,4 +1,4 @@
-"""Read decisions from the rows of the decision log, which are decisions or blocks of them (``decision_blocks``)."""
+"""Read decisions from rows of the decision log. A row holds one decision, or a block of many (``decision_blocks``)."""
 
 import contextlib
 import zlib
@@ -72,22 +72,23 @@ def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = Non
 
 
 def within(found: list[Decided], bytes_max: int) -> list[Decided]:
-    """Return the first decisions that have up to ``bytes_max`` bytes together, but at least one."""
+    """Return the first decisions, as many as have at most ``bytes_max`` bytes in total, but always one."""
     ends = accumulate(len(one.body) for one in found)
     return found[: max(1, sum(end <= bytes_max for end in ends))]
 
 
 class RowReader:
-    """Reads rows in parts, and unpacks a block once however many parts it is read in. ``bus`` is named in errors."""
+    """A reader of rows in parts. It unpacks a block once while reads stay in that block. Errors name ``bus``."""
 
     def __init__(self, bus: str) -> None:
         self._bus = bus
         self._opened: OpenedRow | None = None
 
     def after(self, row: Decided, place: tuple[int, int], limit: int, bytes_max: int) -> list[Decided]:
-        """Return the decisions of a row that come after a place, in order: up to ``limit``, with up to ``bytes_max``.
+        """Return the decisions of ``row`` after ``place``, in order: up to ``limit``, and up to ``bytes_max`` bytes.
 
-        There is at least one, if the row has one after the place. Raises ``DamagedError``.
+        ``row`` must have a decision after ``place``. The first one is returned whatever its size. Raises
+        ``DamagedError``.
         """
         if not is_block(row.body):
             return [row]

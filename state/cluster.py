@@ -29,7 +29,7 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     offline: int = 0
     # |isr| < |replicas| - |adding|
     under_replicated: int = 0
-    # |isr| < min.insync.replicas, or than all replicas if these are fewer
+    # |isr| < min.insync.replicas, or |isr| < |replicas| if there are fewer replicas than that
     under_min_isr: int = 0
     # |isr| = that number
     at_min_isr: int = 0
@@ -71,7 +71,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
 
 
 class Cluster(msgspec.Struct, frozen=True, array_like=True):
-    """The part of the state that is not topics. Every shard has all of it, and counts its own topics in it."""
+    """The part of the state that is not topics. What is not marked as one shard's is the same in every shard."""
 
     version: int = STATE_VERSION
     # 0 ≤ shard < shards
@@ -89,7 +89,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     # The dynamic settings of the cluster, and of each broker by its id.
     config: dict[str, str] = {}
     broker_config: dict[str, dict[str, str]] = {}
-    # This shard's (topic, partition) whose replicas reported offsets since the last tick.
+    # This shard's partitions, as (topic, partition), whose replicas have reported offsets since the last tick.
     watermarks_due: tuple[tuple[str, int], ...] = ()
     # Of this shard's topics.
     totals: Totals = Totals()

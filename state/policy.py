@@ -58,7 +58,7 @@ _LIMITS = {
     for field in msgspec.structs.fields(Policy)
     if field.encode_name not in _SWITCHES
 }
-# controller.quorum.election.timeout.ms, another setting of Kafka's, is 0.87 of controller.quorum.fetch.timeout.ms.
+# To difflib, controller.quorum.election.timeout.ms, which is Kafka's, is 0.87 like controller.quorum.fetch.timeout.ms.
 _ALMOST = 0.92
 # Longer names are near none, and need not be compared.
 _NAME_CHARS_MAX = 100
@@ -74,7 +74,7 @@ def policy_of(settings: dict[str, Any]) -> Policy:
 
 
 def base_of(policy: Policy) -> Policy:
-    """Return what holds where an event log says nothing. Settings that older logs do not know are off."""
+    """Return the policy of an event log that says nothing. Settings that older logs do not know are off in it."""
     return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
 
 

@@ -13,7 +13,7 @@ differently on events that are already on some bus, because a replay must repeat
    Behind a gateway, a broker has its id and its log directories to itself while its session is valid.
    Where a partition had no leader, only online replicas are told of the next one. A high watermark that a leader had
    lost is decided again once the leader has regained it.
-   After a long silence the quorum epoch rises by as many seconds as the silence had.
+   After a long silence the quorum epoch rises by one for each second of the silence.
    Brokers of Kafka 4 are told of the cluster's settings that they act on.
 3: a quorum restored from a backup of any age goes on in an epoch beyond those that were lost, before any decision
    becomes a record.
@@ -25,7 +25,8 @@ differently on events that are already on some bus, because a replay must repeat
    credentials, levels of features.
 7: a broker behind a gateway may have several log directories. Where one fails, only the replicas in it go offline.
    A topic that another controller led is taken over, and an ISR that a leader wrote into ZooKeeper counts.
-8: a replica that a reassignment removed is assigned again if only it has what its leader wrote into ZooKeeper.
+8: replicas that a reassignment removed are assigned again if only they can lead with the ISR that a leader wrote into
+   ZooKeeper.
 9: delegation tokens are kept, and those that have expired are removed.
 10: the metadata version may be chosen before the metadata log begins, and be raised. A broker that does not support a
    level in force cannot register.
@@ -34,11 +35,11 @@ differently on events that are already on some bus, because a replay must repeat
 13: a leader may ask for the ISRs of many partitions in one event.
 14: a broker may report where the logs of many of its replicas end in one event.
 15: delegation tokens that expire together are removed together, and take no room from other metadata entities.
-   A heartbeat may report a failed log directory and ask for a fence, its end or a shutdown at once.
-   A leader that is elected from an ISR that was written into ZooKeeper has recovered.
-   A lost connection counts from the first report of it.
-   A gateway that can no longer write the metadata log is refused. The groups of a pattern are limited.
-   Brokers behind gateways are told of a setting of theirs that is set to the value that it has.
+   A heartbeat may report a failed log directory, and in the same event ask to be fenced, to be unfenced or to shut
+   down. A leader that is elected from an ISR that was written into ZooKeeper has recovered. A lost connection counts
+   from the first report of it. A gateway that can no longer write the metadata log is refused. The pattern of a
+   subscription to clients' metrics has few groups. Brokers behind gateways are told of a setting of theirs that is set
+   to the value that it has.
 16: only gateways compare a registering broker with the levels in force, because one shard alone keeps these.
    Behind a gateway, fenced brokers get replicas where too few are active, of new topics and of reassignments.
    A deletion that began without any registered broker goes on when brokers register.
@@ -50,15 +51,15 @@ differently on events that are already on some bus, because a replay must repeat
    A deletion waits for assigned replicas only, and not for those that a reassignment had removed.
    A broker that has restarted since an ISR was written into ZooKeeper leaves it, and a leader hears that a member it
    added is away.
-   Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack are
-   in a rack of their own.
+   Where all brokers are behind gateways, a topic is gone in the event that deletes it, and brokers without a rack
+   count together as one rack.
 19: a topic's settings that brokers behind gateways cannot read are refused.
 20: a broker may report what became of decisions about many of its replicas in one event.
 """
 
 FIRST_RULES = 1
 NEWEST_RULES = 20
-# The version from which on ...
+# The first version of the rules in which ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
 # nothing is decided that a bus could not carry
@@ -111,7 +112,7 @@ STREAMS_RULES = 12
 ISR_REQUEST_RULES = 13
 # a broker reports many log ends in one event
 LOG_ENDS_RULES = 14
-# tokens may expire at once, and have limits of their own
+# several tokens may expire at one tick, and tokens have limits of their own
 EXPIRY_RULES = 15
 # a heartbeat with a failed directory may ask for more
 ONE_HEARTBEAT_RULES = 15
@@ -119,9 +120,9 @@ ONE_HEARTBEAT_RULES = 15
 RECOVERED_RULES = 15
 # a lost connection counts from its first report
 FIRST_LOSS_RULES = 15
-# a gateway never gets older
+# a gateway that can no longer write the metadata log is refused
 NO_OLDER_RULES = 15
-# a pattern has few groups
+# the pattern of a subscription to clients' metrics has few groups
 FEW_GROUPS_RULES = 15
 # brokers are told of a setting that is set again
 SET_AGAIN_RULES = 15
@@ -147,7 +148,7 @@ ASSIGNED_ONLY_RULES = 18
 BOUNCED_RULES = 18
 # with brokers of Kafka 4 only, the name of a deleted topic is free at once
 NAME_FREE_RULES = 18
-# with brokers of Kafka 4 only, no rack is a rack
+# with brokers of Kafka 4 only, brokers without a rack count together as one rack
 RACKLESS_RULES = 18
 # topics get only settings that brokers behind gateways can read
 READABLE_CONFIG_RULES = 19

@@ -159,7 +159,7 @@ class Decider:
         if self._not_written is not None:
             return False
         if self._bus.decided_seq() > self._decided_seq:
-            self._late_workers.begin_row()
+            self._late_workers.reset()
         return self._late_workers.allow_another_start(message)
 
     def _start_settled(self, cause: str, *, aside: bool) -> None:

@@ -19,10 +19,11 @@ logger = structlog.get_logger("isrflow.clock")
 
 
 class EngineClock:
-    """The time that ticks carry. It never goes back, and its speed is off by at most ``LEAN``.
+    """The time that ticks carry. Its speed is off by at most ``LEAN``, and ``decided`` may move it.
 
-    So setting the wall clock, forward or back, neither ends sessions nor prolongs them. A step of the wall clock is
-    logged and counted in ``steps``. Several threads may read the clock; ``note_tick`` and ``decided`` take turns.
+    So setting the wall clock, forward or back, makes a session at most a tenth longer or shorter. A step of the wall
+    clock is logged and counted in ``steps``. Several threads may read the clock; ``note_tick`` and ``decided`` take
+    turns.
     """
 
     def __init__(self) -> None:
@@ -54,9 +55,10 @@ class EngineClock:
         self._ticks.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Adopt the clock that the rules have after the events through ``through``, if it differs from the ticks.
+        """Move this clock by the difference between the rules' clock after event ``through`` and the newest tick up to
+        it.
 
-        It differs after a claim if the previous job's clock was ahead of this one.
+        They differ after a claim if the previous job's clock was ahead of this one.
         """
         newest_ms = None
         while self._ticks and self._ticks[0][0] <= through:

@@ -27,6 +27,6 @@ class LateWorkers:
         self.count += 1
         return self.count <= LATE_WORKERS_MAX
 
-    def begin_row(self) -> None:
+    def reset(self) -> None:
         """Count from zero again, because a start has succeeded."""
         self.count = 0

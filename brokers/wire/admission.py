@@ -14,9 +14,9 @@ _Task = asyncio.Task[Any]
 class Admission:
     """The open connections of one server, each with the host that it comes from.
 
-    A new connection is refused if there are too many in all or of its host. It is never refused because others do not
-    authenticate. Instead the oldest of those ends, of the host that has most of them. So a host that opens many
-    and says nothing ends only its own.
+    A new connection is refused if there are too many in all or of its host. If too many connections are not
+    authenticated yet, the new one stays. Instead the oldest of these is closed, from the host that has most of them. So
+    a host that opens many and says nothing ends only its own.
     """
 
     def __init__(self, *, total_max: int, host_max: int, unauthenticated_max: int) -> None:

@@ -15,7 +15,7 @@ BLOCKS_COMMIT_MIN = 1_000
 
 @contextlib.contextmanager
 def rows_in_making(runs: Sequence[NumberedRun], *, blocks: bool) -> Iterator[Callable[[], Sequence[Decided]]]:
-    """Begin to turn a commit's runs into rows, in order. Call what this yields for the rows.
+    """Begin to turn a commit's runs into rows, in order, and yield a function that returns the rows.
 
     Without ``blocks`` each row is a decision.
     """

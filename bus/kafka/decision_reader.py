@@ -1,4 +1,4 @@
-"""Read the decisions of a bus on Kafka from any place on.
+"""Read the decisions of a bus on Kafka, starting at any place.
 
 A record of the topic holds one decision, or a block of many on one event (``isrflow.decision_blocks``). Its key is the
 place of the first one. A header names the decision before it, because retention may have removed that one:
@@ -8,8 +8,8 @@ place of the first one. A header names the decision before it, because retention
     41         8, 0     7, 0       8,0 to 8,4095
     42         8, 4096  8, 4095    8,4096 to 8,5000
 
-After 8,100 a reader stands at offset 41, because that record has the next decision. Most reads go on where the last one
-ended. Any other begins with a search.
+After decision (8, 100) a reader stands at offset 41, because that record has the next decision. Most reads go on where
+the last one ended. Any other read begins with a search.
 """
 
 import threading
@@ -29,7 +29,10 @@ _ALL = 2**31
 
 
 class DecisionReader:
-    """The topic of decisions. Threads take turns. ``newest_mark`` returns the newest mark that can be read."""
+    """A reader of the topic of decisions. Threads take turns.
+
+    ``newest_mark`` returns the newest mark that can be read.
+    """
 
     def __init__(self, connection: Connection, newest_mark: Callable[[], Mark]) -> None:
         self._connection = connection
@@ -39,7 +42,7 @@ class DecisionReader:
         self._rows = RowReader(f"bus {connection.address}")
         # The place after which the log stands; None if it may stand anywhere.
         self._after: Place | None = None
-        # Where the log stands, if a part of that record was read.
+        # The record at which the log stands, if only some of its decisions were returned.
         self._partly: Record | None = None
         # Held while reading, because each read moves the log.
         self._lock = threading.Lock()
@@ -114,7 +117,7 @@ class DecisionReader:
                 )
 
     def _pass(self, after: Place, end: int) -> None:
-        """Pass decisions up to ``after`` that could not be read yet when the log went there.
+        """Skip records up to ``after`` that could not be read yet when the log went there.
 
         A commit's state may be readable before its decisions, and a follower starts after the state.
         """
@@ -129,14 +132,14 @@ class DecisionReader:
             return self._newest_gone(start, self._connection.end_offset(self._topic))
 
     def _newest_gone(self, start: int, end: int) -> Place:
-        """Return the newest decision that was removed, and leave the log anywhere."""
+        """Return the newest decision that was removed. The log may stand anywhere afterwards."""
         if start == 0:
             return 0, -1
         first = self._log.first_at(start, end)
         return self._newest_mark().last_decision if first is None else _previous(first)
 
     def changed(self) -> bool:
-        """Say whether there are decisions that were not read yet."""
+        """Say whether there may be decisions that have not been read yet."""
         if self._after is None:
             return True
         with self._lock:
@@ -157,7 +160,7 @@ def _last_place(record: Record) -> Place:
 
 
 def _previous(record: Record) -> Place:
-    """Return the identity of the decision before those of a record. It may have been removed."""
+    """Return the place of the decision before a record's first one. That decision may have been removed."""
     seq, idx = DECISION_KEY.unpack(record.headers[PREVIOUS])
     return seq, idx
 

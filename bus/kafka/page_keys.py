@@ -13,7 +13,7 @@ _PAGE_MAX = 2**31 - 1
 
 
 def key_of(page: Page) -> bytes:
-    """Return a page's key. A piece of a page has a longer key."""
+    """Return the key of a page or a piece. The pieces after a page's first one have longer keys."""
     key = _PAGE_KEY if page.page <= _PAGE_MAX else _PIECE_KEY
     return key.pack(page.shard, page.page)
 

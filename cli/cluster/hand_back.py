@@ -28,10 +28,10 @@ def command(folder: Path) -> None:
     """
     check_open()
     with held_cluster(folder) as (_, led):
-        _checked_and_handed_back(folder, led)
+        _check_and_hand_back(folder, led)
 
 
-def _checked_and_handed_back(folder: Path, led: LedCluster | None) -> None:
+def _check_and_hand_back(folder: Path, led: LedCluster | None) -> None:
     if led is None or led.zookeeper is None:
         raise WrongUse(f"{folder} has no brokers in ZooKeeper mode that an engine leads")
     if led.handed_back:
@@ -60,7 +60,7 @@ def _hand_back(led: LedCluster) -> bool:
             raise Refused(f"an engine decides on {led.bus}: stop it first")
         for service in (led.engine, *led.gateways.values()):
             service.stop()
-        # All gateways have the same.
+        # All gateways have the same settings.
         settings = settings_of(dict(next(iter(led.gateways.values())).settings))
         return hand_back(led.zookeeper.address, led.kafka.cluster_id, settings, bus, list(led.gateways))
     except (HandBackError, ZookeeperError) as error:

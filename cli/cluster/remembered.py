@@ -14,7 +14,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     made_bus: bool
     voters: tuple[Voter, ...]
     conf: str | None = None
-    # From where relative paths in that file count: where the command ran that made the cluster. Older ones lack it.
+    # The directory from which relative paths in ``conf`` count: where the cluster was made. Older clusters lack it.
     directory: str | None = None
     engine_settings: tuple[str, ...] = ()
     # Whether gateways ask brokers for certificates.

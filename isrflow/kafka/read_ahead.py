@@ -1,4 +1,4 @@
-"""Records of decisions that a client has read, and whose decisions it has yet to return."""
+"""Records that a client has read from the topic of decisions, and whose decisions it has not returned yet."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class ReadAhead:
     def take(self, after: Place, limit: int, bytes_max: int) -> list[Decided]:
         """Return up to ``limit`` decisions after a place, and drop the records that are used up.
 
-        The decisions of the last record may have more than ``bytes_max`` bytes together with the others. Raises
+        They have at most ``bytes_max`` bytes in total, except that the last one may exceed it. Raises
         ``DamagedError``.
         """
         found: list[Decided] = []

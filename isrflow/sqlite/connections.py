@@ -1,4 +1,4 @@
-"""The SQLite connections of this process to a bus file: one for each thread, and none that came by a fork.
+"""The SQLite connections of this process to a bus file: one for each thread, and none that a fork copied.
 
 The problem: a forked process has its parent's connections, but not the parent's locks on the file. SQLite in the child
 believes that it has them, for new connections too. When the parent closes the bus, nobody seems to have it open, so
@@ -71,7 +71,7 @@ class Connections:
             self.check_usable()
             yield
         finally:
-            # None are left in the child of a fork.
+            # There are none in the child of a fork, because ``after_fork`` cleared them.
             self._uses[me] = self._uses.get(me, 1) - 1
             if not self._uses[me]:
                 del self._uses[me]

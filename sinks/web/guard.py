@@ -20,8 +20,8 @@ from conf.security.token import CHALLENGE, HOW_TO_CALL, Token
 
 LOGIN = "/login"
 SESSION_S = 12 * 3600
-# The name under which an answer that takes long finds, in its scope, the question whether its caller may still have it.
-MAY = "isrflow.may"
+# The key of a function in a request's scope. It says whether the caller is still allowed, and long answers ask it.
+IS_STILL_ALLOWED = "isrflow.may"
 BODY_BYTES_MAX = 8_192
 BODY_TIMEOUT_S = 5.0
 _HEADERS = {
@@ -58,7 +58,7 @@ class Guard:
         if scope["path"] == LOGIN and scope["method"] == "POST":
             await (await self._signed_in(Request(scope, receive)))(scope, receive, send)
         elif self._may(headers := Headers(scope=scope)):
-            await self._app({**scope, MAY: partial(self._may, headers)}, receive, send)
+            await self._app({**scope, IS_STILL_ALLOWED: partial(self._may, headers)}, receive, send)
         else:
             await _refusal(headers)(scope, receive, send)
 

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from sinks.web.guard import MAY
+from sinks.web.guard import IS_STILL_ALLOWED
 from sinks.web.live import Live
 from sinks.web.past import Past, PastError
 from sinks.web.push import Push
@@ -80,7 +80,7 @@ class _Events:
         headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if scope["method"] == "HEAD":
             return Response(headers=headers, media_type="text/event-stream")
-        stream = self._push.stream(scope.get(MAY, _always))
+        stream = self._push.stream(scope.get(IS_STILL_ALLOWED, _always))
         return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 

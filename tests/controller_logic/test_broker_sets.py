@@ -43,7 +43,7 @@ def test_a_change_of_one_broker_gives_the_sets_of_all(
         assert sets == sets_of(held.values(), strays_removed=strays_removed)
     for number in gone:
         held.pop(number, None)
-        sets = sets.but(number)
+        sets = sets.without(number)
     assert sets == sets_of(held.values(), strays_removed=strays_removed)
 
 

@@ -77,7 +77,7 @@ def traffic_goes_on(traffic: Traffic) -> Iterator[None]:
 def test_gateways_are_killed_and_frozen_and_then_each_broker_is_killed_in_turn(
     cluster: RealCluster, traffic: Traffic, tmp_path: Path
 ) -> None:
-    """One test, because each process that is started again takes longer than what is asked of it."""
+    """One test, because starting a process again takes longer than the checks."""
     records = records_that_only_broker_1_has(cluster)
     brokers = registered(cluster)
     first = _leader(cluster)
@@ -116,7 +116,7 @@ def comes_back(cluster: RealCluster, traffic: Traffic, broker: int) -> None:
 
 
 def a_frozen_gateway_comes_back(cluster: RealCluster, other: int) -> None:
-    """Freeze the gateway that leads for longer than a broker's session, while the other one leads."""
+    """Freeze the leading gateway for longer than a broker's session, while the other one leads."""
     second = _leader(cluster)
     freeze_process(cluster.bus_path, cluster.gateways[second].pid)
     wait_until(lambda: _leader(cluster) == other, "the first gateway to lead again")
@@ -136,7 +136,10 @@ def records_that_only_broker_1_has(cluster: RealCluster) -> list[bytes]:
 
 
 def a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp_path: Path) -> None:
-    """Its disk is empty, and the gateway that had the broker's connection is gone: it would lead logs that it lacks."""
+    """Its disk is empty, and the gateway that had the broker's connection is gone.
+
+    If it were admitted, it would lead partitions whose logs it lacks.
+    """
     spec = replace(cluster.broker(1).spec, port=free_ports(1)[0])
     impostor = KafkaNode(spec, tmp_path / "impostor", len(cluster.kafka.nodes))
     impostor.format(cluster.cluster_id)
@@ -156,7 +159,7 @@ def _leader(cluster: RealCluster) -> int:
 
 
 def transactions_are_whole_and_groups_continue_where_they_were(cluster: RealCluster, traffic: Traffic) -> int:
-    """Kill the broker that leads transactions while one goes on, and return which it was."""
+    """Kill the coordinator of a producer's transactions between two of them, and return which broker it was."""
     cluster.create(NewTopic("whole", 2, 3))
     cluster.agree("whole")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "whole", "log_level": 0})
@@ -239,7 +242,7 @@ def test_two_brokers_are_restarted_in_turn(cluster: RealCluster) -> None:
 
 
 def stops_cleanly(cluster: RealCluster, broker: int) -> None:
-    """Stop a broker, which leads nothing by then."""
+    """Stop a broker cleanly, and check that it leads nothing afterwards."""
     assert cluster.broker(broker).stop()
     assert broker not in {held["leader"] for held in cluster.partitions(TOPIC).values()}
 

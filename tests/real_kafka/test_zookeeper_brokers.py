@@ -55,7 +55,7 @@ def cluster(tmp_path: Path, folder: Path, engine: RulesEngine) -> Iterator[Zooke
 def test_nothing_acknowledged_is_lost_whatever_fails_and_whichever_controller_leads(
     cluster: ZookeeperCluster, folder: Path, engine: RulesEngine, next_engine: RulesEngine, tmp_path: Path
 ) -> None:
-    """One test, because starting the cluster takes longer than what is asked of it."""
+    """One test, because starting the cluster takes longer than the checks."""
     code, found = status_of(folder)
     assert (code, found["zookeeper"]["state"]) == (0, "running")
     assert sum(row["leads"] for row in found["gateways"]) == 1

@@ -59,7 +59,7 @@ def members(cluster: ZookeeperCluster) -> set[int]:
 def test_nothing_acknowledged_is_lost_where_leaders_write_their_isrs(
     cluster: ZookeeperCluster, engine: RulesEngine, next_engine: RulesEngine, tmp_path: Path
 ) -> None:
-    """One test, because starting the cluster takes longer than what is asked of it."""
+    """One test, because starting the cluster takes longer than the checks."""
     cluster.create(NewTopic("t", PARTITIONS, 3, config=SAFE), NewTopic("t-whole", PARTITIONS, 3, config=SAFE))
     for topic in ("t", "t-whole"):
         cluster.agree(topic)

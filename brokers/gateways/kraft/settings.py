@@ -46,7 +46,7 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     queued_max_request_bytes: Bytes = 268_435_456
     max_connections_unauthenticated: Count = 200
     authentication_timeout_ms: Millis = 10_000
-    # As brokers name them; the first one is that of this gateway's answers.
+    # As brokers name them; the first one is the one that this gateway's answers name.
     controller_listener_names: ListenerNames = "CONTROLLER"
     # From 1 on, a gateway that leads writes the voters into the metadata log.
     kraft_version: Annotated[int, Meta(ge=KRAFT_LEVELS.low, le=KRAFT_LEVELS.high)] = KRAFT_LEVELS.low

@@ -154,7 +154,7 @@ class ClusterView:
         elif lost is not None:
             lost.discard(place)
 
-    def is_at(self, place: Place, version: int) -> None:
+    def note_version(self, place: Place, version: int) -> None:
         """Note the version of a partition's znode."""
         self.versions[place] = version
         self.changes += 1

@@ -35,7 +35,7 @@ class DecisionReader:
         return await retry(image, self._settings.bus_unreachable_max_ms)
 
     async def ask(self, call: Callable[[Bus], T]) -> T:
-        """Make a call that asks the bus. Raises what it raises."""
+        """Run ``call`` on the bus in the reader's thread. Raises what ``call`` raises."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._bus)
 
     async def has_news(self) -> bool:

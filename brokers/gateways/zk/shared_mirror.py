@@ -60,9 +60,9 @@ class SharedMirror(Mirror):
         return version is not None and stored.version > version
 
     def agreed(self, view: ClusterView, place: Place, version: int, partition_epoch: int | None) -> None:
-        """Note the version of a partition's znode, and which partition epoch it holds; None if it holds no other's."""
+        """Note a znode's version, and the decided partition epoch that it holds; None if a leader wrote it itself."""
         self._versions.setdefault(place.topic, {})[place.partition] = version
-        view.is_at(place, version)
+        view.note_version(place, version)
         self._epochs[place] = partition_epoch
 
     def _partition(self, view: ClusterView, place: Place, controller_epoch: int) -> Iterator[Write]:

@@ -7,7 +7,7 @@ handed back, only from a bus that has this decision.
 
     nothing noted, or of another bus    leads, as far as this is concerned
     the bus has the decision            leads
-    retention has removed it            leads, because a bus that goes on so far is no old one
+    retention has removed it            leads, because a bus whose retention is past it is newer
     the bus ends before it, or has      is refused
     another decision there
 """
@@ -26,7 +26,7 @@ class _Written(msgspec.Struct):
     bus: int
     seq: int
     controller_epoch: int
-    # Of the decision's event. Two histories have another event at one seq, and so another time.
+    # Of the decision's event. Two histories have different events at the same seq, so the times differ too.
     time_ms: int
 
 

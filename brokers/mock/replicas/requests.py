@@ -16,7 +16,10 @@ LIST_OFFSETS_VERSION = 6
 
 
 def epoch_ends_request(broker: int, epochs: Sequence[tuple[TopicPartition, int, int]]) -> Any:
-    """Ask where epochs end. ``epochs`` has (partition, the leader epoch it is followed in, the epoch to ask about)."""
+    """Return a request that asks where epochs end.
+
+    ``epochs`` has (partition, the leader epoch it is followed in, the epoch to ask about).
+    """
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics = [
         topic(

@@ -1,7 +1,7 @@
 """Blocks of decisions on Kafka: readers of every kind get the decisions one by one, as on a bus without blocks."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -33,37 +33,29 @@ PARTITIONS = 1_000
 Place = tuple[int, int]
 
 
+def records_of(bus: KafkaBus) -> list[Record]:
+    """Return what is in the topic of decisions."""
+    connection, topic = Connection(bus.address), bus.address.decisions
+    log = LogReader(connection, topic)
+    log.seek(connection.start_offset(topic))
+    found = log.take(connection.end_offset(topic), ALL)
+    log.close()
+    return found
+
+
 class Committed:
     """A bus with decisions on three events: many on the second, some on the others."""
 
     def __init__(self, bus: KafkaBus) -> None:
         self.bus = bus
-        self.epoch = bus.claim("job", {}, 1).controller_epoch
+        epoch = bus.claim("job", {}, 1).controller_epoch
         seqs = [bus.publish([EVENT]) for _ in range(3)]
         self.seqs = seqs
         self.runs = [runs_of(seqs[0], 2), runs_of(seqs[1], PARTITIONS), runs_of(seqs[2], 2)]
         self.decisions = [*texts_of(seqs[0], 2), *texts_of(seqs[1], PARTITIONS), *texts_of(seqs[2], 2)]
-        self.commit(0)
-        self.commit(1)
-        self.commit(2)
-        self.await_readable()
-
-    def commit(self, nth: int, decisions: Sequence[Decided] | None = None) -> None:
-        """Commit the decisions on an event."""
-        self.bus.commit(self.epoch, self.seqs[nth], self.runs[nth] if decisions is None else decisions, [])
-
-    def await_readable(self) -> None:
-        wait_until(lambda: self.bus.decided_seq() == self.bus.committed_seq(), "the decisions to be readable")
-
-    def records(self) -> list[Record]:
-        """Return what is in the topic."""
-        connection = Connection(self.bus.address)
-        topic = self.bus.address.decisions
-        log = LogReader(connection, topic)
-        log.seek(connection.start_offset(topic))
-        found = log.take(connection.end_offset(topic), ALL)
-        log.close()
-        return found
+        for seq, runs in zip(seqs, self.runs, strict=True):
+            bus.commit(epoch, seq, runs, [])
+        wait_until(lambda: bus.decided_seq() == seqs[-1], "the decisions to be readable")
 
     def after(self, place: Place) -> list[Decided]:
         return [one for one in self.decisions if one[:2] > place]
@@ -82,7 +74,7 @@ def client(committed: Committed) -> Iterator[KafkaLog]:
 
 
 def test_a_long_commit_is_few_records_and_a_short_one_has_no_block(committed: Committed) -> None:
-    records = committed.records()
+    records = records_of(committed.bus)
     blocks = [record for record in records if is_block(record.value)]
     second = [record for record in records if DECISION_KEY.unpack(record.key)[0] == committed.seqs[1]]
     decided = len(committed.runs[1])
@@ -101,17 +93,18 @@ def test_a_long_commit_is_few_records_and_a_short_one_has_no_block(committed: Co
 def test_without_blocks_each_decision_is_a_record_of_its_own(kafka_url: str) -> None:
     bus = KafkaBus(kafka_url, decision_blocks=False)
     committed = Committed(bus)
-    assert [record.value for record in committed.records()] == [one.body for one in committed.decisions]
+    assert [record.value for record in records_of(committed.bus)] == [one.body for one in committed.decisions]
     bus.close()
 
 
-def test_the_shortest_commit_with_blocks(bus: KafkaBus) -> None:
+@pytest.mark.parametrize(("count", "records"), [(BLOCKS_COMMIT_MIN - 1, BLOCKS_COMMIT_MIN - 1), (BLOCKS_COMMIT_MIN, 1)])
+def test_the_shortest_commit_with_blocks(bus: KafkaBus, count: int, records: int) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
-    for count in (BLOCKS_COMMIT_MIN - 1, BLOCKS_COMMIT_MIN):
-        seq = bus.publish([EVENT])
-        bus.commit(epoch, seq, [Decided(seq, idx, b"{}") for idx in range(count)], [])
-        wait_until(lambda seq=seq: bus.decided_seq() == seq, "the decisions to be readable")  # type: ignore[misc]
-        assert len(bus.decisions((seq, -1), ALL)) == count
+    seq = bus.publish([EVENT])
+    bus.commit(epoch, seq, [Decided(seq, idx, b"{}") for idx in range(count)], [])
+    wait_until(lambda: bus.decided_seq() == seq, "the decisions to be readable")
+    assert len(bus.decisions((0, -1), ALL)) == count
+    assert len(records_of(bus)) == records
 
 
 def test_every_reader_gets_every_decision_from_any_place_and_with_any_limit(
@@ -158,13 +151,14 @@ def test_a_reader_goes_on_in_the_middle_of_a_block_without_a_search(
     monkeypatch.setattr(LogReader, "seek_first", lambda *given: (searches.append(1), search(*given))[1])
     found = committed.bus.decisions((0, -1), 100)
     while page := committed.bus.decisions(found[-1][:2], 1_500):
-        # As a gateway does, which looks whether the event goes on.
+        # A gateway also reads one decision ahead, to see whether the event goes on.
         ahead = committed.bus.decisions(page[-1][:2], 1)
         assert ahead == committed.after(page[-1][:2])[:1]
         if ahead and ahead[0].seq == page[-1].seq and len(searches) == 1:
             assert committed.bus.decisions(page[-1][:2], 1) == ahead
         found += page
     assert found == committed.decisions
+    # One at the start, and one behind each event whose next one was looked at.
     assert len(searches) <= 3
 
 
@@ -177,7 +171,7 @@ def test_a_gateway_gets_the_same_decisions_in_whole_events(committed: Committed)
     assert of_event == {seq: [one for one in wanted if one.seq == seq] for seq in committed.seqs}
 
 
-def test_a_client_begins_behind_the_newest_decision_of_a_block(bus: KafkaBus) -> None:
+def test_a_client_begins_after_the_newest_decision_of_a_block(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     first = bus.publish([EVENT])
     runs = runs_of(first, PARTITIONS)
@@ -248,9 +242,9 @@ def test_a_damaged_block_is_named(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
     client.close()
 
 
-def test_records_that_retention_leaves_begin_with_a_block(committed: Committed) -> None:
+def test_a_reader_is_told_that_retention_has_removed_the_first_blocks_of_an_event(committed: Committed) -> None:
     """Retention of the topic itself goes by records, so it may remove the first blocks of an event."""
-    blocks = [record for record in committed.records() if is_block(record.value)]
+    blocks = [record for record in records_of(committed.bus) if is_block(record.value)]
     Connection(committed.bus.address).delete_records(
         TopicPartition(committed.bus.address.decisions, 0, blocks[1].offset)
     )

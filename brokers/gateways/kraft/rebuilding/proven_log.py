@@ -13,8 +13,8 @@ that it made batch ``n``, and translate from there. If the bytes match up to the
 Then everything before that place came from removed decisions, and none of their records is missing, because the records
 of the remaining decisions follow directly.
 
-A match is no proof if the same bytes may occur twice: a setting that goes to and fro, a broker that is fenced and comes
-back. So at least one record must be unique in the log (``_is_proof``).
+A match is no proof if the same bytes may occur twice: a setting that is changed back and forth, a broker that is fenced
+and comes back. So at least one record must be unique in the log (``_is_proof``).
 
 If the copy ends before the oldest decision, there is nothing to compare. Then the log's image must agree with the
 engine's committed state, and the copies of all registered brokers must be there. The longest copy is used. A shorter
@@ -62,7 +62,7 @@ class _Place(NamedTuple):
 def write_proven_log(
     copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()
 ) -> Path:
-    """Write the log that the longest copy proves into an empty directory, and return that copy.
+    """Write the longest copy as a log into an empty directory if it can be proven whole, and return that copy.
 
     The brokers in ``without`` will not start again, so their copies may be missing.
 
@@ -97,7 +97,7 @@ def _longest(read_copies: Sequence[BrokerCopy], named: Sequence[Path]) -> tuple[
 
 
 def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
-    """Find the batch that the decisions after ``gone`` begin with, up to the copy's end; None if there is none."""
+    """Find the batch from which on the decisions after ``gone`` match the copy up to its end; None if there is none."""
     times = {decisions[0].time_ms for decisions in events(bus, gone)}
     candidates = {n for n, one in enumerate(copy.batches) if one.batch.first_timestamp in times}
     for number, image in _images(copy, candidates):

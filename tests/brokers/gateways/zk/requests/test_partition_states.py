@@ -78,7 +78,7 @@ def test_a_part_is_made_once_until_something_is_decided() -> None:
     # Brokers name the same places, each with tuples of its own.
     assert states.part((Place("t", 0), Place("t", 1), Place("t", 2))) is part
     assert states.topics_of(part) is states.topics_of(part)
-    view.is_at(T0, 4)
+    view.note_version(T0, 4)
     assert [version for _, _, version in states.part(places).known] == [4, 0]
     before = states.topics_of(part)
     view.apply(broker(2, "fenced"))
