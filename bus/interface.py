@@ -219,7 +219,7 @@ class Bus(Past, Protocol):
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
         """Return decisions after (seq, index) as ``decisions`` does, but a block of columns as it is stored.
 
-        ``limit`` and ``DECISIONS_BYTES_MAX`` may be exceeded by the last block.
+        The last decision or block may exceed ``limit`` and ``DECISIONS_BYTES_MAX``.
         """
         ...
 

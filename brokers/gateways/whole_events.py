@@ -12,8 +12,8 @@ from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, Decid
 CHUNK = 5_000
 # What a bus returns for ``CHUNK`` decisions.
 Row = Decided | DecidedColumns
-# A chunk ends where the next decision would exceed the limit in bytes. No decision takes half of that limit, so a chunk
-# below the other half was not cut.
+# A chunk that is cut by its bytes ends before the decision that would exceed their limit, or with it. No decision takes
+# half of that limit, so a chunk below the other half was not cut.
 SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
 
 

@@ -279,15 +279,3 @@ def test_settings_name_what_is_wrong() -> None:
     )
     with pytest.raises(msgspec.ValidationError, match="nonsense"):
         settings_of({"nonsense": "1"})
-
-
-def test_the_feed_reads_on_where_a_chunk_was_cut_by_its_bytes(
-    decided: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    everything = [decode(one.body) for one in decided.decisions((0, -1), 10_000)]
-    read = EmbeddedBus.decisions
-    monkeypatch.setattr(EmbeddedBus, "decisions", lambda bus, after, limit: read(bus, after, limit, 1))
-    got: list[AnyDecision] = []
-    asyncio.run(DecisionFeed(decided, got.extend, settings_of({})).catch_up())
-    assert got == everything
-    decided.close()

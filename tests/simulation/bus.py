@@ -100,7 +100,7 @@ class BusLink:
             return False
         return True
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+    def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided]:
         decided = self._bus.decided
         start = bisect.bisect_right(decided, after, key=lambda d: (d.seq, d.idx))
         # Cut at random between decisions, because one event's decisions need not arrive together.

@@ -10,6 +10,7 @@ import pytest
 
 from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
+from bus.kafka.reports import ReportLog
 from conf.settings import Settings
 from streaming.sources import event_rows
 from streaming.sources.event_rows import slices
@@ -80,10 +81,23 @@ class Asked:
         pass
 
 
-def started_reader(bus: KafkaBus, spool_dir: Path) -> KafkaReader:
+def started_reader(bus: KafkaBus, spool_dir: Path, claim_note: Path | None = None) -> KafkaReader:
     session: Any = Asked()
-    KafkaSource(bus).events(session, Settings(), after=0, defer=True, spool_dir=spool_dir)
+    KafkaSource(bus).events(session, Settings(), after=0, defer=True, spool_dir=spool_dir, claim_note=claim_note)
     return KafkaReader(session.options)
+
+
+@pytest.mark.cluster
+def test_the_client_that_notes_reports_begins_to_connect_as_the_query_starts(
+    bus: KafkaBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connecting: list[ReportLog] = []
+    monkeypatch.setattr(ReportLog, "connect", lambda reports: connecting.append(reports))
+    started_reader(bus, tmp_path, claim_note=tmp_path / "claim").getDefaultReadLimit()
+    # A standby connects when it has read the state.
+    assert not connecting
+    started_reader(bus, tmp_path).getDefaultReadLimit()
+    assert len(connecting) == 1
 
 
 @pytest.mark.cluster

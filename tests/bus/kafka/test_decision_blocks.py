@@ -17,7 +17,7 @@ from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.sending import Headers
 from bus.kafka.transaction import Transaction
-from isrflow.decision_blocks import ROWS_MAX, is_block
+from isrflow.decision_blocks import BLOCK_DECISIONS_MIN, ROWS_MAX, is_block
 from isrflow.kafka.log import KafkaLog
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, last_place
 from state.decisions import decode
@@ -105,6 +105,24 @@ def test_the_shortest_commit_with_blocks(bus: KafkaBus, count: int, records: int
     wait_until(lambda: bus.decided_seq() == seq, "the decisions to be readable")
     assert len(bus.decisions((0, -1), ALL)) == count
     assert len(records_of(bus)) == records
+
+
+def test_a_commit_of_many_small_events_has_no_blocks(bus: KafkaBus) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    seqs = [bus.publish([EVENT]) for _ in range(40)]
+    decisions = [Decided(seq, idx, b"{}") for seq in seqs for idx in range(BLOCK_DECISIONS_MIN - 1)]
+    decisions += [Decided(seqs[-1], BLOCK_DECISIONS_MIN - 1 + idx, b"{}") for idx in range(40)]
+    assert len(decisions) > BLOCKS_COMMIT_MIN
+    bus.commit(epoch, seqs[-1], decisions, [])
+    wait_until(lambda: bus.decided_seq() == seqs[-1], "the decisions to be readable")
+    assert len(records_of(bus)) == len(decisions)
+
+
+def test_a_reader_within_a_block_has_news(committed: Committed) -> None:
+    assert committed.bus.decisions((committed.seqs[1], 10), 5)
+    assert committed.bus.changed()
+    assert committed.bus.decisions((committed.seqs[1], 15), ALL)
+    assert not committed.bus.changed()
 
 
 def test_every_reader_gets_every_decision_from_any_place_and_with_any_limit(
