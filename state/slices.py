@@ -110,6 +110,7 @@ def whole(slices: Iterable[Slice]) -> Topic:
     ids = {one.topic.topic_id for one in (first, *others)}
     if numbers != list(range(first.count)) or len(ids) > 1:
         raise ValueError(
-            f"topic {first.topic.topic} has {first.count} partitions, and its slices hold {len(partitions)} of them"
+            f"topic {first.topic.topic} has {first.count} partitions, and its slices do not make up these: "
+            f"{len(partitions)} partitions of {len(ids)} topic id(s)"
         )
     return msgspec.structs.replace(first.topic, partitions=partitions)

@@ -6,8 +6,8 @@ SQLite removes the write-ahead log. The child goes on writing to a file without 
 acknowledged, and lost.
 
 So a child closes what it inherited, before it does anything else, and opens connections of its own. But it must not
-close a connection that a thread of the parent was using at that moment: that could damage the file, or never end. If
-there is any, the child leaves all as they are, and may not use these files.
+close a connection that a thread of the parent was using at that moment: that could damage the file, or never end. If a
+thread was using one, the child leaves all as they are, and may not use these files.
 
 For the same reason ``close`` leaves a connection that another thread is using to that thread. Python crashes if a
 connection is closed in the middle of a call.

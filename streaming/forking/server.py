@@ -1,7 +1,7 @@
 """The process that forks: ``python -P -m streaming.forking.server MODULE...``, run in a directory of its own.
 
 It imports the modules, and then forks a child for each launcher that connects. pandas and pyarrow start threads when
-they are imported, but they prepare these for a fork. The server ends when its standard input does, so it never outlives
+they are imported, but they handle a fork. The server ends when its standard input does, so it never outlives
 the engine.
 """
 
@@ -61,7 +61,8 @@ def _run(launcher: socket.socket) -> None:
     try:
         module, *arguments = _take_over(launcher)
         sys.argv = [module, *arguments]
-        # Forget the module that is to run. Python warns if it was imported before, which no cold process has done.
+        # Forget the module that is to run. Python warns if it was imported before, which is never so in a process that
+        # was not forked.
         sys.modules.pop(module, None)
         _print_no_stack_of_a_closed_connection()
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -236,7 +236,7 @@ def test_no_page_of_the_largest_topic_is_too_large_for_a_bus(shard: PagedShard) 
 def test_a_missing_slice_is_an_error(shard: PagedShard) -> None:
     shard.batch(big())
     del shard.pages[page_of("big", 1, PAGES) + PAGES]
-    with pytest.raises(CodecError, match=f"topic big has {BIG} partitions, and its slices hold 1005 of them"):
+    with pytest.raises(CodecError, match=f"topic big has {BIG} partitions, and its slices do not make up .* 1005 part"):
         joined_topics(shard.pages.values())
 
 

@@ -32,12 +32,12 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     requests_waiting_bytes_max: Bytes = 268_435_456
     response_max_bytes: Bytes = 104_857_600
     inter_broker_listener_name: Text = "PLAINTEXT"
-    # As brokers have it. With 2.6 they write ISRs into ZooKeeper themselves, and topics have no ids for them.
+    # As brokers have it. With 2.6 they write ISRs into ZooKeeper themselves, and know no topic ids.
     inter_broker_protocol_version: Literal["3.9", "2.6"] = "3.9"
 
     @property
     def leaders_write_isrs(self) -> bool:
-        """Say whether leaders write their ISRs into ZooKeeper themselves, and do not ask for them."""
+        """Say whether leaders write their ISRs into ZooKeeper themselves, instead of asking the controller."""
         return self.inter_broker_protocol_version in WRITING_IBPS
 
 

@@ -59,8 +59,8 @@ def check_has_written(bus: Bus, note: bytes) -> None:
     if found != [written]:
         raise OtherBusError(
             f"ZooKeeper holds decisions up to event {written.seq} of controller epoch {written.controller_epoch}"
-            f" ({znodes.WRITES}), and bus {bus_id} has not made them: was it put back from a backup? Use the bus that"
-            f" made them. If it is lost, remove {znodes.CONTROLLER}, so that a broker becomes the controller, and take"
+            f" ({znodes.WRITES}), and bus {bus_id} does not have them: was it put back from a backup? Use the bus that"
+            f" has them. If it is lost, remove {znodes.CONTROLLER}, so that a broker becomes the controller, and take"
             " the cluster over onto an empty bus with --adopt"
         )
 

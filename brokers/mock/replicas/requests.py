@@ -36,7 +36,7 @@ def epoch_ends_request(broker: int, epochs: Sequence[tuple[TopicPartition, int, 
 
 
 def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition], settings: Settings) -> Any:
-    """Ask for what follows each partition's log end."""
+    """Return a request for what follows each partition's log end."""
     topic = FetchRequest.FetchTopic
     topics = [
         topic(
@@ -66,7 +66,7 @@ def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition
 
 
 def offset_request(broker: int, place: TopicPartition, leader_epoch: int, spec: OffsetSpec) -> Any:
-    """Ask where the leader's log starts or ends."""
+    """Return a request that asks where the leader's log starts or ends."""
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition = topic.ListOffsetsPartition(
         partition_index=place.partition, current_leader_epoch=leader_epoch, timestamp=int(spec)

@@ -1,8 +1,8 @@
 """The directory of a metadata log: locked by one process, and changed in steps that a crash may interrupt anywhere.
 
 A log that replaces another is built in ``rebuilt.part`` and renamed to ``rebuilt`` once it is whole. Then the former
-files move aside, the directory becomes ``placing``, and the files of its log move up one by one. The next start
-finishes what a crash interrupted.
+files move aside, ``rebuilt`` is renamed to ``placing``, and its files move up one by one. The next start finishes what
+a crash interrupted.
 """
 
 import re
@@ -70,7 +70,7 @@ def install_replacement(directory: Path) -> None:
 
 
 def set_aside(directory: Path, only: Path | None = None) -> Path | None:
-    """Move the files of a log, or only one of them, into a directory of their own; None when there are none.
+    """Move the files of a log, or only one of them, into a new directory, and return it; None if there are none.
 
     Raises ``StorageError`` when that was done too often.
     """
