@@ -2,7 +2,7 @@
 
 import contextlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, repeat
 from typing import NamedTuple
 
@@ -71,6 +71,12 @@ def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = Non
         return opened(row).decisions(first_idx, limit)
 
 
+def last_place(read: Decided | DecidedColumns) -> tuple[int, int]:
+    """Return the place of the last decision of what was read."""
+    count = 1 if isinstance(read, Decided) else read.block.decision_count
+    return read.seq, read.idx + count - 1
+
+
 def within(found: list[Decided], bytes_max: int) -> list[Decided]:
     """Return the first decisions, as many as have at most ``bytes_max`` bytes in total, but always one."""
     ends = accumulate(len(one.body) for one in found)
@@ -84,7 +90,9 @@ class RowReader:
         self._bus = bus
         self._opened: OpenedRow | None = None
 
-    def after(self, row: Decided, place: tuple[int, int], limit: int, bytes_max: int) -> list[Decided]:
+    def after(
+        self, row: Decided, place: tuple[int, int], limit: int | None = None, bytes_max: int | None = None
+    ) -> list[Decided]:
         """Return the decisions of ``row`` after ``place``, in order: up to ``limit``, and up to ``bytes_max`` bytes.
 
         ``row`` must have a decision after ``place``. The first one is returned whatever its size. Raises
@@ -97,9 +105,29 @@ class RowReader:
                 self._opened = opened(row)
         with damage_told(row, self._bus):
             found = self._opened.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
-        return within(found, bytes_max)
+        return found if bytes_max is None else within(found, bytes_max)
 
-    def columns(self, row: Decided) -> DecidedColumns:
-        """Read a row that is a block of columns. Raises ``DamagedError``."""
-        with damage_told(row, self._bus):
-            return opened_columns(row)
+    def columns(
+        self, rows: Iterable[Decided], after: tuple[int, int], limit: int, bytes_max: int
+    ) -> list[Decided | DecidedColumns]:
+        """Return the decisions of rows after a place, those in columns as whole blocks.
+
+        There are none after the row that reaches ``limit`` decisions or exceeds ``bytes_max``. Raises ``DamagedError``.
+        """
+        found: list[Decided | DecidedColumns] = []
+        count = size = 0
+        for row in rows:
+            if has_columns(row.body) and (row.seq, row.idx) > after:
+                with damage_told(row, self._bus):
+                    columns = opened_columns(row)
+                found.append(columns)
+                count += columns.block.decision_count
+                size += len(columns.block.body)
+            else:
+                some = self.after(row, after)
+                found += some
+                count += len(some)
+                size += sum([len(one.body) for one in some])
+            if count >= limit or size > bytes_max:
+                break
+        return found

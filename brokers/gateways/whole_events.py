@@ -8,6 +8,7 @@ import msgspec
 from brokers.engine.alike_decisions import GivenDecision, decoded
 from brokers.gateways.errors import UnknownFormatError
 from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
+from isrflow.decision_rows import last_place
 
 CHUNK = 5_000
 # What a bus returns for ``CHUNK`` decisions.
@@ -40,7 +41,7 @@ def _ends_within_an_event(bus: Bus, chunk: list[Row]) -> bool:
     is_uncut = sum(map(_count, chunk)) < CHUNK and sum(map(_size, chunk)) < SURELY_UNCUT_BYTES
     if not chunk or is_uncut:
         return False
-    following = bus.decisions(_last_place(chunk), 1)
+    following = bus.decisions(last_place(chunk[-1]), 1)
     return bool(following) and following[0].seq == chunk[-1].seq
 
 
@@ -53,7 +54,7 @@ def _large_event(bus: Bus, chunk: list[Row]) -> list[GivenDecision]:
     decisions: list[GivenDecision] = []
     while chunk and chunk[0].seq == seq:
         decisions += _decoded(row for row in chunk if row.seq == seq)
-        chunk = bus.decided_columns(_last_place(chunk), CHUNK) if chunk[-1].seq == seq else []
+        chunk = bus.decided_columns(last_place(chunk[-1]), CHUNK) if chunk[-1].seq == seq else []
     return decisions
 
 
@@ -63,11 +64,6 @@ def _count(row: Row) -> int:
 
 def _size(row: Row) -> int:
     return len(row.body if isinstance(row, Decided) else row.block.body)
-
-
-def _last_place(chunk: list[Row]) -> tuple[int, int]:
-    last = chunk[-1]
-    return last.seq, last.idx + _count(last) - 1
 
 
 def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:

@@ -13,19 +13,17 @@ the last one ended. Any other read begins with a search.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from bus.interface import DECISIONS_BYTES_MAX, Decided, DecidedColumns, TrimmedError
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark
-from isrflow.decision_blocks import has_columns
-from isrflow.decision_rows import RowReader
-from isrflow.kafka.limits import ANY_BYTES
-from isrflow.kafka.records import DECISION_KEY, PREVIOUS, last_place
+from isrflow.decision_blocks import last_of
+from isrflow.decision_rows import RowReader, last_place
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 
 Place = tuple[int, int]
-_ALL = 2**31
 
 
 class DecisionReader:
@@ -58,33 +56,26 @@ class DecisionReader:
                 if found and bytes_max < 0:
                     break
                 found += some
-                if (some[-1].seq, some[-1].idx) < _last_place(record):
+                if last_place(some[-1]) < _last_place(record):
                     self._partly = record
                     break
                 self._log.skip()
-            self._after = (found[-1].seq, found[-1].idx) if found else after
+            self._after = last_place(found[-1]) if found else after
         return found
 
     def columns(self, after: Place, limit: int) -> list[Decided | DecidedColumns]:
         """Return decisions after a place, those in columns as whole blocks (``Bus.decided_columns``)."""
-        found: list[Decided | DecidedColumns] = []
-        last, count, size = after, 0, 0
         with self._lock:
             end = self._go_after(after, passing_over=False)
-            while count < limit and size <= DECISIONS_BYTES_MAX and (record := self._log.peek(end)) is not None:
-                row = _row(record)
-                if has_columns(row.body) and place_of(record) > after:
-                    columns = self._rows.columns(row)
-                    found.append(columns)
-                    count, size = count + columns.block.decision_count, size + len(columns.block.body)
-                else:
-                    some = self._rows.after(row, after, _ALL, ANY_BYTES)
-                    found += some
-                    count, size = count + len(some), size + sum([len(one.body) for one in some])
-                last = _last_place(record)
-                self._log.skip()
-            self._after = last
+            found = self._rows.columns(self._whole_rows(end), after, limit, DECISIONS_BYTES_MAX)
+            self._after = last_place(found[-1]) if found else after
         return found
+
+    def _whole_rows(self, end: int) -> Iterator[Decided]:
+        """Go through the records up to an offset, and past each one before it is given."""
+        while (record := self._log.peek(end)) is not None:
+            self._log.skip()
+            yield _row(record)
 
     def _go_after(self, after: Place, *, passing_over: bool) -> int:
         """Go to the record that has the next decision after a place, and return the end of the topic."""
@@ -156,7 +147,7 @@ def place_of(record: Record) -> Place:
 
 
 def _last_place(record: Record) -> Place:
-    return last_place(record.key, record.value)
+    return last_of(_row(record))
 
 
 def _previous(record: Record) -> Place:

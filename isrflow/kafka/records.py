@@ -5,18 +5,9 @@ import zlib
 
 import msgspec
 
-from isrflow.contract import Decided
-from isrflow.decision_blocks import last_of
-
 DECISION_KEY = struct.Struct(">qq")
 # A header of each record of decisions that names the decision before it, for readers that find that one removed.
 PREVIOUS = "previous"
-
-
-def last_place(key: bytes, value: bytes) -> tuple[int, int]:
-    """Return the seq and index of the last decision in a record. Its key names the first one."""
-    seq, idx = DECISION_KEY.unpack(key)
-    return last_of(Decided(seq, idx, value))
 
 
 class Replica(msgspec.Struct, tag_field="kind", tag="log_end_offset"):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
 from isrflow.decision_blocks import HEAD_BYTES, count_of, has_columns, is_block
-from isrflow.decision_rows import OpenedRow, damage_told, opened, opened_columns, unpacked, within
+from isrflow.decision_rows import OpenedRow, RowReader, damage_told, opened, within
 from isrflow.sqlite import checksums
 from isrflow.sqlite.schema import BLOCKS_VERSION, COLUMNS_VERSION
 
@@ -30,9 +30,9 @@ def read_after(
     ``crcs`` is the column of checksums. Raises ``DamagedError``, which names the ``bus``.
     """
     found: list[Decided] = []
-    size = 0
+    size, reader = 0, RowReader(bus)
     for row in _rows_after(connection, crcs, after, limit, bus):
-        some = _unpacked_after(row, after, bus, limit - len(found))
+        some = reader.after(row, after, limit - len(found))
         size += sum([len(one.body) for one in some])
         found += some
         if size > bytes_max:
@@ -50,23 +50,7 @@ def read_columns_after(
     There is at least one row, and there are none after the one that reaches ``limit`` decisions or ``bytes_max``.
     Raises ``DamagedError``, which names the ``bus``.
     """
-    found: list[Decided | DecidedColumns] = []
-    count = size = 0
-    for row in _rows_after(connection, crcs, after, limit, bus):
-        if has_columns(row.body) and (row.seq, row.idx) > after:
-            with damage_told(row, bus):
-                columns = opened_columns(row)
-            found.append(columns)
-            count += columns.block.decision_count
-            size += len(columns.block.body)
-        else:
-            some = _unpacked_after(row, after, bus)
-            found += some
-            count += len(some)
-            size += sum([len(one.body) for one in some])
-        if count >= limit or size > bytes_max:
-            break
-    return found
+    return RowReader(bus).columns(_rows_after(connection, crcs, after, limit, bus), after, limit, bytes_max)
 
 
 def _rows_after(
@@ -80,12 +64,6 @@ def _rows_after(
     for seq, idx, body, crc in rows:
         checksums.check(body, crc, f"{bus}: decision ({seq}, {idx})")
         yield Decided(seq, idx, body)
-
-
-def _unpacked_after(row: Decided, after: tuple[int, int], bus: str, limit: int | None = None) -> list[Decided]:
-    if not is_block(row.body):
-        return [row]
-    return unpacked(row, bus, after[1] + 1 if row.seq == after[0] else 0, limit)
 
 
 def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple[int, int]:

@@ -14,12 +14,13 @@ from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DecidedColumns, D
 from bus.kafka.bus import KafkaBus
 from bus.kafka.commit_rows import BLOCKS_COMMIT_MIN
 from bus.kafka.connection import Connection
+from bus.kafka.decision_reader import place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.sending import Headers
 from bus.kafka.transaction import Transaction
-from isrflow.decision_blocks import BLOCK_DECISIONS_MIN, ROWS_MAX, is_block
+from isrflow.decision_blocks import BLOCK_DECISIONS_MIN, ROWS_MAX, is_block, last_of
 from isrflow.kafka.log import KafkaLog
-from isrflow.kafka.records import DECISION_KEY, PREVIOUS, last_place
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 from state.decisions import decode
 from tests.bus.test_column_blocks import runs_of, texts_of
 from tests.support.waiting import wait_until
@@ -41,6 +42,11 @@ def records_of(bus: KafkaBus) -> list[Record]:
     found = log.take(connection.end_offset(topic), ALL)
     log.close()
     return found
+
+
+def last_place(record: Record) -> Place:
+    """Return the place of the last decision in a record."""
+    return last_of(Decided(*place_of(record), record.value))
 
 
 class Committed:
@@ -86,7 +92,7 @@ def test_a_long_commit_is_few_records_and_a_short_one_has_no_block(committed: Co
     assert len(records) == len(second) + len(committed.runs[0]) + len(committed.runs[2])
     # Each record names the decision before it.
     assert [record.headers[PREVIOUS] for record in records[1:]] == [
-        DECISION_KEY.pack(*last_place(before.key, before.value)) for before, _ in pairwise(records)
+        DECISION_KEY.pack(*last_place(before)) for before, _ in pairwise(records)
     ]
 
 
@@ -266,7 +272,7 @@ def test_a_reader_is_told_that_retention_has_removed_the_first_blocks_of_an_even
     Connection(committed.bus.address).delete_records(
         TopicPartition(committed.bus.address.decisions, 0, blocks[1].offset)
     )
-    gone = last_place(blocks[0].key, blocks[0].value)
+    gone = last_place(blocks[0])
     follower = KafkaBus(str(committed.bus.address))
     with pytest.raises(TrimmedError, match=rf"decisions up to \({gone[0]}, {gone[1]}\) were removed"):
         follower.decisions((gone[0], gone[1] - 1), 10)
