@@ -83,7 +83,12 @@ OWN = (
     ),
     Series("isrflow_controller_epoch", "gauge", "The controller epoch of this job.", lambda s: s.controller_epoch),
     Series("isrflow_batches", "counter", "Completed micro-batches.", lambda s: s.batches),
-    Series("isrflow_batch_duration_seconds", "histogram", "Duration of micro-batches.", lambda s: s.batch_seconds),
+    Series(
+        "isrflow_batch_duration_seconds",
+        "histogram",
+        "Duration of micro-batches, without the phase latestOffset, in which a bus file is watched for news.",
+        lambda s: s.batch_seconds,
+    ),
     Series(
         "isrflow_batch_phase_seconds",
         "counter",

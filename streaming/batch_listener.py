@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 WHOLE_BATCH = "triggerExecution"
+# In this phase the source waits for something to decide (``BusReader``).
+_WAIT = "latestOffset"
 
 
 class _BatchReport(msgspec.Struct, rename="camel"):
@@ -51,8 +53,8 @@ class BatchListener:
     def onQueryProgress(self, event: "JavaObject") -> None:
         report = self._decoder.decode(event.progress().json())
         phases_ms = dict(report.duration_ms)
-        whole_ms = phases_ms.pop(WHOLE_BATCH, 0)
-        self._metrics.batch_ended(duration_ms=whole_ms, phases_ms=phases_ms, events=report.num_input_rows)
+        busy_ms = max(0, phases_ms.pop(WHOLE_BATCH, 0) - phases_ms.get(_WAIT, 0))
+        self._metrics.batch_ended(duration_ms=busy_ms, phases_ms=phases_ms, events=report.num_input_rows)
 
     def onQueryIdle(self, event: "JavaObject") -> None:
         pass

@@ -3,6 +3,7 @@
 Spark's offset is the last seq of a batch, so an end in Spark's log and a seq on the bus are the same number.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_B
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus"
+# How long a question waits for something to decide. A stop waits for it too.
+NEWS_TIMEOUT_S = 0.05
+NEWS_POLL_S = 0.01
 
 
 def source(bus: EmbeddedBus) -> Source:
@@ -131,7 +135,27 @@ class BusReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         if isinstance(limit, ReadAllAvailable):
             return {"seq": max(self.bus.last_seq(), start["seq"])}
-        return {"seq": self.bus.batch_end(start["seq"], self.max_events, self.max_bytes, defer=self.defer)}
+        return {"seq": self._awaited_end(start["seq"])}
+
+    def _awaited_end(self, after: int) -> int:
+        """Return where the next batch ends, or ``after`` if nothing comes to decide within ``NEWS_TIMEOUT_S``.
+
+        Spark asks again 10 ms after an answer without news. Each question costs it and Python more than ten looks here.
+        """
+        deadline_s = time.monotonic() + (NEWS_TIMEOUT_S if self.defer else 0.0)
+        # Notes how the file is before it is read.
+        self.bus.changed()
+        while (end := self.bus.batch_end(after, self.max_events, self.max_bytes, defer=self.defer)) == after:
+            if not self._changes_by(deadline_s):
+                break
+        return end
+
+    def _changes_by(self, deadline_s: float) -> bool:
+        while time.monotonic() < deadline_s:
+            time.sleep(NEWS_POLL_S)
+            if self.bus.changed():
+                return True
+        return False
 
     def reportLatestOffset(self) -> dict[str, int]:
         return {"seq": self.bus.last_seq()}

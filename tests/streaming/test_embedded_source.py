@@ -1,5 +1,6 @@
 """The embedded bus as a Spark source."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,10 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Entry
 from streaming.sources import embedded
 from streaming.sources.embedded import BusReader
+from tests.support.waiting import TIMEOUT_S
 
 FIRST = 10**12
+DEFERRABLE, DUE = b'{"type":"tick","now_ms":1}', b'{"type":"create_topic"}'
 
 
 def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +33,43 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
     reader = BusReader({"path": str(bus.path), "max_events": "6", "max_bytes": "50", "after": "0", "defer": "false"})
     found = [[[len(raw) for raw in part] for part in batch] for batch in taken_by(reader)]
     assert found == [[[10, 10], [10]], [[90]], [[1], [30], [5, 5]]]
+    bus.close()
+
+
+def bounded_reader(bus: EmbeddedBus, *, defer: bool) -> BusReader:
+    bounds = {"max_events": "10", "max_bytes": "1000", "after": "0"}
+    return BusReader({"path": str(bus.path), "defer": "true" if defer else "false", **bounds})
+
+
+def test_a_question_waits_for_an_event_that_starts_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "NEWS_TIMEOUT_S", TIMEOUT_S)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    reader = bounded_reader(bus, defer=True)
+    found: list[dict[str, int]] = []
+    asking = threading.Thread(
+        target=lambda: found.append(reader.latestOffset({"seq": 0}, reader.getDefaultReadLimit())), daemon=True
+    )
+    asking.start()
+    bus.publish_own([DEFERRABLE], deferrable=True)
+    asking.join(0.1)
+    assert asking.is_alive() and not found
+    bus.publish([DUE])
+    asking.join(TIMEOUT_S / 2)
+    assert found == [{"seq": 2}]
+    bus.close()
+
+
+@pytest.mark.parametrize(("defer", "timeout_s"), [(True, 0.02), (False, TIMEOUT_S)])
+def test_a_question_ends_without_news_and_at_once_where_nothing_is_deferred(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defer: bool, timeout_s: float
+) -> None:
+    monkeypatch.setattr(embedded, "NEWS_TIMEOUT_S", timeout_s)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    reader = bounded_reader(bus, defer=defer)
+    polls: list[float] = []
+    monkeypatch.setattr(embedded.time, "sleep", polls.append)
+    assert reader.latestOffset({"seq": 0}, reader.getDefaultReadLimit()) == {"seq": 0}
+    assert bool(polls) == defer
     bus.close()
 
 
