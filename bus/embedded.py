@@ -29,6 +29,7 @@ from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.retention import WalBound
 from bus.weight import last_within
+from isrflow.bus_url import EMBEDDED
 from isrflow.contract import LOG_END_REPORTS, SQLITE
 from isrflow.decision_blocks import rows_in_making
 from isrflow.sqlite import decision_table
@@ -47,7 +48,7 @@ class EmbeddedBus(EmbeddedHistory):
     make a file.
     """
 
-    kind = "embedded"
+    kind = EMBEDDED.name
     seq_step = 1
     defers = True
     tables = (*SCHEMA, *partition_index.SCHEMA)

@@ -12,6 +12,8 @@ from isrflow.masking import masked_value
 class BusKind(NamedTuple):
     """A kind of bus, as its URLs and the package isrflow know it."""
 
+    # ``Bus.kind``. The engine's module that reads it has this name too.
+    name: str
     # What its URLs begin with.
     scheme: str
     # Its URLs, as messages show them.
@@ -24,8 +26,8 @@ class BusKind(NamedTuple):
     package: str
 
 
-EMBEDDED = BusKind(SQLITE, "sqlite:PATH", str, "isrflow.sqlite.log", "isrflow")
-KAFKA = BusKind(SCHEME, "kafka://host:port[,host:port][/prefix]", parse, "isrflow.kafka.log", "isrflow[kafka]")
+EMBEDDED = BusKind("embedded", SQLITE, "sqlite:PATH", str, "isrflow.sqlite.log", "isrflow")
+KAFKA = BusKind("kafka", SCHEME, "kafka://host:port[,host:port][/prefix]", parse, "isrflow.kafka.log", "isrflow[kafka]")
 KINDS = (EMBEDDED, KAFKA)
 
 

@@ -25,8 +25,10 @@ from conf.loader import SettingsError
 from conf.python import keep_paths_safe
 from conf.settings import Settings
 from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret
+from isrflow.bus_url import kind_of
 from streaming.forking.service import ForkServer
 from streaming.query_failure import without_stacks
+from streaming.sources.interface import module_of
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
 from streaming.unsigned_jars import unsigned_jars
 
@@ -107,7 +109,7 @@ def _jvm_environment(settings: Settings, local_dir: Path) -> dict[str, str]:
     """
     if is_local(settings.spark.get(MASTER, "local")):
         # It imports while the JVM starts.
-        python = str(_fork_server(local_dir).python)
+        python = str(_fork_server(local_dir, settings.bus).python)
         return {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
     root = str(Path(__file__).resolve().parents[1])
     return {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
@@ -158,11 +160,11 @@ def build_session(
     return session
 
 
-def _fork_server(local_dir: Path) -> ForkServer:
-    """Return this process's server: the running JVM knows the path of its launcher."""
+def _fork_server(local_dir: Path, bus: str) -> ForkServer:
+    """Return this process's server: the running JVM knows the path of its launcher. A new one is for a kind of bus."""
     global _server
     if _server is None or not _server.is_usable:
-        _server = ForkServer(local_dir)
+        _server = ForkServer(local_dir, [module_of(kind_of(bus).name)])
     return _server
 
 

@@ -29,6 +29,7 @@ from bus.kafka.state_reader import read_state
 from bus.kafka.topics import open_topics
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
+from isrflow.bus_url import KAFKA
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import replica_of
@@ -44,7 +45,7 @@ class KafkaBus(KafkaHistory):
     commits only for the epoch that it claimed itself.
     """
 
-    kind = "kafka"
+    kind = KAFKA.name
     seq_step = SLOTS
     # A batch starts at fixed intervals.
     defers = False

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -29,7 +30,6 @@ MODULES = (
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
     "streaming.shard",
-    "streaming.sources.embedded",
 )
 logger = structlog.get_logger("isrflow.job")
 
@@ -37,17 +37,19 @@ logger = structlog.get_logger("isrflow.job")
 class ForkServer:
     """A server in ``directory``; ``python`` is the program that Spark runs instead of Python.
 
+    The server imports ``MODULES``, and the modules named in ``others``.
+
     The program works at once. Until the server is ready, or if it has ended, the program starts Python processes cold.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, others: Sequence[str] = ()) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="python-", dir=directory))
         self.python = self._directory / "python"
         command = [sys.executable, "-IS", launcher.__file__, sys.executable, str(self._directory)]
         _write(self.python, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         self.python.chmod(0o700)
         self._process = subprocess.Popen(
-            [*PYTHON, "-m", "streaming.forking.server", *MODULES],
+            [*PYTHON, "-m", "streaming.forking.server", *MODULES, *others],
             cwd=self._directory,
             # Spark gives each of its workers this seed.
             env=os.environ | {"PYTHONHASHSEED": "0"},

@@ -20,7 +20,7 @@ from isrflow.kafka.address import Address
 from streaming.claim_note import ClaimNote
 
 # Each look is a request to Kafka.
-LOOK_INTERVAL_MS = 200
+LOOK_INTERVAL_MS = 100
 BATCH_INTERVAL_MS = 5_000
 
 

@@ -64,7 +64,12 @@ class Source(Protocol):
         ...
 
 
+def module_of(kind: str) -> str:
+    """Return the name of the module that reads a kind of bus (``Bus.kind``)."""
+    return f"streaming.sources.{kind}"
+
+
 def source_of(bus: Bus) -> Source:
     """Return the source that reads ``bus``. Its module is imported only now, because that may load a bus's client."""
-    source: Source = import_module(f"streaming.sources.{bus.kind}").source(bus)
+    source: Source = import_module(module_of(bus.kind)).source(bus)
     return source

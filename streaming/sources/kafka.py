@@ -39,6 +39,8 @@ from streaming.sources.interface import Source
 from streaming.standby import silence_ms
 
 FORMAT = "isrflow-bus-on-kafka"
+# A batch with the last changed pages takes half of this.
+TAKEN_IN_WITHIN_MS = 1_000
 
 
 def source(bus: KafkaBus) -> Source:
@@ -80,7 +82,7 @@ class KafkaSource:
             .option("committed_seq", self._bus.committed_seq())
             .option("claim_note_file", "" if claim_note is None else str(claim_note))
             .option("layouts", self._bus.layouts())
-            .option("quiet_ms", silence_ms(settings) * 3 // 4)
+            .option("quiet_ms", quiet_ms(settings))
             .load()
         )
 
@@ -98,6 +100,16 @@ class KafkaSource:
 
     def is_decided_to(self, end: int) -> bool:
         return self._bus.is_decided_to(end)
+
+
+def quiet_ms(settings: Settings) -> int:
+    """Return after how long without a commit a standby takes in the last ones, so that it has them before its claim.
+
+    An active engine commits about once in each ``tick.idle.interval.ms``.
+    """
+    silent_ms = silence_ms(settings)
+    between_commits_ms = settings.tick_idle_interval_ms * 3 // 2
+    return min(silent_ms * 3 // 4, max(silent_ms - TAKEN_IN_WITHIN_MS, between_commits_ms))
 
 
 class Spooled(InputPartition):

@@ -8,6 +8,7 @@ import argparse
 import itertools
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bus.interface import Bus
@@ -36,16 +37,20 @@ def main(*given: str) -> None:
     parser.add_argument("--timeouts", default=",".join(map(str, TIMEOUTS_MS)), help="in milliseconds, with commas")
     parser.add_argument("--partitions", type=int, default=0, help="in topics of 100")
     parser.add_argument("--kafka", action="store_true", help="on a bus on Kafka, with checkpoints of their own")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of both engines")
     options = parser.parse_args(given)
     timeouts_ms = [int(text) for text in options.timeouts.split(",")]
     measured(
         "standby",
         given,
-        lambda: [measure(timeout_ms, options.kills, options.partitions, options.kafka) for timeout_ms in timeouts_ms],
+        lambda: [
+            measure(timeout_ms, options.kills, options.partitions, options.kafka, options.set)
+            for timeout_ms in timeouts_ms
+        ],
     )
 
 
-def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool) -> Figure:
+def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool, others: Sequence[str] = ()) -> Figure:
     """Kill the active engine again and again, each time with a standby that has waited for some seconds."""
     engines: list[Engine] = []
     make_bus = buses.on_kafka if on_kafka else buses.in_a_file
@@ -56,7 +61,7 @@ def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool) -> Fig
         def started() -> Engine:
             place = next(places)
             place.mkdir()
-            settings = [f"bus={url}", f"controller.standby.timeout.ms={timeout_ms}", SESSIONS]
+            settings = [f"bus={url}", f"controller.standby.timeout.ms={timeout_ms}", SESSIONS, *others]
             if not on_kafka:
                 settings.append(f"checkpoint.dir={name}/checkpoint")
             engines.append(Engine(place, *settings, command=STANDBY))

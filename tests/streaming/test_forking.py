@@ -23,7 +23,8 @@ from tests.support.waiting import TIMEOUT_S, wait_until
 PROGRAM = """
 import json, os, sys
 given = {"arguments": sys.argv[1:], "name": __name__, "folder": os.getcwd(), "own": os.environ.get("OWN"),
-         "input": sys.stdin.read(), "is_warm": "pandas" in sys.modules, "pid": os.getpid()}
+         "input": sys.stdin.read(), "pid": os.getpid(),
+         "is_warm": {"pandas", "streaming.sources.kafka"} <= set(sys.modules)}
 print(json.dumps(given))
 print("complaint", file=sys.stderr)
 sys.exit(7)
@@ -44,7 +45,7 @@ def server(tmp_path: Path) -> Iterator[ForkServer]:
     # Longer than the name of a socket may be, and with what a shell would split.
     directory = tmp_path / ("a 'long' name " + "x" * 100)
     directory.mkdir()
-    server = ForkServer(directory)
+    server = ForkServer(directory, ["streaming.sources.kafka"])
     server.wait_ready()
     yield server
     server.stop()

@@ -12,7 +12,7 @@ from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
 from bus.kafka.reports import ReportLog
 from conf.settings import Settings
-from streaming.sources import event_rows
+from streaming.sources import event_rows, kafka
 from streaming.sources.event_rows import slices
 from streaming.sources.kafka import KafkaReader, KafkaSource
 from tests.support.kafka_reader import reader_of
@@ -36,6 +36,26 @@ def test_slices_are_bounded_by_bytes_and_rows(monkeypatch: pytest.MonkeyPatch) -
     found = [part.column(1).to_pylist() for part in slices(Entry(1, b"x" * size) for size in sizes)]
     assert [[len(raw) for raw in part] for part in found] == [[10, 10], [10], [90], [1], [30], [5, 5, 5], [1]]
     assert list(slices([])) == []
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "interval_ms", "quiet_ms"),
+    [
+        # A second before it takes over, a standby takes in what is left.
+        (3_000, 500, 2_000),
+        # But not before a commit is missing.
+        (1_000, 500, 750),
+        (800, 250, 375),
+        # And not later than at three quarters of the silence.
+        (10_000, 4_900, 7_500),
+        (500, 250, 375),
+    ],
+)
+def test_a_standby_takes_in_the_last_commits_while_it_waits_for_its_turn(
+    timeout_ms: int, interval_ms: int, quiet_ms: int
+) -> None:
+    settings = Settings(controller_standby_timeout_ms=timeout_ms, tick_idle_interval_ms=interval_ms)
+    assert kafka.quiet_ms(settings) == quiet_ms
 
 
 @pytest.mark.cluster

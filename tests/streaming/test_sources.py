@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
+from isrflow.bus_url import KINDS
 from streaming.sources.embedded import EmbeddedSource
-from streaming.sources.interface import source_of
+from streaming.sources.interface import module_of, source_of
 from streaming.sources.kafka import KafkaSource
 
 STREAMING = Path(__file__).parents[2] / "streaming"
@@ -32,6 +34,11 @@ def test_each_bus_is_read_by_the_source_of_its_kind(tmp_path: Path) -> None:
     assert isinstance(source_of(bus), EmbeddedSource)
     assert isinstance(source_of(kafka_bus()), KafkaSource)
     bus.close()
+
+
+def test_each_kind_of_url_has_a_source_that_spark_processes_are_forked_with() -> None:
+    assert [kind.name for kind in KINDS if find_spec(module_of(kind.name)) is None] == []
+    assert {KafkaBus.kind, EmbeddedBus.kind} == {kind.name for kind in KINDS}
 
 
 def test_a_third_bus_needs_a_module_and_no_change_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
