@@ -12,7 +12,7 @@ from streaming.sources.embedded import BusReader
 from tests.support.waiting import TIMEOUT_S
 
 FIRST = 10**12
-DEFERRABLE, DUE = b'{"type":"tick","now_ms":1}', b'{"type":"create_topic"}'
+DEFERRABLE, DUE = b'{"kind":"tick","time_ms":1}', b'{"kind":"delete_topic","time_ms":1}'
 
 
 def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

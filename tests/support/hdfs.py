@@ -56,6 +56,8 @@ class Hdfs:
             "dfs.datanode.data.dir": (self._directory / "blocks").as_uri(),
             "dfs.namenode.http-address": f"{LOOPBACK}:{self._http_port}",
             **dict.fromkeys(anywhere, f"{LOOPBACK}:0"),
+            # The machine's own name may lead to an address on which the DataNode does not listen.
+            "dfs.datanode.hostname": LOOPBACK,
         }
 
     def _command(self, server: str) -> list[str]:
