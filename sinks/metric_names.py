@@ -86,7 +86,7 @@ OWN = (
     Series(
         "isrflow_batch_duration_seconds",
         "histogram",
-        "Duration of micro-batches, without the phase latestOffset, in which a bus file is watched for news.",
+        "Duration of micro-batches. On a bus file without the phase latestOffset, in which it is watched for news.",
         lambda s: s.batch_seconds,
     ),
     Series(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 WHOLE_BATCH = "triggerExecution"
-# In this phase the source waits for something to decide (``BusReader``).
-_WAIT = "latestOffset"
+# In this phase the source looks for the next batch.
+_LOOK = "latestOffset"
 
 
 class _BatchReport(msgspec.Struct, rename="camel"):
@@ -32,11 +32,13 @@ class _BatchReport(msgspec.Struct, rename="camel"):
 class BatchListener:
     """The listener that passes a batch's duration and phases to the metrics. It must not delay the query.
 
-    Its methods have the names of the Java interface that it implements.
+    Its methods have the names of the Java interface that it implements. If the source ``watches`` its bus, the time in
+    which it waits for news is not counted as a batch's.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, *, watches: bool) -> None:
         self._metrics = metrics
+        self._watches = watches
         self._decoder = msgspec.json.Decoder(_BatchReport)
 
     def listen_to(self, session: SparkSession) -> None:
@@ -53,7 +55,8 @@ class BatchListener:
     def onQueryProgress(self, event: "JavaObject") -> None:
         report = self._decoder.decode(event.progress().json())
         phases_ms = dict(report.duration_ms)
-        busy_ms = max(0, phases_ms.pop(WHOLE_BATCH, 0) - phases_ms.get(_WAIT, 0))
+        waited_ms = phases_ms.get(_LOOK, 0) if self._watches else 0
+        busy_ms = max(0, phases_ms.pop(WHOLE_BATCH, 0) - waited_ms)
         self._metrics.batch_ended(duration_ms=busy_ms, phases_ms=phases_ms, events=report.num_input_rows)
 
     def onQueryIdle(self, event: "JavaObject") -> None:

@@ -189,7 +189,7 @@ class Job:
                     )
                 if succeeds and not self._watch_active:
                     self._endpoint.open_when_free()
-                BatchListener(self._metrics).listen_to(session)
+                BatchListener(self._metrics, watches=source_of(self._bus).watches).listen_to(session)
                 self._decide_until_stopped(session, lock, follower)
             except _StoppedError:
                 logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

@@ -161,7 +161,10 @@ def build_session(
 
 
 def _fork_server(local_dir: Path, bus: str) -> ForkServer:
-    """Return this process's server: the running JVM knows the path of its launcher. A new one is for a kind of bus."""
+    """Return this process's server: the running JVM knows the path of its launcher.
+
+    A new one imports the source of ``bus``, a URL.
+    """
     global _server
     if _server is None or not _server.is_usable:
         _server = ForkServer(local_dir, [module_of(kind_of(bus).name)])

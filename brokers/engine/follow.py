@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn, Protocol
 
 from brokers.engine.retry import retry
+from bus.changes import changes_by
 
 # A reader that stops waits for its thread at most this long.
 LOOK_MS = 50
@@ -29,12 +30,7 @@ def looked(changed: Callable[[], bool], poll_interval_ms: int) -> bool:
 
     To go from the event loop to a thread and back takes longer than to ask.
     """
-    ends_s = time.monotonic() + LOOK_MS / 1000
-    while not changed():
-        if time.monotonic() >= ends_s:
-            return False
-        time.sleep(min(poll_interval_ms, LOOK_MS) / 1000)
-    return True
+    return changes_by(changed, time.monotonic() + LOOK_MS / 1000, min(poll_interval_ms, LOOK_MS))
 
 
 async def follow(feed: DecisionFeed, poll_interval_ms: int, unreachable_max_ms: int) -> NoReturn:

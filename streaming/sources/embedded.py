@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
+from bus.changes import changes_by
 from bus.embedded import EmbeddedBus
 from conf.settings import Settings
 from isrflow.sqlite.bus_file import Access
@@ -24,7 +25,7 @@ from streaming.sources.interface import Source
 FORMAT = "isrflow-bus"
 # How long a question waits for something to decide. A stop waits for it too.
 NEWS_TIMEOUT_S = 0.05
-NEWS_POLL_S = 0.01
+NEWS_POLL_MS = 10
 
 
 def source(bus: EmbeddedBus) -> Source:
@@ -38,6 +39,7 @@ class EmbeddedSource:
     is_local = True
     # A standby is on the same machine, and so is the checkpoint that it takes over.
     has_pages = False
+    watches = True
 
     def __init__(self, bus: EmbeddedBus) -> None:
         self._bus = bus
@@ -142,20 +144,13 @@ class BusReader(DataSourceStreamReader):
 
         Spark asks again 10 ms after an answer without news. Each question costs it and Python more than ten looks here.
         """
-        deadline_s = time.monotonic() + (NEWS_TIMEOUT_S if self.defer else 0.0)
+        ends_s = time.monotonic() + (NEWS_TIMEOUT_S if self.defer else 0.0)
         # Notes how the file is before it is read.
         self.bus.changed()
         while (end := self.bus.batch_end(after, self.max_events, self.max_bytes, defer=self.defer)) == after:
-            if not self._changes_by(deadline_s):
+            if not changes_by(self.bus.changed, ends_s, NEWS_POLL_MS):
                 break
         return end
-
-    def _changes_by(self, deadline_s: float) -> bool:
-        while time.monotonic() < deadline_s:
-            time.sleep(NEWS_POLL_S)
-            if self.bus.changed():
-                return True
-        return False
 
     def reportLatestOffset(self) -> dict[str, int]:
         return {"seq": self.bus.last_seq()}

@@ -23,6 +23,8 @@ class Source(Protocol):
     is_local: bool
     # Whether ``events`` can give pages before it gives events.
     has_pages: bool
+    # Whether Spark's question for the next batch waits for something to decide.
+    watches: bool
 
     def events(
         self,

@@ -53,6 +53,7 @@ class KafkaSource:
 
     is_local = False
     has_pages = True
+    watches = False
 
     def __init__(self, bus: KafkaBus) -> None:
         self._bus = bus

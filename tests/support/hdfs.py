@@ -6,17 +6,13 @@ from pathlib import Path
 from urllib.request import urlopen
 from xml.sax.saxutils import escape
 
-import psutil
-import pyspark
-
 from brokers.launch.ports import free_ports
 from conf.jars import HDFS, fetch
 from conf.java import java_home
+from tests.support.engine import START_TIMEOUT_S, STOP_TIMEOUT_S
+from tests.support.spark_cluster import LOOPBACK, SPARK_HOME
 from tests.support.waiting import wait_until
 
-LOOPBACK = "127.0.0.1"
-START_TIMEOUT_S = 120.0
-STOP_TIMEOUT_S = 20.0
 HTTP_TIMEOUT_S = 10.0
 _SERVER = "org.apache.hadoop.hdfs.server"
 _NAME_NODE, _DATA_NODE = f"{_SERVER}.namenode.NameNode", f"{_SERVER}.datanode.DataNode"
@@ -61,8 +57,7 @@ class Hdfs:
         }
 
     def _command(self, server: str) -> list[str]:
-        spark_jars = Path(pyspark.__file__).parent / "jars"
-        class_path = ":".join(map(str, (self._directory, *fetch(HDFS), spark_jars / "*")))
+        class_path = ":".join(map(str, (self._directory, *fetch(HDFS), SPARK_HOME / "jars" / "*")))
         return [str(java_home() / "bin" / "java"), *_JVM_OPTIONS, "-cp", class_path, server]
 
     def _has_data_node(self) -> bool:
@@ -79,11 +74,8 @@ class Hdfs:
             return False
 
     def names(self, directory: str) -> list[str]:
-        """List what is in a directory, such as ``/checkpoint/offsets``; nothing if there is none yet."""
-        try:
-            found = json.loads(self._asked(directory, "LISTSTATUS"))
-        except FileNotFoundError:
-            return []
+        """List what is in a directory, such as ``/checkpoint/offsets``."""
+        found = json.loads(self._asked(directory, "LISTSTATUS"))
         return [one["pathSuffix"] for one in found["FileStatuses"]["FileStatus"]]
 
     def read(self, path: str) -> bytes:
@@ -92,19 +84,13 @@ class Hdfs:
 
     def _asked(self, path: str, operation: str) -> bytes:
         url = f"http://{LOOPBACK}:{self._http_port}/webhdfs/v1{path}?op={operation}"
-        try:
-            with urlopen(url, timeout=HTTP_TIMEOUT_S) as answer:
-                return bytes(answer.read())
-        except OSError as error:
-            if getattr(error, "code", None) == 404:
-                raise FileNotFoundError(path) from error
-            raise
+        with urlopen(url, timeout=HTTP_TIMEOUT_S) as answer:
+            return bytes(answer.read())
 
     def kill(self) -> None:
         """End both at once."""
         for process in self._processes:
-            if process.poll() is None:
-                psutil.Process(process.pid).kill()
+            process.kill()
             process.wait(STOP_TIMEOUT_S)
 
 

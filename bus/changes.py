@@ -1,0 +1,13 @@
+"""Watch a bus for changes from one thread."""
+
+import time
+from collections.abc import Callable
+
+
+def changes_by(changed: Callable[[], bool], ends_s: float, poll_interval_ms: int) -> bool:
+    """Ask again and again whether a bus has changed; give up at ``ends_s`` by ``time.monotonic``."""
+    while not changed():
+        if time.monotonic() >= ends_s:
+            return False
+        time.sleep(poll_interval_ms / 1000)
+    return True
