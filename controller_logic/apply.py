@@ -70,7 +70,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         else held.requested_epochs,
         held.received_epochs,
         held.lags,
-        before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
+        _lost_logs(before, change, leader),
         before.unassigned_replicas if change.unassigned_replicas is None else change.unassigned_replicas,
     )
     return after if change.directories is None and type(held) is Partition else _placed(before, after, held, change)
@@ -85,6 +85,15 @@ def _placed(before: Partition, after: Partition, held: Partition, change: Partit
     if is_all and directories_of(moved) != directories_of(before):
         return replace(moved, partition_epoch=before.partition_epoch + 1)
     return moved
+
+
+def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple[int, ...]:
+    if change.lost_logs is not None or not before.lost_logs:
+        return change.lost_logs or ()
+    if leader != NO_LEADER:
+        return ()
+    replicas = change.replicas or before.replicas
+    return tuple([replica for replica in before.lost_logs if replica in replicas])
 
 
 def with_requested_epochs(

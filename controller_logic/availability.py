@@ -106,7 +106,13 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     after = commit_partition(batch, topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
     if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
         request_epochs.request(batch, topic, after, broker)
-        tell_leader_and_isr(batch, topic, after, Reason.REPLICA_ONLINE, to=(broker,))
+        reason = without_leader_reason(after, broker, Reason.REPLICA_ONLINE)
+        tell_leader_and_isr(batch, topic, after, reason, to=(broker,))
+
+
+def without_leader_reason(partition: Partition, broker: int, otherwise: Reason) -> Reason:
+    """Return the reason for telling ``broker`` that nobody leads: its replica lost the log, or ``otherwise``."""
+    return Reason.LOG_LEFT_BEHIND if broker in partition.lost_logs and broker in partition.isr else otherwise
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:

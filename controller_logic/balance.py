@@ -90,7 +90,7 @@ def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:
 
 def _elect_preferred_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    elected = elect_preferred(partition.replicas, partition.isr, online)
+    elected = elect_preferred(partition.replicas, partition.in_sync, online)
     if elected is not None:
         commit_partition(batch, topic, partition, led_by(elected), Reason.LEADER_BALANCE)
 

@@ -16,26 +16,35 @@ from state.partition import Partition, ReplicaState
 
 
 def passed_over(
-    isr: tuple[int, ...], after: Partition, brokers: Mapping[int, Broker], *, unclean: bool
+    isr: tuple[int, ...],
+    after: Partition,
+    brokers: Mapping[int, Broker],
+    *,
+    unclean: bool,
+    lost_logs: tuple[int, ...] = (),
 ) -> dict[int, str]:
     """Return the obstacle of each replica that an election from ``isr`` passed over, which led to ``after``.
 
-    The replicas are in order of assignment. An election that takes the first replica passes nobody over.
+    The replicas are in order of assignment. An election that takes the first replica passes nobody over. ``lost_logs``
+    are the replicas without their log before the election.
     """
     found: dict[int, str] = {}
     for replica, state in zip(after.replicas, after.replica_states, strict=True):
         if replica == after.leader and not unclean:
             break
-        obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=replica in isr)
+        is_lost = replica in lost_logs
+        obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=replica in isr, is_log_lost=is_lost)
         if obstacle is not None:
             found[replica] = obstacle.value
     return found
 
 
-def obstacle_of(broker: Broker | None, state: ReplicaState, *, is_in_sync: bool) -> Obstacle | None:
+def obstacle_of(
+    broker: Broker | None, state: ReplicaState, *, is_in_sync: bool, is_log_lost: bool = False
+) -> Obstacle | None:
     """Return what keeps a replica from being elected cleanly; None if nothing does.
 
-    A replica without an obstacle is in the ISR and in ``replica_machine.online_replicas``.
+    A replica without an obstacle is in ``Partition.in_sync`` and in ``replica_machine.online_replicas``.
     """
     if broker is None:
         return Obstacle.BROKER_UNREGISTERED
@@ -45,4 +54,6 @@ def obstacle_of(broker: Broker | None, state: ReplicaState, *, is_in_sync: bool)
         return Obstacle.BROKER_FENCED
     if state == ReplicaState.OfflineReplica:
         return Obstacle.LOG_LOST
+    if is_log_lost:
+        return Obstacle.LOG_LEFT_BEHIND
     return None if is_in_sync else Obstacle.NOT_IN_SYNC

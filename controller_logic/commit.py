@@ -43,7 +43,14 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules
 from state.log_directory import MIGRATING, UNASSIGNED
 from state.partition import Partition, ReplicaState
-from state.placed_partition import NO_DIRECTORY, changed_directories, directory_of, with_new_replicas
+from state.placed_partition import (
+    NO_DIRECTORY,
+    changed_directories,
+    directories_of,
+    directory_of,
+    placed,
+    with_new_replicas,
+)
 from state.reason import Reason
 from state.rules import EXPLAINED_RULES, ONLINE_RULES, UNASSIGNED_RULES
 
@@ -103,6 +110,8 @@ def _commit_settled(
     if to is None and change.leader is not None and before.leader == NO_LEADER and state.rules_version >= ONLINE_RULES:
         to = _online_after(state, before, change)
     after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
+    if before.lost_logs and not after.lost_logs:
+        after = _with_new_logs(state, before, after)
     # Check
     broken = broken_rules(before, after, state.awaited, state.live)
     if broken:
@@ -121,10 +130,12 @@ def _commit_settled(
         addressed = state.live_replicas(after) if to is None else to
         # A partition that is deleted loses its leader without an election.
         is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
+        is_election |= reason is Reason.LOG_LEFT_BEHIND
         over = None
         if is_election and state.rules_version >= EXPLAINED_RULES:
             isr = before.isr if change.elected_from is None else change.elected_from
-            over = passed_over(isr, after, state.brokers, unclean=change.unclean)
+            lost = before.lost_logs
+            over = passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=lost)
         batch.recorder.say_leader_and_isr(
             topic,
             after,
@@ -138,6 +149,13 @@ def _commit_settled(
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after
+
+
+def _with_new_logs(state: WorkingState, before: Partition, after: Partition) -> Partition:
+    """Forget where lost logs were. A broker with several directories has said where it made the new one."""
+    single = [r for r in before.lost_logs if r not in state.brokers or not state.brokers[r].has_several_dirs]
+    pairs = zip(after.replicas, directories_of(after), strict=False)
+    return placed(after, tuple([NO_DIRECTORY if replica in single else held for replica, held in pairs]))
 
 
 def _directories_told(
@@ -174,9 +192,19 @@ def _tell_removed(batch: Batch, topic: WorkingTopic, before: Partition, after: P
         batch.recorder.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
 
 
-def tell_leader_and_isr(batch: Batch, topic: WorkingTopic, partition: Partition, reason: Reason, *, to: Ids) -> None:
+def tell_leader_and_isr(
+    batch: Batch,
+    topic: WorkingTopic,
+    partition: Partition,
+    reason: Reason,
+    *,
+    to: Ids,
+) -> None:
     """Record a partition as it stands, although it did not change, because the brokers in ``to`` must hear of it."""
-    batch.recorder.say_leader_and_isr(topic, partition, reason, to=to)
+    over = None
+    if reason is Reason.LOG_LEFT_BEHIND:
+        over = passed_over(partition.isr, partition, batch.state.brokers, unclean=False, lost_logs=partition.lost_logs)
+    batch.recorder.say_leader_and_isr(topic, partition, reason, to=to, passed_over=over)
 
 
 def tell_stop_replica(

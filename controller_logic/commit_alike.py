@@ -144,7 +144,7 @@ def _is_plain(partition: Partition) -> bool:
         or partition.leader_recovery_state
         or partition.leader_epoch == NO_EPOCH
         or partition.partition_epoch == NO_EPOCH
-        or partition.offline_dir_replicas
+        or partition.lost_logs
         or partition.unassigned_replicas
     )
 

@@ -82,6 +82,13 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
     topic.put(after)
 
 
+def commit_lost_logs(topic: WorkingTopic, before: Partition, lost_logs: tuple[int, ...]) -> Partition:
+    """Commit which replicas of a partition that nobody leads have lost their logs. No decision is recorded."""
+    after = replace(before, lost_logs=lost_logs)
+    topic.put(after)
+    return after
+
+
 def commit_known_directory(topic: WorkingTopic, before: Partition, broker: int, directory: str) -> Partition:
     """Commit the directory of a replica, which brokers know already. No decision is recorded."""
     after = placed(before, moved_to(before, broker, directory))

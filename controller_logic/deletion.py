@@ -123,7 +123,7 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
         replica_states=states,
         removed=(),
         # On an active broker only a lost log directory takes a replica offline.
-        offline_dir_replicas=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
+        lost_logs=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
         unassigned_replicas=tuple([replica for replica in removed if replica in held]),
     )
     after = commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
@@ -181,7 +181,7 @@ def _forget_removed(batch: Batch, topic: WorkingTopic, awaited: Set[int]) -> Non
             change = PartitionChange(
                 replicas=tuple(left),
                 replica_states=tuple(left.values()),
-                offline_dir_replicas=tuple([r for r in partition.offline_dir_replicas if r in left]),
+                lost_logs=tuple([r for r in partition.lost_logs if r in left]),
                 unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
             )
             commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
@@ -197,9 +197,9 @@ def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
     """Tell a broker that is back to remove the replicas it still has, and other brokers to retry."""
     for partition in topic.partitions:
-        lost = partition.offline_dir_replicas
+        lost = partition.lost_logs
         if broker in lost:
-            change = PartitionChange(offline_dir_replicas=tuple([replica for replica in lost if replica != broker]))
+            change = PartitionChange(lost_logs=tuple([replica for replica in lost if replica != broker]))
             commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED)
     if any(broker in partition.replicas for partition in topic.partitions):
         retry(batch, topic)
@@ -214,7 +214,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         addressed = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
-        addressed = [replica for replica in addressed if replica not in partition.offline_dir_replicas]
+        addressed = [replica for replica in addressed if replica not in partition.lost_logs]
         _transition(batch, topic, partition, addressed, lambda state: to_be_deleted(state, is_served=True))
         _tell(batch, topic, partition, tuple(addressed))
     _pass_over_away(batch, topic)
@@ -242,11 +242,9 @@ def replica_reported(batch: Batch, topic: WorkingTopic, broker: int, report: One
     state = partition.replica_states[partition.replicas.index(broker)]
     if state not in (_STARTED, _INELIGIBLE):
         return
-    if report.outcome == "offline" and broker not in partition.offline_dir_replicas:
-        lost = (*partition.offline_dir_replicas, broker)
-        partition = commit_partition(
-            batch, topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED
-        )
+    if report.outcome == "offline" and broker not in partition.lost_logs:
+        lost = (*partition.lost_logs, broker)
+        partition = commit_partition(batch, topic, partition, PartitionChange(lost_logs=lost), Reason.TOPIC_DELETED)
     if state == _STARTED:
         _transition(batch, topic, partition, [broker], lambda state: transition(state, outcome))
         _settle(batch, topic)

@@ -174,6 +174,7 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if broker.is_live:
         brokers_failed(batch, frozenset({broker.broker}))
+    log_directories.unregistered(batch, broker)
     broker_unregistered(batch, broker.broker)
 
 

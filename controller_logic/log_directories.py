@@ -11,7 +11,7 @@ failed. Then one heartbeat is enough to take many replicas offline.
     assigned       t-0 in A, t-1 in B                            the partition epoch rises, the leader epoch stays
     A fails        log_dirs B, offline_log_dirs A                t-0 goes offline here: elections, smaller ISRs
     restarted      log_dirs B, offline_log_dirs A                t-1 comes online, t-0 does not
-    assigned       t-0 in B                                      t-0 comes online, and has to catch up
+    assigned       t-0 in B                                      t-0 comes online, and has to catch up (``lost_logs``)
 
 A broker with one directory never says where its replicas are, because they can be nowhere else. If it fails, the broker
 is fenced.
@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from controller_logic import fencing, partition_machine
-from controller_logic.availability import election_reason, failure_reason, replicas_failed
+from controller_logic import fencing, lost_logs, partition_machine
+from controller_logic.availability import election_reason, failure_reason, replicas_failed, without_leader_reason
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_cluster import commit_broker
@@ -51,12 +51,13 @@ def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str,
 
 
 def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
-    """Note where the replicas of a broker with several directories are.
+    """Note where the replicas of a broker are, unless it has only one directory, and had no other before.
 
-    Until now all may have been in its only one. What a broker said before it was unregistered no longer counts, because
-    gateways forget it too.
+    Until now all may have been in its only one. What a broker with several said before it was unregistered no longer
+    counts, because gateways forget it too.
     """
-    if not _counts(batch, broker) or (former is not None and not broker.has_several_dirs):
+    is_as_before = former is not None and former.log_dirs == broker.log_dirs
+    if not _counts(batch, broker) or (is_as_before and not broker.has_several_dirs):
         return
     is_alone = former is not None and former.behind_gateway and len(former.log_dirs) == 1
     before = former.log_dirs[0] if is_alone and former is not None and not former.has_several_dirs else NO_DIRECTORY
@@ -64,13 +65,27 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
     forgets_lost = former is not None and former.log_dirs != broker.log_dirs and not broker.offline_log_dirs
     for topic, partition in _partitions_on(batch, broker):
         held = directory_of(partition, broker.broker)
-        directory = held or before
-        if former is None or (forgets_lost and directory not in broker.log_dirs):
+        was_in = directory = held or before
+        is_lost = lost_logs.is_lost(former, broker, was_in, was_lost=broker.broker in partition.lost_logs)
+        if not broker.has_several_dirs:
+            # It needs no entry, unless the log of a partition that waits for it may come back with its directory.
+            directory = was_in if is_lost and partition.leader == NO_LEADER else NO_DIRECTORY
+        elif former is None or (forgets_lost and directory not in broker.log_dirs):
             directory = NO_DIRECTORY
         if directory != held:
             partition = commit_known_directory(topic, partition, broker.broker, directory)
         if broker.is_live and not is_online(directory, broker.log_dirs):
             replicas_failed(batch, topic, partition, frozenset({broker.broker}))
+        lost_logs.note(topic, topic.partitions[partition.partition], broker.broker, is_lost=is_lost)
+
+
+def unregistered(batch: Batch, broker: Broker) -> None:
+    """Keep where a broker with one directory has the logs of partitions that nobody leads. It may come back without."""
+    if _counts(batch, broker) and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
+        for topic, partition in _partitions_on(batch, broker):
+            is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
+            if is_kept and broker.broker not in partition.lost_logs:
+                commit_known_directory(topic, partition, broker.broker, broker.log_dirs[0])
 
 
 def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], reason: Reason | None) -> Broker:
@@ -143,9 +158,12 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
     Both are one change, because a replica whose directory is known and failed must never be elected in between.
     """
     directory = NO_DIRECTORY if directory in _no_directory(batch) else directory
-    directories = moved_to(partition, broker.broker, directory)
+    former, directories = directory_of(partition, broker.broker), moved_to(partition, broker.broker, directory)
     if directories == (directories_of(partition) or (NO_DIRECTORY,) * len(directories)):
         return
+    # It is not where its log was, and that cannot be read. So its broker made a new one.
+    is_lost = broker.broker in partition.lost_logs or not is_online(former, broker.log_dirs)
+    partition = lost_logs.note(topic, partition, broker.broker, is_lost=is_lost)
     change, reason = PartitionChange(), Reason.LOG_DIR_ASSIGNED
     if not is_online(directory, broker.log_dirs):
         states = states_with_offline(partition, {broker.broker})
@@ -163,6 +181,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
                 partition, online, unclean_allowed=topic.unclean_allowed, states=states
             )
             change = elected or change
+            reason = without_leader_reason(partition, broker.broker, reason)
             reason = reason if elected is None else election_reason(partition, elected)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
 

@@ -44,8 +44,15 @@ def elected_online(
     if partition.leader_epoch == NO_EPOCH:
         elected = elect_first(online)
     else:
-        elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
+        online = with_logs_first(partition, online)
+        elected = elect_offline(partition.in_sync, online, unclean_allowed=unclean_allowed)
     return None if elected is None else led_by(elected, states)
+
+
+def with_logs_first(partition: Partition, online: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ``online`` with the replicas that have no log last, because they would lose every record."""
+    lost = partition.lost_logs
+    return tuple(sorted(online, key=lost.__contains__)) if lost else online
 
 
 def without(

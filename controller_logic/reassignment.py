@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.election import elect_first, elect_offline, elect_reassigned
-from controller_logic.partition_machine import led_by
+from controller_logic.partition_machine import led_by, with_logs_first
 from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transition
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
@@ -108,7 +108,8 @@ def _led(
     if partition.leader_epoch == NO_EPOCH:
         elected = elect_first(online)
     else:
-        elected = elect_offline(isr, online, unclean_allowed=unclean_allowed)
+        online = with_logs_first(partition, online)
+        elected = elect_offline(_without(isr, partition.lost_logs), online, unclean_allowed=unclean_allowed)
     if elected is not None:
         won = led_by(elected)
         recovery = won.leader_recovery_state
@@ -133,7 +134,7 @@ def change_to_complete(
         return None
     target, removing = target_of(after), after.removing_replicas
     isr = _without(after.isr, removing)
-    if not _has_caught_up(after, isr, brokers, min_isr):
+    if not _has_caught_up(after, _without(isr, after.lost_logs), brokers, min_isr):
         return None
     leader = after.leader
     if leader != NO_LEADER and leader not in brokers.live:

@@ -78,7 +78,7 @@ def _preferred(partition: Partition, online: tuple[int, ...]) -> PartitionChange
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         return Refusal(_NOT_NEEDED, f"broker {preferred} leads already")
-    elected = elect_preferred(partition.replicas, partition.isr, online)
+    elected = elect_preferred(partition.replicas, partition.in_sync, online)
     if elected is None:
         return Refusal("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync and online")
     return partition_machine.led_by(elected)

@@ -1,11 +1,12 @@
 """Explain a partition: why it is as it is, in sentences."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from bus.interface import Bus
 from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
@@ -13,6 +14,7 @@ from history.told_decisions import brokers, state_in_words, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
 from state.ids import NO_LEADER
+from state.obstacle import Obstacle
 from state.reason import Reason
 from state.secrets import shown_event
 
@@ -129,6 +131,20 @@ def _waiting(chain: Chain, last: d.LeaderAndIsr) -> Iterator[str]:
     if since is not None:
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
     yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
+    told = [step.change for step in chain.steps if since is not None and step.change and step.seq >= since.seq]
+    bare = [broker for broker, obstacle in _newest_obstacles(told).items() if obstacle == Obstacle.LOG_LEFT_BEHIND]
+    if bare:
+        yield (
+            f"Start {brokers(bare)} with the former log directory again. If it is gone, only an unclean election ends "
+            "the wait, and records are lost."
+        )
+
+
+def _newest_obstacles(told: Iterable[d.LeaderAndIsr]) -> Mapping[int, str]:
+    found: Mapping[int, str] = {}
+    for change in told:
+        found = found if change.passed_over is UNSET else change.passed_over
+    return found
 
 
 def shown_time(time_ms: int, timespec: str = "milliseconds") -> str:

@@ -20,6 +20,7 @@ RULES: dict[Reason, str] = {
     _R.LEADER_RETURNED: "a partition without a leader gets one once a replica in the ISR is online",
     _R.REPLICA_FENCED: "a replica that is offline leaves the ISR",
     _R.REPLICA_ONLINE: "a broker that returns is told who leads the partitions of its replicas",
+    _R.LOG_LEFT_BEHIND: "a replica whose broker came back without its log directory is not elected, unless uncleanly",
     _R.UNCLEAN_ELECTION: "if nobody in the ISR is online, and unclean elections are allowed, the first replica that "
     "is online leads",
     _R.PREFERRED_ELECTION: "a preferred election takes the first assigned replica, if it is in sync and online",
@@ -38,6 +39,7 @@ OBSTACLES: dict[str, str] = {
     Obstacle.BROKER_FENCED: "it was fenced",
     Obstacle.BROKER_SHUTTING_DOWN: "it was shutting down",
     Obstacle.LOG_LOST: "its log directory was lost",
+    Obstacle.LOG_LEFT_BEHIND: "it came back without the log directory that its replica was in",
     Obstacle.NOT_IN_SYNC: "it was not in the ISR",
 }
 # What each refusal protects.
@@ -154,7 +156,9 @@ def _election(after: d.LeaderAndIsr) -> Iterator[str]:
             yield "So nobody could lead."
         return
     if after.unclean:
-        yield f"Broker {after.leader} was not in the ISR: the election was unclean, and committed records may be lost."
+        has_log = passed_over.get(after.leader) != Obstacle.LOG_LEFT_BEHIND
+        why = "was not in the ISR" if has_log else "came back without the log directory that its replica was in"
+        yield f"Broker {after.leader} {why}: the election was unclean, and committed records may be lost."
         return
     later = after.replicas[after.replicas.index(after.leader) + 1 :]
     if later:

@@ -21,7 +21,7 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # In the order of ``replicas`` after the change.
     replica_states: tuple[ReplicaState, ...] | None = None
     removed: tuple[RemovedReplica, ...] | None = None
-    offline_dir_replicas: tuple[int, ...] | None = None
+    lost_logs: tuple[int, ...] | None = None
     unassigned_replicas: tuple[int, ...] | None = None
     # In the order of ``replicas`` after the change, each an id or ``placed_partition.NO_DIRECTORY``.
     directories: tuple[str, ...] | None = None

@@ -123,7 +123,7 @@ def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
 def _broken_recovery(before: Partition, after: Partition) -> list[str]:
     if len(after.isr) > 1:
         return ["a leader that is recovering is alone in the ISR"]
-    if before.leader_recovery_state == LeaderRecoveryState.RECOVERED and after.leader in before.isr:
+    if before.leader_recovery_state == LeaderRecoveryState.RECOVERED and after.leader in before.in_sync:
         return ["a leader that begins to recover was not in the ISR"]
     return []
 

@@ -13,5 +13,7 @@ class Obstacle(StrEnum):
     BROKER_SHUTTING_DOWN = "BROKER_SHUTTING_DOWN"
     # Its broker is active, but the replica's log directory is lost.
     LOG_LOST = "LOG_LOST"
+    # Its broker is active, but came back without the log directory that the replica was in. So it has no records.
+    LOG_LEFT_BEHIND = "LOG_LEFT_BEHIND"
     # It may lack committed records.
     NOT_IN_SYNC = "NOT_IN_SYNC"

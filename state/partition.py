@@ -121,8 +121,9 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     received_epochs: tuple[int, ...] = ()
     # Of followers only. An entry counts if the replica's log end offset does.
     lags: tuple[ReplicaLag, ...] = ()
-    # While the topic is deleted: the replicas whose log directory is lost.
-    offline_dir_replicas: tuple[int, ...] = ()
+    # While the topic is deleted: the replicas whose log directory is offline. Before that: those whose brokers came
+    # back without it while nobody led. leader ≠ NO_LEADER ⟹ none, because whoever follows needs no log.
+    lost_logs: tuple[int, ...] = ()
     # While the topic is deleted: the replicas that a reassignment had removed before.
     unassigned_replicas: tuple[int, ...] = ()
 
@@ -130,6 +131,13 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def is_reassigning(self) -> bool:
         """Say whether replicas are being added or removed (KIP-455)."""
         return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def in_sync(self) -> tuple[int, ...]:
+        """List the members of the ISR that have their log, in its order. Only these may be elected cleanly."""
+        if not self.lost_logs:
+            return self.isr
+        return tuple([member for member in self.isr if member not in self.lost_logs])
 
     @property
     def backlog(self) -> list[int]:

@@ -57,8 +57,8 @@ def placed(partition: Partition, directories: tuple[str, ...]) -> Partition:
 
 
 def is_readable(partition: Partition, broker: Broker) -> bool:
-    """Say whether the replica on ``broker`` is in a directory that the broker can read."""
-    return is_online(directory_of(partition, broker.broker), broker.log_dirs)
+    """Return whether the replica on ``broker`` is, or may be made, in a directory that the broker can read."""
+    return not broker.has_several_dirs or is_online(directory_of(partition, broker.broker), broker.log_dirs)
 
 
 def with_new_replicas(former: Partition | None, replicas: tuple[int, ...], left: Mapping[int, str]) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """Every ISR, leader, liveness and unclean flag of up to four replicas, against slow, obviously right rules."""
 
 from collections.abc import Iterator
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, permutations, product
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.candidates import obstacle_of, passed_over
@@ -60,6 +61,15 @@ def expected_election(case: Case) -> Elected | None:
         leader = min(case.active, key=case.replicas.index)
         return Elected(leader, (leader,), unclean=True)
     return None
+
+
+def expected_election_without(case: Case, lost: Ids) -> Elected | None:
+    """Return the expected leader if some logs are lost: such a replica leads uncleanly, and if there is no other."""
+    with_log = case._replace(
+        isr=tuple(member for member in case.isr if member not in lost),
+        active=tuple(replica for replica in case.active if replica not in lost),
+    )
+    return expected_election(with_log) or expected_election(case._replace(isr=()))
 
 
 def expected_isr_after_loss(case: Case) -> Ids:
@@ -141,6 +151,26 @@ def test_a_leaderless_partition_gets_a_leader_if_a_replica_may_lead(size: int) -
             assert (after.leader, after.isr, after.leader_epoch) == (expected.leader, expected.isr, 6), case
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_replica_that_came_back_without_its_log_leads_uncleanly_or_not_at_all(size: int) -> None:
+    for case in cases(size):
+        if case.leader != NO_LEADER:
+            continue
+        online = tuple(replica for replica in case.replicas if replica in case.active)
+        for lost in subsets(case.replicas, 1):
+            before = replace(case.partition, lost_logs=lost)
+            change = elected_online(before, online, unclean_allowed=case.unclean)
+            expected = expected_election_without(case, lost)
+            if change is None or expected is None:
+                assert (change, expected) == (None, None), (case, lost)
+                continue
+            after = apply(before, change)
+            assert (after.leader, after.isr, change.unclean) == expected, (case, lost)
+            assert after.lost_logs == (), "who follows a leader needs no log"
+            assert broken_rules(before, after) == [], (case, lost)
+            assert after.leader not in lost or change.unclean, (case, lost)
+
+
 def broker(state: BrokerState) -> Broker:
     return Broker(1, 1, "first", state, None, (), (), 0)
 
@@ -148,11 +178,12 @@ def broker(state: BrokerState) -> Broker:
 def test_a_replica_without_an_obstacle_is_online_and_in_sync() -> None:
     for state in (BrokerState.fenced, BrokerState.active, BrokerState.controlled_shutdown):
         for replica_state in (ReplicaState.NewReplica, ReplicaState.OnlineReplica, ReplicaState.OfflineReplica):
-            for is_in_sync in (False, True):
+            for is_in_sync, is_log_lost in product((False, True), repeat=2):
                 held = broker(state)
                 online = online_replicas((1,), (replica_state,), frozenset({1} if held.is_active else ()))
-                obstacle = obstacle_of(held, replica_state, is_in_sync=is_in_sync)
-                assert (obstacle is None) == (bool(online) and is_in_sync)
+                obstacle = obstacle_of(held, replica_state, is_in_sync=is_in_sync, is_log_lost=is_log_lost)
+                assert (obstacle is None) == (bool(online) and is_in_sync and not is_log_lost)
+                assert (obstacle is Obstacle.LOG_LEFT_BEHIND) == (bool(online) and is_log_lost)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])

@@ -39,6 +39,8 @@ EXPLAINED = {
     "isr/shrink_and_expand": ("t", 0),
     "isr/stale_broker_epoch": ("t", 0),
     "log_dirs/fails_with_another_wish": ("t", 0),
+    "log_dirs/left_behind_by_the_last_in_sync": ("t", 0),
+    "log_dirs/left_behind_in_one_of_several": ("t", 2),
     "log_dirs/one_fails": ("t", 0),
     "reassign/cancelled": ("t", 0),
     "reassign/leader_dies_meanwhile": ("t", 0),
@@ -48,6 +50,7 @@ EXPLAINED = {
     "topics/created_while_no_broker_is_active": ("t", 0),
     "topics/more_partitions": ("t", 1),
     "unclean/at_return_of_a_follower": ("t", 0),
+    "unclean/at_return_without_a_log": ("t", 0),
     "unclean/by_request": ("t", 0),
     "unclean/by_topic_at_failure": ("t", 0),
 }

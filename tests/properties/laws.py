@@ -87,6 +87,8 @@ def check_partition(state: State, partition: Partition) -> None:
     assert set(partition.adding_replicas) <= set(target)
     assert tuple(target) == partition.replicas[: len(target)], "the target comes first"
     assert not partition.is_reassigning or not set(target) <= set(partition.isr), "it could be complete"
+    assert set(partition.lost_logs) <= set(partition.replicas)
+    assert not partition.lost_logs or partition.leader == NO_LEADER, "who follows a leader needs no log"
     assert not {entry.broker for entry in partition.removed} & set(partition.replicas)
     for entry in partition.removed:
         serves = entry.state == ReplicaState.ReplicaDeletionStarted
@@ -96,7 +98,7 @@ def check_partition(state: State, partition: Partition) -> None:
         assert replica in live or replica_state == ReplicaState.OfflineReplica
     if partition.leader == NO_LEADER:
         ready = [r for r, s in zip(partition.replicas, partition.replica_states, strict=True) if r in active and s < 3]
-        assert not set(ready) & set(partition.isr), "an ISR member could lead"
+        assert not set(ready) & set(partition.in_sync), "an ISR member could lead"
         assert not ready or partition.leader_epoch != NO_EPOCH, "a new partition could have a leader"
 
 
@@ -176,6 +178,8 @@ def check_passed_over(state: State, before: Partition | None, after: Partition, 
         if is_election and state.cluster.rules_version >= EXPLAINED_RULES:
             is_clean = decision.leader != NO_LEADER and not decision.unclean
             expected = list(after.replicas[: after.replicas.index(decision.leader)] if is_clean else after.replicas)
+        elif decision.reason == Reason.LOG_LEFT_BEHIND:
+            expected = list(after.replicas)
         assert passed_over == expected
 
 

@@ -113,7 +113,7 @@ VALUES: dict[str, list[Any]] = {
     "requested_epochs": [(), (0, 0), (1, 0), (0, 1), (1, 1)],
     "received_epochs": [(1, 1)],
     "lags": [(ReplicaLag(1, 2, 3),) * 2],
-    "offline_dir_replicas": [(1,)],
+    "lost_logs": [(1,)],
     "unassigned_replicas": [(1,)],
 }
 

@@ -35,6 +35,10 @@ TOLD_OTHERWISE = {
     "log_dirs/ends_a_reassignment",
     "log_dirs/fails_with_another_wish",
     "log_dirs/found_again_without_a_leader",
+    "log_dirs/left_behind_and_brought_back",
+    "log_dirs/left_behind_by_an_unregistered_broker",
+    "log_dirs/left_behind_by_the_last_in_sync",
+    "log_dirs/left_behind_in_one_of_several",
     "log_dirs/moved_by_a_reassignment",
     "log_dirs/one_fails",
     "log_dirs/only_the_only_isr_member",
@@ -48,6 +52,7 @@ TOLD_OTHERWISE = {
     "topics/bad_config",
     "topics/exists",
     "topics/factor_counts_registered_brokers_behind_a_gateway",
+    "unclean/at_return_without_a_log",
     "walks/v2_delete_for_dead_brokers",
 }
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)

@@ -87,7 +87,7 @@ GROWN_PARTITION = replace(
 LATER_GROWN_PARTITION = replace(
     GROWN_PARTITION,
     lags=(ReplicaLag(), ReplicaLag(12_345, 12_395, 2**40), ReplicaLag(-1, 12_400, 7)),
-    offline_dir_replicas=(1,),
+    lost_logs=(1,),
     requested_epochs=(7, 5, 7),
     received_epochs=(7, 4, 6),
 )
