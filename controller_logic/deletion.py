@@ -20,6 +20,7 @@ deletion is asked for again. A retry leaves out the replicas that are not online
   part until its broker is unregistered.
 * A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
   topics whose ids are not in the metadata log, so its replicas are successful at once.
+* An unregistered broker is not waited for. If it comes back, it has logs of a topic that is gone, and topics have ids.
 * With brokers of Kafka 4 only, none is waited for: the topic is gone in the event that deletes it, and its name is free
   (``ReplicationControlManager.deleteTopic``). Brokers read of the deletion before they read of another topic.
 """
@@ -43,7 +44,7 @@ from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
 from state.report_events import OneReport
-from state.rules import ANY_START_RULES, ASSIGNED_ONLY_RULES, DIRECTORY_RULES
+from state.rules import ASSIGNED_ONLY_RULES, DIRECTORY_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -149,7 +150,7 @@ def _pass_over(batch: Batch, topic: WorkingTopic, partition: Partition, brokers:
 
 
 def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
-    """Stop waiting for brokers that are away and need not be told."""
+    """Stop waiting for brokers that are unregistered, or away and need not be told."""
     if not topic.has_replica_in(_INELIGIBLE):
         return
     for partition in topic.partitions:
@@ -165,7 +166,7 @@ def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 
 
 def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
-    """Stop waiting for unregistered brokers that had yet to remove a replica after a reassignment."""
+    """Stop waiting for unregistered brokers. They cannot report what they remove."""
     _forget_removed(batch, topic, batch.state.brokers.keys())
     _pass_over_away(batch, topic)
     _settle(batch, topic)
@@ -203,10 +204,6 @@ def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
             commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED)
     if any(broker in partition.replicas for partition in topic.partitions):
         retry(batch, topic)
-    elif batch.state.rules_version >= ANY_START_RULES:
-        # Whether unregistered brokers are waited for depends on the brokers that are registered now.
-        _pass_over_away(batch, topic)
-        _settle(batch, topic)
 
 
 def retry(batch: Batch, topic: WorkingTopic) -> None:

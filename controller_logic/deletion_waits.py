@@ -1,7 +1,7 @@
 """Say for what a deletion waits, and for whom."""
 
 from controller_logic.batch import Batch
-from state.rules import AT_ONCE_RULES, NAME_FREE_RULES, STRAYS_RULES
+from state.rules import AT_ONCE_RULES, NAME_FREE_RULES
 
 
 def are_all_behind_gateways(batch: Batch) -> bool:
@@ -28,10 +28,5 @@ def waits_for_nobody(batch: Batch) -> bool:
 
 
 def is_passed_over(batch: Batch, broker: int) -> bool:
-    """Say whether a broker is away and will remove deleted topics without being told.
-
-    An unregistered broker is assumed to do so if all registered brokers are behind gateways.
-    """
-    if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
-        return broker in batch.state.brokers and broker not in batch.state.awaited
-    return are_all_behind_gateways(batch)
+    """Return whether nobody waits for what a broker reports: it is unregistered, or away and removes strays by itself."""
+    return broker not in batch.state.brokers or broker not in batch.state.awaited

@@ -10,6 +10,8 @@ from msgspec import UNSET
 
 from bus.interface import Bus
 from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
+from history.reach import BeyondReachError
+from history.state_at import state_at
 from history.told_decisions import brokers, state_in_words, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
@@ -58,17 +60,30 @@ class Explanation(NamedTuple):
 def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = CHANGES_MAX) -> Explanation | None:
     """Explain a partition as of ``seq`` by its newest changes; None if nothing on the bus is about it."""
     chain = chain_of(bus, topic, partition, seq, changes_max)
-    return told_chain(chain, topic, partition, seq) if chain.steps else None
+    if not chain.steps:
+        return None
+    is_waiting = chain.last is not None and chain.last.leader == NO_LEADER
+    gone = _unregistered(bus, seq, chain.last.isr) if is_waiting and chain.last is not None else ()
+    return _told_chain(chain, topic, partition, seq, gone)
 
 
-def told_chain(chain: Chain, topic: str, partition: int, seq: int) -> Explanation:
-    """Tell a chain in sentences."""
+def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those of the brokers that were not registered as of ``seq``; none if nobody knows it any more."""
+    try:
+        registered = state_at(bus, seq).states[0].cluster.brokers
+    except BeyondReachError:
+        return ()
+    return tuple([broker for broker in ids if broker not in registered])
+
+
+def _told_chain(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[int, ...]) -> Explanation:
     steps: list[ToldStep] = []
     before = chain.before
     for step in chain.steps:
         steps.append(_told_step(step, before, topic, partition))
         before = step.change or before
-    return Explanation(topic, partition, seq, list(_summary(chain, topic, partition, seq)), _merged(steps), chain)
+    summary = list(_summary(chain, topic, partition, seq, gone))
+    return Explanation(topic, partition, seq, summary, _merged(steps), chain)
 
 
 def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:
@@ -96,7 +111,7 @@ def _sameness(numbered: tuple[int, ToldStep]) -> object:
     return tuple(step.sentences) if only_refused else number
 
 
-def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str]:
+def _summary(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[int, ...]) -> Iterator[str]:
     name = f"{topic}-{partition}"
     last = chain.last
     # The topic's newest state, as far as it is known.
@@ -117,7 +132,7 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
     if is_leaving and not is_gone:
         yield "Its topic is being deleted."
     elif last is not None and last.leader == NO_LEADER and not is_gone:
-        yield from _waiting(chain, last)
+        yield from _waiting(chain, last, gone)
     if chain.is_cut:
         yield f"Older changes were not read, because {SEQS_READ_MAX:,} newer events are about it."
     elif chain.has_older:
@@ -126,11 +141,17 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         yield f"Its beginning is not known, because decisions go back only to seq {chain.oldest_seq}."
 
 
-def _waiting(chain: Chain, last: d.LeaderAndIsr) -> Iterator[str]:
+def _waiting(chain: Chain, last: d.LeaderAndIsr, gone: tuple[int, ...]) -> Iterator[str]:
     since = offline_since(chain)
     if since is not None:
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
     yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
+    if gone:
+        verb = "is" if len(gone) == 1 else "are"
+        yield (
+            f"{brokers(gone, capital=True)} {verb} no longer registered. Only a start under that id, or an unclean "
+            "election, which loses records, ends the wait."
+        )
     told = [step.change for step in chain.steps if since is not None and step.change and step.seq >= since.seq]
     bare = [broker for broker, obstacle in _newest_obstacles(told).items() if obstacle == Obstacle.LOG_LEFT_BEHIND]
     if bare:

@@ -130,8 +130,6 @@ SET_AGAIN_RULES = 15
 SHARED_RULES = 16
 # behind a gateway, registered brokers get replicas, and not only active ones
 REGISTERED_RULES = 16
-# a deletion is looked at again when any broker starts
-ANY_START_RULES = 16
 # the reserved ids of log directories are Kafka's
 UNASSIGNED_RULES = 16
 # brokers that read a metadata log do not wait for reassignments

@@ -225,6 +225,26 @@ def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, c
     assert "there is no broker 4" in isrflow("brokers", "describe", "4").stderr
 
 
+def test_a_broker_with_the_last_in_sync_replica_is_not_unregistered_by_mistake(
+    isrflow: Isrflow, cluster: EmbeddedBus
+) -> None:
+    assert isrflow("brokers", "fence", "1").exit_code == 0
+    told = (
+        "broker 1 has the last in-sync replica of 1 partition: gone-soon-0. Without the broker nobody leads there, unless "
+        "an unclean election loses records."
+    )
+    refused = isrflow("brokers", "unregister", "1")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == f"Error: {told} Move or delete them, bring the broker back, or use --force.\n"
+    dry = isrflow("brokers", "unregister", "1", "--dry-run")
+    assert (dry.exit_code, dry.stderr) == (0, f"{told}\n")
+    assert "would decide: broker 1" in dry.stdout
+    forced = isrflow("brokers", "unregister", "1", "--force")
+    assert (forced.exit_code, forced.stdout, forced.stderr) == (0, "Broker 1 is unregistered.\n", f"{told}\n")
+    explained = isrflow("partitions", "explain", "gone-soon-0")
+    assert "Broker 1 is no longer registered." in explained.stdout
+
+
 def test_a_refusal_is_said_once(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     """The rules answer such a request, and also reject it as an event."""
     done = isrflow("brokers", "unregister", "9")

@@ -116,6 +116,7 @@ def check_deletion(state: State, topic: Topic) -> None:
     ineligible = [r for r, s in held if s == ReplicaState.ReplicaDeletionIneligible]
     assert bool(ineligible) == (topic.state == TopicState.ineligible)
     assert all(r in live for r, s in held if s == ReplicaState.ReplicaDeletionStarted)
+    assert all(r in state.cluster.brokers for r in ineligible), "who is unregistered is not waited for"
     assert all(p.leader == NO_LEADER and p.state == PartitionState.NonExistentPartition for p in topic.partitions)
 
 

@@ -24,7 +24,6 @@ TOLD_OTHERWISE = {
     "config/misspelt",
     "config/refused",
     "controller/settings_that_cannot_be",
-    "deletion/begins_while_no_broker_is_registered",
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
     "deletion/several_partitions_behind_gateways",
