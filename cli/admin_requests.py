@@ -37,6 +37,8 @@ Request = dict[str, Any]
 # A dry run first decides what the engine has yet to decide. A running engine is never further behind than this.
 UNDECIDED_MAX = 100_000
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+# So many faults of a plan are listed.
+FAULTS_MAX = 100
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -100,6 +102,27 @@ def perform(
         raise Refused("\n".join(errors))
 
 
+def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | None = None) -> None:
+    """Refuse all ``requests`` if the rules would refuse any of them now, as Kafka's tools refuse a plan as a whole.
+
+    If ``faults`` are given, only these errors count. Nothing is published. Raises ``Refused`` with every fault, and
+    ``Unreachable``.
+    """
+    hints = TopicHints(ask.settings)
+    found: list[str] = []
+    for decision in would_decide(ask.settings, requests, warns=False):
+        if isinstance(decision, Answer):
+            rows = decision.results or () if decision.results is not UNSET else (decision,)
+            found += [
+                f"  {row.topic}-{row.partition}: {_told(row.error, row.message, row.topic or '', hints)}"
+                for row in rows
+                if row.error != "NONE" and (faults is None or row.error in faults)
+            ]
+    if found:
+        more = f"\n  and {len(found) - FAULTS_MAX} more" if len(found) > FAULTS_MAX else ""
+        raise Refused("\n".join(["nothing is done, because some of it would be refused:", *found[:FAULTS_MAX]]) + more)
+
+
 def _is_done(answer: Answer, harmless: frozenset[str]) -> bool:
     """Say whether something was not refused. An answer about several partitions has the error of the first."""
     results = () if answer.results is UNSET else answer.results
@@ -116,10 +139,14 @@ def _refusals(decision: AnyDecision, harmless: frozenset[str], hints: TopicHints
     else:
         found = [("", decision.error, decision.message, decision.topic or "")]
     return [
-        f"{where}{error}{f': {message}' if message else ''}{hints.about(topic) if error == UNKNOWN_TOPIC else ''}"
+        f"{where}{_told(error, message, topic, hints)}"
         for where, error, message, topic in found
         if error not in {"NONE", *harmless}
     ]
+
+
+def _told(error: str, message: str, topic: str, hints: TopicHints) -> str:
+    return f"{error}{f': {message}' if message else ''}{hints.about(topic) if error == UNKNOWN_TOPIC else ''}"
 
 
 def answers_to(
@@ -162,7 +189,7 @@ def _encoded(request: Request, timeout_ms: int) -> bytes:
     return msgspec.json.encode(request | fields)
 
 
-def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDecision]:
+def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool = True) -> list[AnyDecision]:
     """Return what the rules would decide on the requests now. Nothing is published. Raises ``Unreachable``."""
     bus = existing_bus(settings)
     try:
@@ -176,7 +203,8 @@ def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDec
     finally:
         bus.close()
     state = _whole(image)
-    warn_if_old(state.cluster)
+    if warns:
+        warn_if_old(state.cluster)
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
     asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from msgspec import UNSET
 
-from cli.admin_requests import Ask, asks, perform
+from cli.admin_requests import UNKNOWN_TOPIC, Ask, asks, check_all, perform
 from cli.kafka_files import read_election
 from state.decisions import Answer, AnyDecision, LeaderAndIsr
 
@@ -39,7 +39,8 @@ def command(
     """Elect leaders, with the options of kafka-leader-election.
 
     Name the partitions in exactly one way: --topic with --partition, --all-topic-partitions or --path-to-json-file.
-    An unclean election may lose records. A partition that needs no election is not an error.
+    An unclean election may lose records. A partition that needs no election is not an error. If a file names a
+    partition that is not there, nobody is elected.
 
     \b
     Examples:
@@ -59,6 +60,8 @@ def command(
     elif path is not None:
         partitions = read_election(path)
     request = {"kind": "elect_leaders", "election_type": election_type.lower(), "partitions": partitions}
+    if path is not None:
+        check_all(ask, [request], frozenset({UNKNOWN_TOPIC, "INVALID_TOPIC_EXCEPTION"}))
     elections = _Elections()
     perform(ask, [request], elections.said, frozenset({"ELECTION_NOT_NEEDED"}), elections.note)
 

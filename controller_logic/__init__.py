@@ -17,7 +17,8 @@ others.
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
-             ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``, ``written_isr``
+             ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``,
+             ``lost_logs``, ``written_isr``
   admins     ``topics``, ``deletion`` (with ``deletion_waits``), ``requested_reassignment``, ``requested_election``,
              ``config``, ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)

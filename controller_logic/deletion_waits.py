@@ -28,5 +28,5 @@ def waits_for_nobody(batch: Batch) -> bool:
 
 
 def is_passed_over(batch: Batch, broker: int) -> bool:
-    """Return whether nobody waits for what a broker reports: it is unregistered, or away and removes strays by itself."""
+    """Return whether no report of a broker is awaited: it is unregistered, or away and removes strays by itself."""
     return broker not in batch.state.brokers or broker not in batch.state.awaited

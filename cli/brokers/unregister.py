@@ -27,8 +27,8 @@ NAMED_MAX = 10
 def command(ask: Ask, broker: int, force: bool) -> None:
     """Remove a broker that will not come back.
 
-    Its replicas stay assigned to it, so move them first with 'isrflow reassign'. A broker that serves is refused, and so
-    is one without which partitions stay offline. A dry run names these. No deletion waits for the broker any more.
+    Its replicas stay assigned to it, so move them first with 'isrflow reassign'. A broker that serves is refused, and
+    so is one without which partitions stay offline. A dry run names these. No deletion waits for the broker any more.
 
     \b
     Examples:
@@ -64,8 +64,8 @@ def _told(broker: int, stranded: list[str]) -> str:
     named = ", ".join(stranded[:NAMED_MAX])
     more = f" and {len(stranded) - NAMED_MAX} more" if len(stranded) > NAMED_MAX else ""
     return (
-        f"broker {broker} has the last in-sync replica of {counted(len(stranded), 'partition')}: {named}{more}. Without "
-        "the broker nobody leads there, unless an unclean election loses records."
+        f"broker {broker} has the last in-sync replica of {counted(len(stranded), 'partition')}: {named}{more}. "
+        "Without the broker nobody leads there, unless an unclean election loses records."
     )
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from cli.admin_requests import Ask, Request, asks, perform
+from cli.admin_requests import UNKNOWN_TOPIC, Ask, Request, asks, check_all, perform
 from cli.committed import committed
 from cli.errors import Refused
 from cli.partitions.name import PARTITION, PartitionName
@@ -32,9 +32,10 @@ def command(ask: Ask, name: PartitionName, to: int) -> None:
     where: Request = {"topic": name.topic, "partition": name.partition}
     requests: list[Request] = [{"kind": "elect_leaders", "election_type": "preferred", "partitions": [where]}]
     if replicas != partition.replicas:
-        # The election follows the new order in the log. If the order is refused, the election does no more than a
-        # balance of leaders would.
+        # The election follows the new order in the log.
         requests.insert(0, {"kind": "alter_reassignment", **where, "replicas": replicas})
+
+    check_all(ask, requests, frozenset({UNKNOWN_TOPIC, "INVALID_REPLICA_ASSIGNMENT", "PREFERRED_LEADER_NOT_AVAILABLE"}))
 
     def done(answer: object) -> str:
         error = getattr(answer, "error", "NONE")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cli.admin_requests import Ask, asks, perform
+from cli.admin_requests import Ask, asks, check_all, perform
 from cli.committed import committed
 from cli.kafka_files import read_plan
 from cli.output import show_json
@@ -39,4 +39,5 @@ def command(ask: Ask, plan: Path) -> None:
     requests = [
         {"kind": "alter_reassignment", "topic": m.topic, "partition": m.partition, "replicas": None} for m in moving
     ]
+    check_all(ask, requests)
     perform(ask, requests, lambda answer: f"Cancelled the reassignment of {answer.topic}-{answer.partition}.")

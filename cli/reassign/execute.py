@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from cli.admin_requests import Ask, asks, perform
+from cli.admin_requests import Ask, asks, check_all, perform
 from cli.committed import committed
 from cli.errors import Refused
 from cli.kafka_files import plan_of, read_plan
@@ -19,7 +19,8 @@ from cli.reassign.plan_option import missing_in, partition_of, plan_option
 def command(ask: Ask, plan: Path, additional: bool) -> None:
     """Begin to move the partitions of a plan.
 
-    The command first prints the present assignment, because it is the plan that moves everything back. A plan that
+    If the rules would refuse any of it, nothing is moved, and every fault is named. Otherwise the command first prints
+    the present assignment, because it is the plan that moves everything back. A plan that
     names log directories is for Kafka's own kafka-reassign-partitions, which asks the brokers.
 
     \b
@@ -34,6 +35,11 @@ def command(ask: Ask, plan: Path, additional: bool) -> None:
         raise Refused(missing.replace("There", "there", 1))
     if not additional and any(p.is_reassigning for topic in found.topics.values() for p in topic.partitions):
         raise Refused("a reassignment is under way: cancel it, or use --additional to change or add moves.")
+    requests = [
+        {"kind": "alter_reassignment", "topic": m.topic, "partition": m.partition, "replicas": m.replicas}
+        for m in moves
+    ]
+    check_all(ask, requests)
     present = {
         (move.topic, move.partition): partition.replicas
         for move in moves
@@ -43,8 +49,4 @@ def command(ask: Ask, plan: Path, additional: bool) -> None:
         click.echo("Current partition replica assignment")
         click.echo(msgspec.json.encode(plan_of(present)))
         click.echo("\nSave this to use as the --reassignment-json-file option during rollback")
-    requests = [
-        {"kind": "alter_reassignment", "topic": m.topic, "partition": m.partition, "replicas": m.replicas}
-        for m in moves
-    ]
     perform(ask, requests, lambda answer: f"Started the reassignment of {answer.topic}-{answer.partition}.")

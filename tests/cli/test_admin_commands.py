@@ -180,25 +180,56 @@ def test_elections_have_kafkas_rules_of_use(isrflow: Isrflow, cluster: EmbeddedB
 
 
 @pytest.mark.parametrize("unknown", ["absent", "zebra"])
-def test_an_election_shows_every_partition_and_ends_with_1_if_one_is_refused(
+def test_nobody_is_elected_if_a_file_names_a_partition_that_is_not_there(
     isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, unknown: str
 ) -> None:
-    """The error of the whole answer is that of its first partition by name, which may be a harmless one."""
     wait_for(cluster, publish(cluster, kind="alter_reassignment", topic="orders", partition=1, replicas=[1, 2]))
     document = {
         "partitions": [{"topic": "orders", "partition": n} for n in (0, 1)] + [{"topic": unknown, "partition": 7}]
     }
     (tmp_path / "mixed.json").write_text(json.dumps(document))
     elect = ("elect", "--election-type", "preferred", "--path-to-json-file", "mixed.json")
-    refused = f"Error: {unknown}-7: UNKNOWN_TOPIC_OR_PARTITION: there is no partition {unknown}-7\n"
-    dry = isrflow(*elect, "--dry-run")
-    assert (dry.exit_code, dry.stderr) == (1, refused)
-    done = isrflow(*elect)
-    assert (done.exit_code, done.stderr) == (1, refused)
-    assert done.stdout.splitlines() == [
-        "orders-0: no election is needed: broker 1 leads already",
-        "orders-1: broker 1 was elected in leader epoch 2",
-    ]
+    before = cluster.last_seq()
+    for arguments in ((*elect, "--dry-run"), elect):
+        done = isrflow(*arguments)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == (
+            "Error: nothing is done, because some of it would be refused:\n"
+            f"  {unknown}-7: UNKNOWN_TOPIC_OR_PARTITION: there is no partition {unknown}-7\n"
+        )
+    assert b"elect_leaders" not in b"".join(event.raw for event in cluster.read(before, cluster.last_seq()))
+
+
+def test_an_election_shows_every_partition_and_ends_with_1_if_one_has_no_leader_to_elect(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path
+) -> None:
+    """The error of the whole answer is that of its first partition by name, which may be a harmless one."""
+    assert isrflow("brokers", "fence", "2").exit_code == 0
+    document = {"partitions": [{"topic": "orders", "partition": n} for n in (0, 1)]}
+    (tmp_path / "mixed.json").write_text(json.dumps(document))
+    done = isrflow("elect", "--election-type", "preferred", "--path-to-json-file", "mixed.json")
+    assert (done.exit_code, done.stdout) == (1, "orders-0: no election is needed: broker 1 leads already\n")
+    told = "Error: orders-1: PREFERRED_LEADER_NOT_AVAILABLE: broker 2 is not in sync and online\n"
+    assert done.stderr == told
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_plan_is_begun_as_a_whole_or_not_at_all(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, dry_run: tuple[str, ...]
+) -> None:
+    moves = {0: [2, 3], 1: [1, 3, 3]}
+    partitions = [{"topic": "orders", "partition": n, "replicas": replicas} for n, replicas in moves.items()]
+    partitions.append({"topic": "gone-soon", "partition": 0, "replicas": [1, 1070]})
+    (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": partitions}))
+    before = said(isrflow, "describe")["partitions"]
+    done = isrflow("reassign", "execute", "--reassignment-json-file", "plan.json", *dry_run)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: nothing is done, because some of it would be refused:\n"
+        "  orders-1: INVALID_REPLICA_ASSIGNMENT: [1, 3, 3] names a broker twice\n"
+        "  gone-soon-0: INVALID_REPLICA_ASSIGNMENT: brokers [1070] are added and not active\n"
+    )
+    assert said(isrflow, "describe")["partitions"] == before
 
 
 def test_an_unclean_election_says_which_leader_may_lack_records(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
@@ -230,8 +261,8 @@ def test_a_broker_with_the_last_in_sync_replica_is_not_unregistered_by_mistake(
 ) -> None:
     assert isrflow("brokers", "fence", "1").exit_code == 0
     told = (
-        "broker 1 has the last in-sync replica of 1 partition: gone-soon-0. Without the broker nobody leads there, unless "
-        "an unclean election loses records."
+        "broker 1 has the last in-sync replica of 1 partition: gone-soon-0. "
+        "Without the broker nobody leads there, unless an unclean election loses records."
     )
     refused = isrflow("brokers", "unregister", "1")
     assert (refused.exit_code, refused.stdout) == (1, "")
