@@ -69,18 +69,24 @@ class Picture(msgspec.Struct, frozen=True):
 class Live(threading.Thread):
     """The thread that empties the inbox, and updates ``picture``, ``recent``, ``timeline`` and ``state_times``.
 
-    A standby has no batches, so there the thread reads the bus. After each change that a batch made it calls ``told``
-    with the partitions at risk.
+    A standby has no batches, so there the thread reads the bus. It calls ``looks`` at each look, and after each change
+    that a batch made ``told`` with the partitions at risk.
     """
 
     def __init__(
-        self, bus: Bus, inbox: Inbox, is_standby: Callable[[], bool], told: Callable[[Sequence[Row]], None]
+        self,
+        bus: Bus,
+        inbox: Inbox,
+        is_standby: Callable[[], bool],
+        told: Callable[[Sequence[Row]], None],
+        looks: Callable[[], None],
     ) -> None:
         super().__init__(name="isrflow-page", daemon=True)
         self._bus = bus
         self._inbox = inbox
         self._is_standby = is_standby
         self._told = told
+        self._looks = looks
         self._stopping = threading.Event()
         self.picture = Picture()
         self.recent = Recent()
@@ -136,6 +142,7 @@ class Live(threading.Thread):
 
     def look(self) -> None:
         """Take in what batches left in the inbox. Raises ``BusError`` or ``CodecError``."""
+        self._looks()
         if self._is_standby():
             self._look_at_the_bus()
             return

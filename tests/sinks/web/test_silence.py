@@ -89,6 +89,8 @@ def test_an_engine_that_does_not_decide_is_shown_as_such_though_it_answers(
     # Each second it says anew for how long it has not committed.
     shows(window, "#facts", "last commit 4")
     assert window.text("#trouble") == told
+    served.bus.publish([b'{"kind":"delete_topic","time_ms":0,"topic":"later"}'] * 62)
+    shows(window, "#facts", "60 events behind")
     served.batch(partition(0), partition(1, isr=(1, 2)), partition(2))
     shows(window, "#rows", "orders-1")
     shows(window, "#role", "deciding")
