@@ -13,23 +13,20 @@ from cli.duration import second
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
-from cli.partition_filters import Filters
 from conf.counted import counted
 from conf.settings import Settings
+from sinks.web.partitions import AT_MIN_ISR, OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, problems_of
 from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
 from state.codec import CodecError
+from state.partition import Topic
 
 HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
 EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}
 SHOWN_MAX = 10
 WATCH_INTERVAL_S = 0.5
-# Each problem, with the filter that finds its partitions.
-_AT_RISK = {
-    "offline": Filters(False, True, False, False),
-    "under_min_isr": Filters(False, False, True, False),
-    "under_replicated": Filters(True, False, False, False),
-}
+# Worst first.
+AT_RISK = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED)
 
 
 class Health(NamedTuple):
@@ -113,7 +110,8 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         bus = existing_bus(settings)
         try:
             found = read_committed(bus, settings.bus_name)
-            return judged(found, max_age_ms)._replace(away=away_of(bus, found, state_times))
+            health = aged(judged(found), found.age_s, max_age_ms)
+            return health._replace(away=away_of(bus, found, state_times))
         finally:
             bus.close()
     except Unreachable as error:
@@ -122,15 +120,12 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         return Health(UNKNOWN, [Unreachable(str(error)).message])
 
 
-def judged(found: Committed, max_age_ms: int) -> Health:
-    """Judge a state. One that is too old says nothing about the present."""
+def judged(found: Committed) -> Health:
+    """Judge a state, whatever its age."""
     brokers = found.cluster.brokers.values()
     away = [broker.broker for broker in brokers if broker.state is not BrokerState.active]
     topics = [topic for topic in found.topics.values() if topic.shown_state.name == "created"]
-    at_risk = {
-        name: [f"{topic.topic}-{partition.partition}" for topic, partition in filters.matches(found, topics)]
-        for name, filters in _AT_RISK.items()
-    }
+    at_risk = _at_risk(found, topics)
     reasons = [f"broker {broker} is {found.cluster.brokers[broker].state.name}" for broker in sorted(away)]
     reasons += [
         counted(len(names), f"partition is {name.replace('_', ' ')}", f"partitions are {name.replace('_', ' ')}")
@@ -147,10 +142,27 @@ def judged(found: Committed, max_age_ms: int) -> Health:
         "partitions": sum(len(topic.partitions) for topic in topics),
         **at_risk,
     }
-    if found.age_s * 1000 > max_age_ms:
-        reasons.insert(0, f"the last commit is older than {max_age_ms} ms: is the engine running?")
-        return Health(UNKNOWN, reasons, found.age_s, details)
-    return Health(UNHEALTHY if reasons else HEALTHY, reasons, found.age_s, details)
+    return Health(UNHEALTHY if reasons else HEALTHY, reasons, details=details)
+
+
+def aged(found: Health, age_s: float, max_age_ms: int) -> Health:
+    """Return what is known of the present, from a state as old as ``age_s``. One that is too old says nothing of it."""
+    if age_s * 1000 <= max_age_ms:
+        return found._replace(age_s=age_s)
+    reason = f"the last commit is older than {max_age_ms} ms: is the engine running?"
+    return found._replace(status=UNKNOWN, reasons=[reason, *found.reasons], age_s=age_s)
+
+
+def _at_risk(found: Committed, topics: list[Topic]) -> dict[str, list[str]]:
+    """Name the partitions with each problem: those that lack the most replicas first, because few of many are shown."""
+    rows: list[tuple[int, str, int, tuple[str, ...]]] = []
+    for topic in topics:
+        min_isr = found.min_isr(topic)
+        for one in topic.partitions:
+            if problems := problems_of(one, min_isr, is_deleting=False):
+                rows.append((len(one.isr) - len(one.replicas), topic.topic, one.partition, problems))
+    rows.sort()
+    return {name: [f"{topic}-{number}" for _, topic, number, problems in rows if name in problems] for name in AT_RISK}
 
 
 def _show(found: Health, form: str) -> None:
@@ -167,7 +179,7 @@ def _show(found: Health, form: str) -> None:
         fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]
         fields += [("Partitions", details["partitions"])]
-        fields += [(_heading(name), _some(details[name])) for name in _AT_RISK if details[name]]
+        fields += [(_heading(name), _some(details[name])) for name in AT_RISK if details[name]]
     show_fields(fields)
 
 

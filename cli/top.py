@@ -11,9 +11,9 @@ import click
 from bus.interface import Bus
 from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
-from cli.committed import read_committed
+from cli.committed import age_s, read_committed
 from cli.decision_line import line_of, reasoned
-from cli.health import SHOWN_MAX, UNKNOWN, Health, judged
+from cli.health import AT_RISK, SHOWN_MAX, UNKNOWN, Health, aged, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
 from conf.settings import Settings
@@ -28,6 +28,7 @@ LATEST = 12
 EVENTS_BACK = (2_000, 20_000, 200_000)
 DECISIONS_PER_READ = 2_000
 MAX_AGE_MS = 10_000
+DRAWN_PER_S = 2.0
 # They change no broker and no partition, and would push out those that do.
 _UNSEEN = (HighWatermark, NoOp, Answer, Imbalance, ProducerIds)
 _STYLES = {"healthy": "bold green", "unhealthy": "bold red", "unknown": "bold yellow"}
@@ -52,14 +53,18 @@ class Screen:
         """Read what was committed since the last look."""
         found = read_committed(self._bus, self._name)
         away = away_of(self._bus, found, self._state_times)
-        self.health: Health = judged(found, MAX_AGE_MS)._replace(away=away)
+        self._found: Health = judged(found)._replace(away=away)
         self.brokers = rows_of(found)
-        # The time of the newest tick. Decisions have it too, and the health says how old it is.
-        self._clock_ms = found.cluster.clock_ms
+        self._cluster = found.cluster
         while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
             self._after = (batch[-1].seq, batch[-1].idx)
             read = (decode(one.body) for one in batch)
             self.latest += [one for one in read if not isinstance(one, _UNSEEN)]
+
+    @property
+    def health(self) -> Health:
+        """Return the health as far as it is known now, also if the last look was long ago."""
+        return aged(self._found, age_s(self._cluster), MAX_AGE_MS)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -94,16 +99,19 @@ class Screen:
             brokers.add_row(*(str(row[key]) for key in keys), told.get(row["broker"], ""), style=style)
         risks = [
             Text(f"{name.replace('_', ' ')}: {' '.join(health.details[name][:SHOWN_MAX])}", "yellow")
-            for name in ("offline", "under_min_isr", "under_replicated")
+            for name in AT_RISK
             if health.details[name]
         ]
         # The newest first, because a low terminal has no room for the last lines.
-        lines = [Text(self._line(one), overflow="ellipsis", no_wrap=True) for one in reversed(self.latest)]
+        # Copied, because the terminal is drawn in a thread of its own.
+        latest = list(self.latest)
+        lines = [Text(self._line(one), overflow="ellipsis", no_wrap=True) for one in reversed(latest)]
         return Group(head, Text(), brokers, Text(), *risks, Text("Latest decisions, newest first", "bold"), *lines)
 
     def _line(self, decision: AnyDecision) -> str:
-        age_s = (self.health.age_s or 0) + (self._clock_ms - decision.time_ms) / 1000
-        return f"{decision.seq:>6}  {_ago(age_s):>8}  {reasoned(decision)}"
+        # Both times are those of ticks.
+        ago_s = age_s(self._cluster) + (self._cluster.clock_ms - decision.time_ms) / 1000
+        return f"{decision.seq:>6}  {_ago(ago_s):>8}  {reasoned(decision)}"
 
 
 def _ago(age_s: float) -> str:
@@ -139,8 +147,8 @@ def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None
         elif once or not sys.stdout.isatty():
             Console(highlight=False).print(screen.draw())
         else:
-            with Live(get_renderable=screen.draw, screen=True, auto_refresh=False) as live:
+            # A look may wait for the bus, and what is shown grows old meanwhile. So it is drawn again by itself.
+            with Live(get_renderable=screen.draw, screen=True, refresh_per_second=DRAWN_PER_S):
                 while True:
-                    live.refresh()
                     time.sleep(interval_ms / 1000)
                     screen.look()

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from sinks.metric_names import Labelled, Series, expands, expired, is_active, rejected, shrinks
+from sinks.metric_names import Labelled, Series, expands, expired, rejected, shrinks
 from sinks.metric_snapshot import Snapshot
+from sinks.web.health import COMMIT_AGE_MS_MAX
 from sinks.web.partitions import Row
 from state.broker import BrokerState
 
@@ -18,7 +19,11 @@ def _in_state(state: BrokerState) -> Callable[[Snapshot], float]:
 
 
 def _lag_ms(s: Snapshot) -> float:
-    return max(0, s.last_engine_ms - s.clock_ms)
+    return max(0, s.last_engine_ms + s.commit_age_ms - s.clock_ms) if s.clock_ms else 0
+
+
+def _decides(s: Snapshot) -> float:
+    return float(s.active and s.commit_age_ms <= COMMIT_AGE_MS_MAX)
 
 
 def _is_under_min_isr(row: Row) -> bool:
@@ -30,7 +35,12 @@ def _of_rows(read: Callable[[Row], float]) -> Callable[[Snapshot], Labelled]:
 
 
 KAFKA = (
-    Series(f"{_CONTROLLER}activecontrollercount", "gauge", "1 while this job holds the controller epoch.", is_active),
+    Series(
+        f"{_CONTROLLER}activecontrollercount",
+        "gauge",
+        "1 while this job holds the controller epoch, and has committed or taken over within 10 s.",
+        _decides,
+    ),
     Series(f"{_CONTROLLER}newactivecontrollerscount", "gauge", "Take-overs by this job.", lambda s: s.takeovers),
     Series(f"{_CONTROLLER}globaltopiccount", "gauge", "Topics.", lambda s: s.totals.topics),
     Series(f"{_CONTROLLER}globalpartitioncount", "gauge", "Partitions.", lambda s: s.totals.partitions),
@@ -60,7 +70,7 @@ KAFKA = (
     Series(
         f"{_CONTROLLER}lastappliedrecordlagms",
         "gauge",
-        "How far the engine's clock was behind at the last commit.",
+        "How long ago, by the engine's clock, the last decided tick was.",
         _lag_ms,
     ),
     Series(

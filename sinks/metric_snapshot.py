@@ -123,12 +123,16 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = False
     # A standby has loaded everything that it needs to decide.
     loaded: bool = False
+    # When it last looked whether it is its turn, by the steady clock.
+    looked_steady_ms: int | None = None
     # A standby takes in the state that the active engine writes.
     following: bool = False
     takeovers: int = 0
     # By the steady clock.
     took_over_steady_ms: int = 0
     last_commit_steady_ms: int | None = None
+    # When the metrics were asked for.
+    scraped_steady_ms: int = 0
 
     batches: int = 0
     events: int = 0
@@ -163,6 +167,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def clock_off_ms(self) -> int | None:
         """Return how far the engine's clock was ahead of its machine's at the last commit; None before the first."""
         return self.last_engine_ms - self.last_batch_ms if self.last_batch_ms else None
+
+    @property
+    def commit_age_ms(self) -> int:
+        """Return how long ago the last commit was, or the take-over while there is none."""
+        return max(0, self.scraped_steady_ms - (self.last_commit_steady_ms or self.took_over_steady_ms))
 
     @property
     def lag_events(self) -> int:

@@ -70,6 +70,11 @@ class Metrics(Collector):
         with self._lock:
             self._replace(loaded=True)
 
+    def looked(self) -> None:
+        """Record that a standby looked whether it is its turn, and that all that it needs for that answered."""
+        with self._lock:
+            self._replace(looked_steady_ms=steady_ms())
+
     @property
     def decided_seq(self) -> int:
         """The last event that is decided, as far as this job knows; 0 before it takes over."""
@@ -159,7 +164,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Render the snapshot. Prometheus' registry calls this for each scrape."""
-        snapshot = self._snapshot
+        snapshot = msgspec.structs.replace(self._snapshot, scraped_steady_ms=steady_ms())
         if self._meter:
             snapshot = msgspec.structs.replace(snapshot, resources=self._meter.read())
         return [_family(series, snapshot) for series in self.series]

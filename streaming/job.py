@@ -204,6 +204,7 @@ class Job:
                 self._metrics.follows(follower.is_following)
             # This raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
+            self._metrics.looked()
 
         self._metrics.loaded()
         if not claim_in_turn(

@@ -57,7 +57,25 @@ def liveness(snapshot: Snapshot, steady_ms: int) -> Health:
     silent_ms = steady_ms - max(snapshot.last_commit_steady_ms or 0, snapshot.took_over_steady_ms)
     if snapshot.active and silent_ms > STUCK_AFTER_MS:
         why.append(f"it should decide, and has not committed for {silent_ms // 1000} s")
+    why += _not_looked(snapshot, steady_ms, STUCK_AFTER_MS)
     return _health(snapshot, steady_ms, why)
+
+
+def _not_looked(snapshot: Snapshot, steady_ms: int, for_ms: int) -> list[str]:
+    """Say so if a standby could not take over, because its JVM or its bus hangs. It asks both at each look."""
+    if not snapshot.standby or snapshot.looked_steady_ms is None:
+        return []
+    silent_ms = steady_ms - snapshot.looked_steady_ms
+    told = f"it stands by, and has not looked whether it is its turn for {silent_ms // 1000} s"
+    return [told] if silent_ms > for_ms else []
+
+
+def _not_committed(snapshot: Snapshot, steady_ms: int) -> list[str]:
+    """Say so if an engine that should decide does not."""
+    if snapshot.last_commit_steady_ms is None:
+        return ["it has not committed anything yet"]
+    silent_ms = steady_ms - snapshot.last_commit_steady_ms
+    return [f"its last commit is {silent_ms // 1000} s ago"] if silent_ms > COMMIT_AGE_MS_MAX else []
 
 
 def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
@@ -65,10 +83,8 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
     why = []
     if not snapshot.active:
         why.append(f"it does not decide: {role_of(snapshot)}")
-    elif snapshot.last_commit_steady_ms is None:
-        why.append("it has not committed anything yet")
-    elif steady_ms - snapshot.last_commit_steady_ms > COMMIT_AGE_MS_MAX:
-        why.append(f"its last commit is {(steady_ms - snapshot.last_commit_steady_ms) // 1000} s ago")
+    else:
+        why += _not_committed(snapshot, steady_ms)
     for off_ms, whose in ((snapshot.clock_off_ms, "its machine's"), (snapshot.bus_clock_off_ms, "the bus's")):
         if snapshot.active and off_ms is not None and abs(off_ms) > CLOCK_OFF_MS_MAX:
             direction = "ahead of" if off_ms > 0 else "behind"
@@ -78,10 +94,10 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
 
 def availability(snapshot: Snapshot, steady_ms: int) -> Health:
     """Say whether the engine decides, or has loaded everything and waits for its turn."""
-    why = []
-    if snapshot.active and snapshot.last_commit_steady_ms is None:
-        why.append("it has not committed anything yet")
-    elif not snapshot.active and not (snapshot.standby and snapshot.loaded):
+    why = _not_looked(snapshot, steady_ms, COMMIT_AGE_MS_MAX)
+    if snapshot.active:
+        why += _not_committed(snapshot, steady_ms)
+    elif not (snapshot.standby and snapshot.loaded):
         why.append(f"it neither decides nor has loaded everything: {role_of(snapshot)}")
     return _health(snapshot, steady_ms, why)
 

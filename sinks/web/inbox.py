@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from bus.clock import steady_ms
 from bus.decided_runs import runs_in
 from bus.interface import Decided, Page
 from state.cluster import Cluster
@@ -33,6 +34,8 @@ class Taken(msgspec.Struct, frozen=True):
     decisions: list[Sequence[Decided]]
     # How many decisions were dropped.
     dropped: int
+    # When the newest batch was committed, by the steady clock; None if there was no batch.
+    committed_steady_ms: int | None
 
 
 class Inbox:
@@ -53,6 +56,7 @@ class Inbox:
         self._decision_count = 0
         self._decision_bytes = 0
         self._dropped = 0
+        self._committed_steady_ms: int | None = None
 
     def begin(self) -> None:
         """Start over, because this job begins to decide, perhaps on a state that another job left."""
@@ -66,6 +70,7 @@ class Inbox:
         """Leave what a committed batch changed and decided."""
         with self._lock:
             self._through, self._clusters = through, clusters
+            self._committed_steady_ms = steady_ms()
             self._put_pages(through, pages)
             self._put_decisions(decisions)
 
@@ -99,7 +104,13 @@ class Inbox:
         """Take everything that waits. After a stale result, pages are collected from this call on."""
         with self._lock:
             taken = Taken(
-                self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped
+                self._through,
+                self._clusters,
+                self._pages,
+                self._is_stale,
+                list(self._decisions),
+                self._dropped,
+                self._committed_steady_ms,
             )
             self._empty()
             return taken

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from bus.clock import now_ms, steady_ms
 from bus.interface import Bus, BusError, Decided
 from sinks.web.inbox import Inbox, Taken
 from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
@@ -45,29 +46,47 @@ Place = tuple[int, int]
 class Picture(msgspec.Struct, frozen=True):
     """The cluster at one moment."""
 
+    # 0 if there is no state yet.
     seq: int = 0
-    clock_ms: int = 0
+    # The bus's time at its newest tick.
+    bus_clock_ms: int = 0
+    # When this process committed it, by the steady clock; None if another one did.
+    committed_steady_ms: int | None = None
     brokers: dict[int, Broker] = {}
     topics: int = 0
     partitions: int = 0
     summary: Summary = Summary()
 
+    def age_ms(self) -> int | None:
+        """Return how old it is: measured, or for another process's commit by the bus's clock. None without a state."""
+        if not self.seq:
+            return None
+        if self.committed_steady_ms is not None:
+            return steady_ms() - self.committed_steady_ms
+        return max(0, now_ms() - self.bus_clock_ms)
+
 
 class Live(threading.Thread):
     """The thread that empties the inbox, and updates ``picture``, ``recent``, ``timeline`` and ``state_times``.
 
-    A standby has no batches, so there the thread reads the bus. After each change that a batch made it calls ``told``
-    with the partitions at risk.
+    A standby has no batches, so there the thread reads the bus. It calls ``looks`` at each look, and after each change
+    that a batch made ``told`` with the partitions at risk.
     """
 
     def __init__(
-        self, bus: Bus, inbox: Inbox, is_standby: Callable[[], bool], told: Callable[[Sequence[Row]], None]
+        self,
+        bus: Bus,
+        inbox: Inbox,
+        is_standby: Callable[[], bool],
+        told: Callable[[Sequence[Row]], None],
+        looks: Callable[[], None],
     ) -> None:
         super().__init__(name="isrflow-page", daemon=True)
         self._bus = bus
         self._inbox = inbox
         self._is_standby = is_standby
         self._told = told
+        self._looks = looks
         self._stopping = threading.Event()
         self.picture = Picture()
         self.recent = Recent()
@@ -123,6 +142,7 @@ class Live(threading.Thread):
 
     def look(self) -> None:
         """Take in what batches left in the inbox. Raises ``BusError`` or ``CodecError``."""
+        self._looks()
         if self._is_standby():
             self._look_at_the_bus()
             return
@@ -134,7 +154,7 @@ class Live(threading.Thread):
             # Another job may have decided meanwhile.
             self._recall(taken.decisions[0][0].seq - 1)
         if taken.is_stale and (taken.clusters or self._image_seq < 0):
-            self._read_image()
+            self._read_image(taken.committed_steady_ms)
         elif taken.is_stale:
             self._inbox.begin()
         if taken.clusters:
@@ -153,18 +173,18 @@ class Live(threading.Thread):
     def _take_state(self, taken: Taken) -> None:
         cluster = taken.clusters[0]
         if cluster.policy != self._policy:
-            self._read_image()
+            self._read_image(taken.committed_steady_ms)
             return
         pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
         for piece in self._pieces(pages.items(), PAGES_AT_ONCE):
             if not self._put_pages({place: decode_slices(body) for place, body in piece}):
-                self._read_image()
+                self._read_image(taken.committed_steady_ms)
                 return
         is_changed = bool(pages) or cluster.brokers != self._brokers
         self._brokers = cluster.brokers
-        self._show(taken.through, cluster.clock_ms, is_changed)
+        self._show(taken.through, cluster, taken.committed_steady_ms, is_changed)
 
-    def _read_image(self) -> None:
+    def _read_image(self, committed_steady_ms: int | None = None) -> None:
         image = self._bus.image()
         self._facts, self._summaries, self._topics_on, self._counts = {}, {}, {}, {}
         clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
@@ -179,7 +199,7 @@ class Live(threading.Thread):
         for piece in self._pieces(held, PAGES_AT_ONCE):
             self._put_pages({place: decode_slices(body) for place, body in piece})
         self._image_seq = image.seq
-        self._show(image.seq, cluster.clock_ms, True)
+        self._show(image.seq, cluster, committed_steady_ms, True)
 
     def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
@@ -196,17 +216,24 @@ class Live(threading.Thread):
             self._summaries[place] = summarise(slices, self._facts, self._policy)
         return True
 
-    def _show(self, seq: int, clock_ms: int, is_changed: bool) -> None:
+    def _show(self, seq: int, cluster: Cluster, committed_steady_ms: int | None, is_changed: bool) -> None:
+        picture = self.picture
+        if is_changed:
+            summary = added(self._summaries.values(), ROWS_MAX)
+            partitions = sum(self._counts.values())
+            picture = Picture(brokers=self._brokers, topics=len(self._facts), partitions=partitions, summary=summary)
+        self.picture = msgspec.structs.replace(
+            picture,
+            seq=seq,
+            bus_clock_ms=cluster.clock_ms - (cluster.clock_skew_ms or 0),
+            committed_steady_ms=committed_steady_ms,
+        )
         if not is_changed:
-            self.picture = msgspec.structs.replace(self.picture, seq=seq, clock_ms=clock_ms)
             return
-        summary = added(self._summaries.values(), ROWS_MAX)
-        partitions = sum(self._counts.values())
-        self.picture = Picture(seq, clock_ms, self._brokers, len(self._facts), partitions, summary)
         self.version += 1
         # A standby's picture grows old as soon as nobody looks at the page.
         if not self._is_standby():
-            self._told(summary.rows)
+            self._told(picture.summary.rows)
 
     def _recall(self, through: int) -> None:
         """Take in the newest decisions through a seq, which were made before this thread or its job began."""

@@ -16,7 +16,7 @@ from sinks.web.guard import IS_STILL_ALLOWED
 from sinks.web.live import Live
 from sinks.web.past import Past, PastError
 from sinks.web.push import Push
-from sinks.web.view import encode
+from sinks.web.view import encode, gone
 
 DECISIONS_MAX = 20
 NAME_MAX = 249
@@ -27,7 +27,7 @@ MEDIA_TYPES = {
     "page.html": "text/html",
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(("page.js", "charts.js", "lists.js", "words.js"), "text/javascript"),
+    **dict.fromkeys(("page.js", "charts.js", "freshness.js", "lists.js", "words.js"), "text/javascript"),
 }
 # The browser loads and runs nothing from elsewhere, even if a topic's name contains markup.
 _HEADERS = {
@@ -107,12 +107,15 @@ class _Questions:
             return _refused(400, "expected ?topic=NAME&partition=NUMBER, and perhaps &seq=SEQ")
         partition = int(number)
         decisions = self._live.recent.of(topic, partition, DECISIONS_MAX)
-        rows = self._live.picture.summary.rows
+        picture = self._live.picture
+        row = next((one for one in picture.summary.rows if (one.topic, one.partition) == (topic, partition)), None)
+        replicas = {*(row.replicas if row else ()), *(number for one in decisions for number in one.replicas)}
         answer: dict[str, Any] = {
             "topic": topic,
             "partition": partition,
-            "row": next((row for row in rows if (row.topic, row.partition) == (topic, partition)), None),
+            "row": row,
             "decisions": decisions,
+            "gone": gone(picture, replicas),
             "explanation": None,
             "why_not": "",
         }

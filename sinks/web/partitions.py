@@ -23,10 +23,14 @@ MIN_ISR = "min.insync.replicas"
 # At most this many of a page's worst partitions are kept as rows. The rest are only counted.
 ROWS_PER_PAGE_MAX = 200
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
+# Of those that lack a replica: one failure more, and they refuse writes with acks=all.
+AT_MIN_ISR = "at_min_isr"
 RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
 # Worst first.
-PROBLEMS = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING)
+PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING)
 _RANK = {problem: rank for rank, problem in enumerate(PROBLEMS)}
+# The rank of the worst problem, how many replicas are in sync beyond those assigned (≤ 0), and the name.
+Order = tuple[int, int, str, int]
 
 
 class TopicFacts(msgspec.Struct, frozen=True):
@@ -57,9 +61,9 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     min_isr: int
 
     @property
-    def order(self) -> tuple[int, str, int]:
-        """Sort by the worst problem, then by name."""
-        return _RANK[self.problems[0]], self.topic, self.partition
+    def order(self) -> Order:
+        """Sort by the worst problem, then by how many replicas are missing, then by name."""
+        return _RANK[self.problems[0]], len(self.isr) - len(self.replicas), self.topic, self.partition
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -103,7 +107,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
     every: list[Partition] = []
     problems = Counter[str]()
     # Each begins with what orders it. Most are dropped, so only those that are kept become rows.
-    found: list[tuple[int, str, int, tuple[str, ...], Partition, int]] = []
+    found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
     for one in slices:
         topic = one.topic.topic
         about = facts.get(topic) or NO_FACTS
@@ -112,8 +116,9 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
         for partition in one.topic.partitions:
             if these := problems_of(partition, min_isr, about.is_deleting):
                 problems.update(these)
-                found.append((_RANK[these[0]], topic, partition.partition, these, partition, min_isr))
-    worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[:3])
+                order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition
+                found.append((order, these, partition, min_isr))
+    worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[0])
     return Summary(
         Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
         Counter(partition.replicas[0] for partition in every),
@@ -121,7 +126,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
         Counter(chain.from_iterable(partition.isr for partition in every)),
         problems,
         len(found),
-        tuple(_row(topic, partition, these, min_isr) for _, topic, _, these, partition, min_isr in worst),
+        tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
     )
 
 
@@ -137,6 +142,7 @@ def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[
     found = (
         (OFFLINE, counts.offline),
         (UNDER_MIN_ISR, counts.under_min_isr),
+        (AT_MIN_ISR, counts.at_min_isr and counts.under_replicated and not counts.offline),
         (UNDER_REPLICATED, counts.under_replicated),
         (RECOVERING, is_recovering),
         (REASSIGNING, counts.reassigning),

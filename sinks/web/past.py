@@ -56,5 +56,5 @@ def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     slices = [Slice(topic, len(topic.partitions)) for topic in topics]
     summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
-    picture = Picture(seq, cluster.clock_ms, cluster.brokers, len(topics), partitions, summary)
+    picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)
     return {"seq": seq, "clock_ms": cluster.clock_ms, "cluster": cluster_of(picture)}

@@ -1,21 +1,26 @@
 """Server-sent events: each browser gets every section once, and then those that changed.
 
 Nothing is queued for a slow browser: it gets the newest state when it is ready for it.
+
+A stream is never silent for long, so that a page can tell an engine that hangs from one where nothing happens. Each
+push begins with a beat, which says when the next one comes, and how old the state is that the page shows.
 """
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from bus.clock import steady_ms
 from sinks.metrics import Metrics
+from sinks.web.health import COMMIT_AGE_MS_MAX
 from sinks.web.live import Live
-from sinks.web.view import GROUPS_MAX, cluster_of, decisions_of, encode, status_of
+from sinks.web.view import GROUPS_MAX, beat_of, cluster_of, decisions_of, encode, status_of
 
 BROWSERS_MAX = 16
 LOOK_INTERVAL_S = 0.25
-# Proxies and browsers close a stream that is silent for long.
-SILENCE_S_MAX = 10.0
+# An engine at rest commits as often, and each commit is pushed. So only where nothing is decided is this a push more.
+BEAT_INTERVAL_S = 2.0
+# How long a standby gets to read a newer state than that of when somebody last looked.
+CATCH_UP_S_MAX = 1.0
 RETRY_MS = 1_000
 
 Sections = dict[str, bytes]
@@ -51,6 +56,7 @@ class Push:
         sent: Sections = {}
         timeline_version, silent_s = -1, 0.0
         yield b"retry: %d\n\n" % RETRY_MS
+        await self._catch_up()
         while not self._is_closed and may():
             self._live.watched()
             now = self._sections()
@@ -60,14 +66,21 @@ class Push:
                 former, timeline_version = timeline_version, self._live.timeline.version
                 buckets = self._live.timeline.since(max(former, 0))
                 changed["timeline"] = encode({"all": former < 0, "buckets": buckets})
-            if changed:
-                yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in changed.items())
-                silent_s = 0.0
-            elif silent_s >= SILENCE_S_MAX:
-                yield b": still here\n\n"
+            if changed or silent_s >= BEAT_INTERVAL_S:
+                beat = encode(beat_of(self._metrics.snapshot, self._live.picture, round(BEAT_INTERVAL_S * 1000)))
+                pushed = {"beat": beat} | changed
+                yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in pushed.items())
                 silent_s = 0.0
             await asyncio.sleep(LOOK_INTERVAL_S)
             silent_s += LOOK_INTERVAL_S
+
+    async def _catch_up(self) -> None:
+        """Wait a little if the state to be shown is old."""
+        waited_s = 0.0
+        while waited_s < CATCH_UP_S_MAX and (self._live.picture.age_ms() or 0) > COMMIT_AGE_MS_MAX:
+            self._live.watched()
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            waited_s += LOOK_INTERVAL_S
 
     def _sections(self) -> Sections:
         """Render the sections, which are the same for all browsers, once for each version."""
@@ -79,5 +92,5 @@ class Push:
                 version,
                 {"cluster": encode(cluster_of(live.picture, live.state_times)), "decisions": encode(decisions)},
             )
-        status = encode(status_of(self._metrics.snapshot, steady_ms()) | {"has_past": self._has_past})
+        status = encode(status_of(self._metrics.snapshot) | {"has_past": self._has_past})
         return {"status": status, **self._rendered[1]}

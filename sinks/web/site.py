@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from bus.clock import steady_ms
 from bus.interface import Bus, Decided, Page
 from conf.security.exposure import Protection
 from sinks.metrics import Metrics
+from sinks.web.health import readiness
 from sinks.web.inbox import Inbox
 from sinks.web.live import Live
 from sinks.web.page_routes import page_routes
@@ -25,7 +27,9 @@ class Site:
 
     def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None, protection: Protection = _OPEN) -> None:
         self._inbox = Inbox()
-        self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk)
+        self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk, self._count_lag)
+        self._bus = bus
+        self._metrics = metrics
         self._push = Push(metrics, self._live, has_past=past is not None)
         self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)), protection)
         self.scheme = protection.scheme
@@ -42,6 +46,11 @@ class Site:
             self._is_served = True
             self._live.start()
         return found
+
+    def _count_lag(self) -> None:
+        # The job counts it as long as its JVM answers.
+        if self._metrics.snapshot.active and not readiness(self._metrics.snapshot, steady_ms()).ok:
+            self._metrics.bus_at(self._bus.due_seq(self._metrics.decided_seq))
 
     def took_over(self) -> None:
         """Note that this job decides from now on."""

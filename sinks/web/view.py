@@ -1,17 +1,18 @@
 """The sections of JSON that the page gets. Each has a limited size, however large the cluster is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
+from bus.clock import now_ms, steady_ms
 from sinks.metric_snapshot import Snapshot
-from sinks.web.health import readiness, role_of
+from sinks.web.health import COMMIT_AGE_MS_MAX, readiness, role_of
 from sinks.web.live import Picture
 from sinks.web.partitions import PROBLEMS
 from sinks.web.recent import Group
 from sinks.web.state_times import StateTimes
-from state.broker import Broker
+from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
 
 BROKERS_MAX = 200
@@ -22,9 +23,9 @@ Section = dict[str, Any]
 _NOTHING_KNOWN = StateTimes()
 
 
-def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
+def status_of(snapshot: Snapshot) -> Section:
     """Return the section about the engine itself."""
-    health = readiness(snapshot, steady_ms)
+    health = readiness(snapshot, steady_ms())
     return {
         "version": snapshot.version,
         "controller_id": snapshot.controller_id,
@@ -34,8 +35,20 @@ def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
         "why": health.why,
         "decided_seq": snapshot.decided_seq,
         "lag_events": snapshot.lag_events,
-        "clock_ms": snapshot.clock_ms,
-        "last_commit_ms": snapshot.last_batch_ms,
+    }
+
+
+def beat_of(snapshot: Snapshot, picture: Picture, every_ms: int) -> Section:
+    """Return what each push begins with: the engine's time, when the next one comes at the latest, the state's age.
+
+    An engine that does not decide has no clock but its machine's.
+    """
+    committed_ms = snapshot.last_commit_steady_ms
+    return {
+        "now_ms": now_ms() if committed_ms is None else snapshot.last_engine_ms + steady_ms() - committed_ms,
+        "every_ms": every_ms,
+        "age_ms": picture.age_ms(),
+        "old_after_ms": COMMIT_AGE_MS_MAX,
     }
 
 
@@ -55,7 +68,21 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
         "problems": {problem: summary.problems.get(problem, 0) for problem in PROBLEMS},
         "at_risk": summary.at_risk,
         "rows": worst,
+        "gone": gone(picture, (replica for row in worst for replica in row.replicas)),
     }
+
+
+def gone(picture: Picture, replicas: Iterable[int]) -> dict[int, str]:
+    """Say what became of the brokers with these replicas, of those that are dead.
+
+    The last in-sync replica stays in the ISR when its broker dies.
+    """
+    found = {}
+    for number in set(replicas):
+        broker = picture.brokers.get(number)
+        if broker is None or broker.state is BrokerState.fenced:
+            found[number] = "unregistered" if broker is None else broker.state.name
+    return found
 
 
 def _broker(broker: Broker, picture: Picture, state_times: StateTimes) -> Section:

@@ -4,8 +4,13 @@ import re
 from pathlib import Path
 
 from bus.embedded import EmbeddedBus
+from cli.committed import Committed
+from cli.health import judged
+from state.cluster import Cluster
+from state.partition import Topic, TopicState
 from tests.cli.conftest import Isrflow
 from tests.cli.worked_cluster import beat, epochs_of, said
+from tests.sinks.web.test_partitions import partition
 
 
 def test_health_and_a_broker_say_since_when_it_does_not_serve(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
@@ -64,3 +69,27 @@ def test_one_partition_is_told_in_the_singular(isrflow: Isrflow, cluster: Embedd
     reasons = said(isrflow, "health", code=1)["reasons"]
     assert "1 partition is offline" in reasons
     assert "2 partitions are under replicated" in reasons
+
+
+def test_the_worst_partitions_are_named_first() -> None:
+    short = {
+        "a": ((1, 2, 3, 4, 5), (1, 2, 3, 4), 1),
+        "b": ((1, 2, 3, 4, 5), (1, 2, 3), 1),
+        "c": ((1, 2, 3), (1, 2), 1),
+        "d": ((1, 2, 3, 4), (1, 2), 1),
+        "e": ((1, 2, 3), (1,), -1),
+    }
+    topics = {
+        name: Topic(
+            name,
+            "id",
+            TopicState.created,
+            {"min.insync.replicas": "2"},
+            (partition(0, replicas=replicas, isr=isr, leader=leader),),
+        )
+        for name, (replicas, isr, leader) in short.items()
+    }
+    details = judged(Committed(Cluster(), topics)).details
+    assert details["offline"] == ["e-0"]
+    assert details["at_min_isr"] == ["d-0", "c-0"]
+    assert details["under_replicated"] == ["b-0", "d-0", "e-0", "a-0", "c-0"]

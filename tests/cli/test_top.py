@@ -1,5 +1,6 @@
 """The live view of a cluster, on a bus that the rules decide in a thread."""
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli import top
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
+from cli import committed, top
 from tests.cli.conftest import Isrflow
 from tests.cli.worked_cluster import started
 
@@ -36,6 +39,19 @@ def test_top_shows_the_newest_decisions(isrflow: Isrflow) -> None:
 def test_top_says_that_what_it_shows_may_be_old(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(top, "MAX_AGE_MS", 1)
     assert "the last commit is older than 1 ms: is the engine running?" in isrflow("top", "--once").stdout
+
+
+def test_what_was_read_grows_old_while_the_next_look_waits_for_the_bus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
+    with contextlib.closing(bus):
+        screen = top.Screen(bus, "bus")
+        assert screen.health.status == "unhealthy"
+        later_ms = now_ms() + 60_000
+        monkeypatch.setattr(committed, "now_ms", lambda: later_ms)
+        assert screen.health.status == "unknown"
+        assert screen.document["health"]["last_commit_age_ms"] > 50_000
 
 
 def test_top_looks_further_back_if_nothing_was_decided_lately(

@@ -19,6 +19,7 @@ from sinks.resources import ResourceMeter, files_of
 from state.decisions import KIND_RANK
 from state.reason import Reason
 from tests.histories.recorded import all_histories
+from tests.sinks.conftest import Still
 from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, one_by_one, sample
 from tests.support.waiting import TIMEOUT_S
 
@@ -58,7 +59,7 @@ def test_a_scrape_shows_the_batch() -> None:
     assert values["isrflow_decision_delay_seconds_sum"] == pytest.approx(9 * 0.25 + 0.7)
 
 
-def test_kafkas_names_show_the_same_values() -> None:
+def test_kafkas_names_show_the_same_values(still: Still) -> None:
     values = shown(sample())
     assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 1
     assert (
@@ -180,6 +181,17 @@ def test_every_recorded_kind_of_decision_and_reason_is_known() -> None:
     assert made - set(KIND_REASONS) == set()
     assert {reason for _, reason in KIND_REASONS} == set(Reason)
     assert {kind for kind, _ in KIND_REASONS} == set(KIND_RANK)
+
+
+def test_an_engine_that_hangs_is_no_active_controller(still: Still) -> None:
+    metrics = sample()
+    still.now_ms += 10_000
+    assert shown(metrics)["kafka_controller_kafkacontroller_activecontrollercount"] == 1
+    still.now_ms += 20_000
+    values = shown(metrics)
+    assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 0
+    assert values["kafka_controller_kafkacontroller_lastappliedrecordlagms"] == 30_250
+    assert values["isrflow_controller_active"] == 1, "nobody else has claimed, and IsrflowStuck asks for it"
 
 
 def test_failures_have_counters_of_their_own() -> None:

@@ -16,6 +16,7 @@ from brokers.mock.metrics import BrokerMeasures
 from conf.metric_series import Series
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN
+from tests.sinks.conftest import Still
 from tests.sinks.sample import sample
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -58,7 +59,7 @@ def table(all_series: Sequence[AnySeries], registry: CollectorRegistry) -> str:
     return "\n".join(["| name | type | meaning | example |", "|---|---|---|---|", *rows])
 
 
-def test_the_docs_list_every_series_with_an_example() -> None:
+def test_the_docs_list_every_series_with_an_example(still: Still) -> None:
     text = DOCS.read_text()
     expected = text
     for mark, all_series, registry in documented():

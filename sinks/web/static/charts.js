@@ -26,6 +26,8 @@ export class Timeline {
     this.nowMs = Date.now();
     this.chosenMs = null;
     this.canMove = false;
+    this.isStandby = false;
+    this.oldSince = null;
     at.addEventListener("pointerdown", (event) => this.dragged(event, true));
     at.addEventListener("pointermove", (event) => at.hasPointerCapture(event.pointerId) && this.dragged(event, false));
     at.addEventListener("keydown", (event) => this.key(event));
@@ -41,7 +43,6 @@ export class Timeline {
     this.draw();
   }
 
-  // All times on the page are those of the engine's clock.
   tick(nowMs) {
     if (Math.floor(nowMs / 1000) === Math.floor(this.nowMs / 1000)) return;
     this.nowMs = nowMs;
@@ -53,6 +54,14 @@ export class Timeline {
     if (canMove === this.canMove) return;
     this.canMove = canMove;
     this.at.classList.toggle("still", !canMove);
+    this.draw();
+  }
+
+  // What is known: whether another engine has the time line, and since when nothing is known; null if all is.
+  known(isStandby, oldSince) {
+    if (isStandby === this.isStandby && oldSince === this.oldSince) return;
+    this.isStandby = isStandby;
+    this.oldSince = oldSince;
     this.draw();
   }
 
@@ -150,9 +159,11 @@ export class Timeline {
 
   describe(columns) {
     const totals = LANE_NAMES.map((_, lane) => [...columns.values()].reduce((sum, lanes) => sum + lanes[lane], 0));
-    const told = LANE_NAMES.map((name, lane) => totals[lane] && name !== "other" ? plural(totals[lane], LANES[name]) : "").filter(Boolean);
+    const told = LANE_NAMES.map((name, lane) => totals[lane] ? plural(totals[lane], name === "other" ? "other change" : LANES[name]) : "").filter(Boolean);
+    const nothing = this.isStandby ? "The engine that decides has the time line." : "Nothing changed in this time.";
+    const unknown = this.oldSince ? ` What happened since ${this.oldSince} is not known.` : "";
     const where = this.canMove ? " Drag the handle, or use the arrow keys, to see the cluster as it was." : "";
-    this.text.textContent = (told.length ? `${told.join(", ")} in this time.` : "Nothing changed in this time.") + where;
+    this.text.textContent = (told.length ? `${told.join(", ")} in this time.` : unknown ? "" : nothing) + unknown + where;
     this.at.setAttribute("aria-valuemin", String(Math.round(this.from)));
     this.at.setAttribute("aria-valuemax", String(Math.round(this.nowMs)));
     this.at.setAttribute("aria-valuenow", String(this.chosenMs ?? Math.round(this.nowMs)));

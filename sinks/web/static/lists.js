@@ -65,17 +65,27 @@ function newBroker(broker) {
   return item;
 }
 
-export function replicas(one) {
-  return one.replicas.map((replica) => {
-    const is = replica === one.leader ? "leads" : one.isr.includes(replica) ? "in" : "out";
-    const title = { leads: "leads", in: "in sync", out: "out of sync" }[is];
-    return make("span", { className: `replica ${is}`, title: `broker ${replica}: ${title}` }, String(replica));
+// `gone` says what became of brokers that are dead. A replica there serves nobody, even one that is still in the ISR.
+export function replicas(one, gone) {
+  return one.replicas.flatMap((replica) => {
+    const isIn = one.isr.includes(replica);
+    const is = isIn && gone[replica] ? "gone" : replica === one.leader ? "leads" : isIn ? "in" : "out";
+    const state = [{ leads: "leads", in: "in sync", out: "out of sync", gone: "in the ISR" }[is], gone[replica]].filter(Boolean).join(", ");
+    const text = is === "gone" ? `${replica} ${gone[replica]}` : String(replica);
+    // The space is for those who copy or hear the list.
+    return [make("span", { className: `replica ${is}`, title: `broker ${replica}: ${state}` }, text), " "];
   });
 }
 
 const tags = (problems) => problems.map((problem) => make("span", { className: `tag ${PROBLEMS[problem][1]}` }, PROBLEMS[problem][0]));
 
-export function drawRows(at, calm, text, cluster) {
+// What is said where no row is: of now, of the past, and of a state that may have changed meanwhile.
+const CALM = {
+  now: ["No partition is at risk", "has", "have"], past: ["No partition was at risk", "had", "had"],
+  old: ["Nobody knows whether partitions are at risk", "had", "had"],
+};
+
+export function drawRows(at, calm, text, cluster, when, since) {
   const focused = document.activeElement?.dataset?.key;
   at.replaceChildren(...cluster.rows.map((one) => {
     const key = `${one.topic}-${one.partition}`;
@@ -83,19 +93,21 @@ export function drawRows(at, calm, text, cluster) {
       make("td", {}, make("button", { type: "button", "data-key": key }, key)),
       make("td", {}, ...tags(one.problems)),
       make("td", {}, leaderOf(one)),
-      make("td", {}, ...replicas(one)));
+      make("td", {}, ...replicas(one, cluster.gone)));
   }));
   if (focused) at.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   at.parentElement.hidden = !cluster.rows.length;
   calm.hidden = cluster.rows.length > 0;
-  const all = cluster.partitions === 1 ? "The one partition has" : `All ${number(cluster.partitions)} partitions have`;
-  const nothing = cluster.partitions ? `${all} a leader and every replica in sync.` : "Create a topic. Its partitions appear here when they are at risk.";
-  calm.replaceChildren(make("b", {}, cluster.partitions ? "No partition is at risk" : "No topic yet"), nothing);
+  const [calmly, one, many] = CALM[when];
+  const all = cluster.partitions === 1 ? `the one partition ${one}` : `all ${number(cluster.partitions)} partitions ${many}`;
+  const sentence = `${when === "old" ? `At ${since} ` : ""}${all} a leader and every replica in sync.`;
+  const nothing = cluster.partitions ? sentence[0].toUpperCase() + sentence.slice(1) : "Create a topic. Its partitions appear here when they are at risk.";
+  calm.replaceChildren(make("b", {}, cluster.partitions ? calmly : "No topic yet"), nothing);
   const more = cluster.at_risk - cluster.rows.length;
   text.textContent = more > 0 ? `The ${number(cluster.rows.length)} worst of ${number(cluster.at_risk)}. Find any other by its name.` : "";
 }
 
-export function drawDecisions(at, text, sent, newest) {
+export function drawDecisions(at, text, sent, newest, role) {
   at.replaceChildren(...sent.groups.map((group) => {
     const one = group.first;
     const [what, became] = told(one);
@@ -112,13 +124,14 @@ export function drawDecisions(at, text, sent, newest) {
       make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
       make("span", { className: "seq", title: `event ${one.seq}` }, one.reason));
   }));
-  text.textContent = sent.groups.length ? "newest first" : "none yet";
+  const skipped = sent.dropped ? `, ${number(sent.dropped)} skipped because there were too many` : "";
+  text.textContent = sent.groups.length ? `newest first${skipped}` : role === "standby" ? "the engine that decides has them" : "none yet";
 }
 
 export function drawDetail(at, answer) {
   const row = answer.row ?? answer.decisions.find((one) => one.kind === "leader_and_isr");
   const facts = row
-    ? [["Leader", leaderOf(row)], ["Leader epoch", number(row.leader_epoch)], ["Replicas", make("span", {}, ...replicas({ replicas: row.replicas ?? [], isr: row.isr ?? [], leader: row.leader }))]]
+    ? [["Leader", leaderOf(row)], ["Leader epoch", number(row.leader_epoch)], ["Replicas", make("span", {}, ...replicas({ replicas: row.replicas ?? [], isr: row.isr ?? [], leader: row.leader }, answer.gone))]]
     : [];
   if (answer.row) facts.unshift(["Problem", make("span", {}, ...tags(answer.row.problems))]);
   if (answer.row?.adding?.length) facts.push(["Adding", answer.row.adding.join(", ")]);

@@ -1,42 +1,55 @@
 // The page: receives what the engine sends, draws it, and reacts to the mouse and the keyboard.
 
 import { Timeline } from "./charts.js";
+import { Freshness } from "./freshness.js";
 import { drawAway, drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
-import { LANES, WAITS, age, clock, moment, number, plural } from "./words.js";
+import { LANES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
 
 const el = (id) => document.getElementById(id);
-const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq: 0, asks: false };
+const state = { status: null, cluster: null, past: null, old: null, link: "", offsetMs: 0, newestSeq: 0, asks: false };
+const freshness = new Freshness();
 
 // ---- what the engine sends ----
 
 // A stream that is refused is given up by the browser, so the page opens another one after this time.
 const AGAIN_MS = 5_000;
+const NO_ANSWER = "The engine does not answer. The page tries again.";
 const takers = new Map();
 const on = (name, take) => takers.set(name, take);
 
 function connect() {
   const source = new EventSource("/page/events");
   for (const [name, take] of takers) source.addEventListener(name, (event) => take(JSON.parse(event.data)));
-  source.onopen = () => trouble("");
+  source.onopen = () => linked("");
   source.onerror = () => {
     if (source.readyState === EventSource.CLOSED) refused();
-    else trouble("The engine does not answer. The page tries again, and shows what it last knew.");
+    else linked(NO_ANSWER);
   };
 }
 
 async function refused() {
   setTimeout(connect, AGAIN_MS);
-  trouble("The engine serves too many pages at the moment. This one tries again, and shows what it last knew.");
+  linked("The engine serves too many pages at the moment. This one tries again.");
   const answer = await fetch("/page/icon.svg").catch(() => null);
   // The session has ended, so the page asks for the token after a reload.
   if (answer?.status === 401) location.reload();
-  if (!answer) trouble("The engine does not answer. The page tries again, and shows what it last knew.");
+  if (!answer) linked(NO_ANSWER);
 }
 
+// What is wrong with the connection.
+function linked(text) {
+  state.link = text;
+  drawFreshness();
+}
+
+on("beat", (beat) => {
+  freshness.take(beat);
+  // All times on the page are those of the engine's clock.
+  state.offsetMs = beat.now_ms - Date.now();
+  drawFreshness();
+});
 on("status", (status) => {
   state.status = status;
-  state.offsetMs = status.clock_ms ? status.clock_ms - Date.now() : 0;
-  trouble("");
   timeline.allow(status.has_past);
   drawStatus();
 });
@@ -48,7 +61,7 @@ on("decisions", (sent) => {
   const newest = state.newestSeq;
   state.sent = sent;
   state.newestSeq = sent.groups[0]?.first.seq ?? 0;
-  drawDecisions(el("decisions"), el("decisions-text"), sent, newest);
+  drawDecisions(el("decisions"), el("decisions-text"), sent, newest, state.status?.role);
   dimLater();
 });
 
@@ -59,37 +72,55 @@ function dimLater() {
 on("timeline", (sent) => timeline.take(sent));
 connect();
 
-function trouble(text) {
+function drawFreshness() {
+  const former = state.old;
+  const old = state.status ? freshness.old : null;
+  // Two clocks and a few milliseconds on the way must not make another second of it.
+  if (old && former && Math.abs(old.sinceMs - former.sinceMs) < 1_000) old.sinceMs = former.sinceMs;
+  state.old = old && { ...old, since: time(old.sinceMs + state.offsetMs, engineMs()) };
+  const known = state.cluster ? "Below is what the page last knew." : "";
+  const text = [state.link, old ? whyOld(state.old, state.status) : "", state.link || old ? known : ""].filter(Boolean).join(" ");
+  // A text that is set again is read out again.
+  if (el("trouble").textContent !== text) el("trouble").textContent = text;
   el("trouble").hidden = !text;
-  el("trouble").textContent = text;
+  document.body.classList.toggle("old", old !== null);
+  timeline.known(state.status?.role === "standby", state.old?.since ?? null);
+  if (former?.since === state.old?.since) return;
+  if (state.cluster && !state.past) drawCluster(state.cluster);
+  drawStatus();
 }
 
 function drawStatus() {
   const status = state.status;
-  const silentMs = status.last_commit_ms ? Date.now() - status.last_commit_ms : 0;
-  const look = status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
+  if (!status) return;
+  const stopped = state.old?.isSilent ? "not heard" : state.old && status.role === "deciding" && !status.ready ? "not deciding" : "";
+  const look = stopped ? "bad" : status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
   el("role").className = `pill ${look}`;
-  el("role").textContent = status.role;
+  // Those who cannot see it hear it when it changes.
+  if (el("role").textContent !== (stopped || status.role)) el("role").textContent = stopped || status.role;
   const bold = (text) => make("b", {}, text);
   const waits = WAITS[status.role];
   if (waits) el("facts").replaceChildren(waits);
   else el("facts").replaceChildren(
     "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
-    "  ·  last commit ", bold(status.last_commit_ms ? `${age(silentMs)} ago` : "none yet"),
+    "  ·  last commit ", bold(freshness.ageMs === null ? "none yet" : `${age(freshness.ageMs)} ago`),
     status.lag_events > 50 ? `  ·  ${plural(status.lag_events, "event")} behind` : "",
-    status.why.length ? `  ·  ${status.why.join("; ")}` : "",
+    status.why.length && !state.old ? `  ·  ${status.why.join("; ")}` : "",
   );
-  document.title = state.cluster?.problems.offline ? `(${number(state.cluster.problems.offline)} offline) isrflow` : "isrflow";
+  const offline = state.cluster?.problems.offline;
+  const first = stopped || (offline ? `${number(offline)} offline` : "");
+  document.title = first ? `(${first}) isrflow` : "isrflow";
 }
 
+const engineMs = () => Date.now() + state.offsetMs;
 // The engine's time, or the moment of the past that is shown.
-const shownMs = () => state.past?.clock_ms ?? Date.now() + state.offsetMs;
+const shownMs = () => state.past?.clock_ms ?? engineMs();
 
 function drawCluster(cluster) {
   drawTiles(el("tiles"), cluster);
   drawBrokers(el("brokers"), el("brokers-text"), cluster);
   drawAway(el("brokers"), shownMs());
-  drawRows(el("rows"), el("calm"), el("risk-text"), cluster);
+  drawRows(el("rows"), el("calm"), el("risk-text"), cluster, state.past ? "past" : state.old ? "old" : "now", state.old?.since);
 }
 
 // ---- the past ----
@@ -132,9 +163,12 @@ function goLive() {
   dimLater();
 }
 
+// The engine gives up earlier, unless it hangs.
+const ANSWER_MS = 60_000;
+
 async function fetched(url) {
   try {
-    return await (await fetch(url)).json();
+    return await (await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) })).json();
   } catch {
     return { error: "the engine does not answer" };
   }
@@ -211,7 +245,8 @@ el("legend").replaceChildren(...Object.entries(LANES).map(([lane, text]) => make
 
 setInterval(() => {
   if (!state.status) return;
+  drawFreshness();
   drawStatus();
-  timeline.tick(Date.now() + state.offsetMs);
+  timeline.tick(engineMs());
   drawAway(el("brokers"), shownMs());
 }, 500);

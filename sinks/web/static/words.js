@@ -9,7 +9,8 @@ export const LANES = {
   unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
 };
 export const PROBLEMS = {
-  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], under_replicated: ["under-replicated", "warn"],
+  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], at_min_isr: ["at min ISR", "bad"],
+  under_replicated: ["under-replicated", "warn"],
   recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
 };
 
@@ -18,6 +19,14 @@ export const WAITS = {
   standby: "Another engine decides. Its page has the time line and the last decisions.",
   starting: "The engine starts. It decides in some seconds.",
 };
+
+// Why what the page shows may be old.
+export function whyOld({ isSilent, since }, { role, ready }) {
+  if (isSilent) return `Nothing has been heard from the engine since ${since}: it hangs, or the way to it is cut.`;
+  if (role !== "deciding") return `No engine has decided anything since ${since}.`;
+  if (!ready) return `The engine has decided nothing since ${since}.`;
+  return `The page has not yet read what the engine has decided since ${since}.`;
+}
 
 const REASONS = {
   CONTROLLER_STARTED: "a controller started", BROKER_REGISTERED: "it registered", BROKER_RESTARTED: "it restarted",

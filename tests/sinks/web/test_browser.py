@@ -110,6 +110,21 @@ def test_a_broker_that_does_not_serve_says_since_when(window: Browser, served: S
     assert window.complaints() == []
 
 
+def test_a_replica_in_the_isr_on_a_dead_broker_says_so(window: Browser, served: Served) -> None:
+    opened(window, served)
+    fenced = Broker(3, 3, "i", BrokerState.fenced, None, (), (), NOW_MS)
+    short = (partition(0, leader=-1, isr=(3,)), partition(1, leader=-1, isr=(2,)), partition(2, leader=1, isr=(1, 3)))
+    served.batch(*short, brokers={1: BROKERS[1], 3: fenced})
+    chips = "return [...document.querySelectorAll('#rows td:last-child')].map((cell) => cell.innerText.trim())"
+    expected = ["1 2 3 fenced", "1 2 unregistered 3", "1 2 3 fenced"]
+    wait_until(lambda: window.run(chips) == expected, "the words beside the replicas")
+    looks = "return [...document.querySelectorAll('#rows tr:first-child .replica')].map((one) => one.className)"
+    assert window.run(looks) == ["replica out", "replica out", "replica gone"]
+    window.click("#rows button[data-key='orders-0']")
+    shows(window, "#detail", "3 fenced")
+    assert window.complaints() == []
+
+
 def test_an_engine_that_is_not_ready_says_why(window: Browser, served: Served) -> None:
     opened(window, served)
     served.metrics.committed(decisions=[], clusters=[], through=9, last_seq=9, now_ms=NOW_MS, engine_ms=NOW_MS + 60_000)

@@ -27,6 +27,9 @@ DECIDING = Snapshot(
 )
 
 
+WAITING = Snapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 100)
+
+
 def with_(**changes: Any) -> Snapshot:
     return Snapshot(**{**{name: getattr(DECIDING, name) for name in DECIDING.__struct_fields__}, **changes})
 
@@ -56,7 +59,8 @@ def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> No
 
 def test_an_engine_is_available_that_decides_or_could_at_once() -> None:
     assert availability(DECIDING, T_MS).ok
-    assert availability(Snapshot(standby=True, loaded=True), T_MS).ok
+    assert availability(WAITING, T_MS).ok
+    assert availability(with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX), T_MS).ok
     # A clock that is off is no reason to wait for another engine.
     assert availability(with_(bus_clock_off_ms=-15_000), T_MS).ok
 
@@ -68,6 +72,11 @@ def test_an_engine_is_available_that_decides_or_could_at_once() -> None:
         (Snapshot(standby=True), "it neither decides nor has loaded everything: standby"),
         (with_(active=False, loaded=True), "it neither decides nor has loaded everything: stopping"),
         (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
+        (with_(last_commit_steady_ms=T_MS - 31_000), "its last commit is 31 s ago"),
+        (
+            Snapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 31_000),
+            "it stands by, and has not looked whether it is its turn for 31 s",
+        ),
     ],
 )
 def test_an_engine_is_not_available_and_says_why(snapshot: Snapshot, why: str) -> None:
@@ -83,3 +92,9 @@ def test_an_engine_that_should_decide_and_does_not_is_not_worth_keeping() -> Non
     stuck = with_(last_commit_steady_ms=T_MS - STUCK_AFTER_MS - 1, took_over_steady_ms=0)
     assert liveness(stuck, T_MS).why == ("it should decide, and has not committed for 300 s",)
     assert liveness(with_(last_commit_steady_ms=None, took_over_steady_ms=T_MS - 5), T_MS).ok
+
+
+def test_a_standby_that_could_not_take_over_is_not_worth_keeping() -> None:
+    assert liveness(WAITING, T_MS + STUCK_AFTER_MS - 100).ok
+    stuck = liveness(WAITING, T_MS + STUCK_AFTER_MS + 1)
+    assert stuck.why == ("it stands by, and has not looked whether it is its turn for 300 s",)

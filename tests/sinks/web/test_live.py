@@ -33,7 +33,7 @@ class Scene:
         self.inbox = Inbox()
         self.is_standby = False
         self.told: Sequence[Row] = ()
-        self.live = Live(self.bus, self.inbox, lambda: self.is_standby, self.tell)
+        self.live = Live(self.bus, self.inbox, lambda: self.is_standby, self.tell, lambda: None)
         self.seq = 0
         self.cluster = Cluster(brokers=BROKERS)
 

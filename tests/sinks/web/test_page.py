@@ -239,6 +239,9 @@ def test_a_partition_is_explained(served: Served) -> None:
     assert [one["reason"] for one in answer["decisions"]] == ["LEADER_FENCED"]
     assert answer["explanation"]["summary"] == ["It is as of now."]
     assert served.ask(path + "&seq=3")[1]["explanation"]["summary"] == ["It is as of 3."]
+    assert answer["gone"] == {}
+    served.batch(brokers={1: BROKERS[1]})
+    wait_until(lambda: served.ask(path)[1]["gone"] == {"2": "unregistered", "3": "unregistered"}, "the brokers to go")
     _, other = served.ask("/page/partition?topic=other&partition=0")
     assert (other["explanation"], other["why_not"]) == (None, "there is no topic other")
 

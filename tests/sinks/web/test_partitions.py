@@ -29,7 +29,9 @@ def summary_of(*topics: Topic, policy: Policy | None = None) -> Summary:
     [
         ({}, ()),
         ({"leader": -1}, ("offline",)),
-        ({"isr": (1, 2)}, ("under_replicated",)),
+        ({"isr": (1, 2)}, ("at_min_isr", "under_replicated")),
+        ({"replicas": (1, 2, 3, 4), "isr": (1, 2, 3)}, ("under_replicated",)),
+        ({"replicas": (1, 2), "isr": (1, 2)}, ()),
         ({"isr": (1,)}, ("under_min_isr", "under_replicated")),
         ({"isr": (1,), "leader": -1}, ("offline", "under_min_isr", "under_replicated")),
         ({"isr": (1, 2), "adding_replicas": (3,)}, ("reassigning",)),
@@ -78,7 +80,25 @@ def test_summaries_add_up_to_that_of_the_whole() -> None:
     assert whole.in_sync == {1: 2, 2: 2, 3: 2}
 
 
-def test_only_the_worst_are_kept_by_name_and_all_are_counted() -> None:
+def test_the_worst_is_one_failure_from_refusing_writes_or_lacks_most_replicas() -> None:
+    fields: dict[str, dict[str, object]] = {
+        "a": {"replicas": (1, 2, 3, 4, 5), "isr": (1, 2, 3, 4)},
+        "b": {"replicas": (1, 2, 3, 4, 5), "isr": (1, 2, 3)},
+        "c": {"isr": (1, 2)},
+        "d": {"replicas": (1, 2, 3, 4), "isr": (1, 2)},
+        "e": {"isr": (1,)},
+        "f": {"replicas": (1, 2, 3, 4), "isr": (1,)},
+        "g": {"isr": (1, 2), "leader": -1},
+        "h": {"isr": (1, 2), "adding_replicas": (3,)},
+    }
+    topics = [topic(partition(0, **each), name=name) for name, each in fields.items()]
+    policy = Policy(min_insync_replicas=2)
+    worst_first = ["g", "f", "e", "d", "c", "b", "a", "h"]
+    assert [row.topic for row in summary_of(*topics, policy=policy).rows] == worst_first
+    assert [row.topic for row in added([summary_of(one, policy=policy) for one in topics], 10).rows] == worst_first
+
+
+def test_only_the_worst_are_kept_and_all_are_counted() -> None:
     many = [partition(number, isr=(1, 2)) for number in range(ROWS_PER_PAGE_MAX + 50)]
     many[-1] = partition(ROWS_PER_PAGE_MAX + 49, leader=-1, isr=(3,))
     summary = summary_of(topic(*many))
