@@ -1,6 +1,7 @@
 """CPU by layer: each step in one process, from events to decisions, and with ``--gateway`` to the metadata log.
 
-    make bench-layers ARGS="[--partitions N] [--runs N] [--shards N] [--pages N] [--gateway] [--profile STEP]"
+    make bench-layers ARGS="[--partitions N,...] [--brokers N,...] [--placement random] [--runs N] [--shards N]
+        [--pages N] [--gateway] [--profile STEP]"
 
 This does not include Spark's cost. Figures are CPU seconds, and the smallest of several runs counts, because other work
 on a machine can only add to them.
@@ -24,8 +25,9 @@ from tests.bench.gateway_in_process import GATEWAY_LAYERS, GatewayInProcess
 from tests.bench.in_process import InProcess
 from tests.bench.isr_requests import Asked, isr_requests
 from tests.bench.layers import REST, Layers
-from tests.bench.load import Load
+from tests.bench.load import Load, Placement, creations
 from tests.bench.log_end_reports import one_by_one, places_in, together
+from tests.bench.options import add_cluster, loads
 
 LAYERS = {
     "rules": ("controller_logic.guard:step",),
@@ -38,6 +40,7 @@ LAYERS = {
     "events decoded, fanned out": ("tests.bench.in_process:fanned_out",),
     "SQLite: events": ("bus.embedded:EmbeddedBus.publish_own", "bus.embedded:EmbeddedBus.read"),
 }
+PARTITIONS = "100000"
 WARM_UP_PARTITIONS = 1_000
 PROFILED_MAX = 30
 SESSION_MS = Policy().broker_session_timeout_ms
@@ -51,12 +54,7 @@ def create(engine: InProcess) -> list[bytes]:
         *(_registration(engine, broker) for broker in engine.load.everyone),
         engine.tick(),
         *engine.beats(engine.load.everyone),
-        *(
-            engine.event(
-                "create_topic", topic=topic, partitions=size, replication_factor=engine.load.replication_factor
-            )
-            for topic, size in engine.load.topics
-        ),
+        *(engine.event("create_topic", **fields) for fields in creations(engine.load)),
     ]
 
 
@@ -143,6 +141,20 @@ class Cost(msgspec.Struct, frozen=True):
     def total_s(self) -> float:
         return sum(self.layers_s.values())
 
+    @property
+    def each_us(self) -> float:
+        """Return the cost of a decision in microseconds."""
+        return self.total_s / max(self.decisions, 1) * 1e6
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What the steps of a load cost."""
+
+    partitions: int
+    brokers: int
+    placement: Placement
+    costs: list[Cost]
+
 
 def run_once(
     load: Load, shards: int, pages: int, *, gateway: bool = False, profile: tuple[str, cProfile.Profile] | None = None
@@ -179,7 +191,8 @@ def measure(load: Load, runs: int, shards: int, pages: int, *, gateway: bool = F
 
 def table(load: Load, costs: Sequence[Cost]) -> Iterator[str]:
     """Write the costs as a table with a column for each step."""
-    yield f"CPU seconds in process, {load.partitions:,} partitions, {load.brokers} brokers:"
+    placed = f"{load.placement} placement"
+    yield f"CPU seconds in process, {load.partitions:,} partitions, {load.brokers} brokers, {placed}:"
     yield ""
     yield f"| layer | {' | '.join(cost.step for cost in costs)} |"
     yield f"|---|{'---|' * len(costs)}"
@@ -187,16 +200,24 @@ def table(load: Load, costs: Sequence[Cost]) -> Iterator[str]:
         yield f"| {layer} | {' | '.join(f'{cost.layers_s.get(layer, 0.0):.3f}' for cost in costs)} |"
     yield f"| **together** | {' | '.join(f'**{cost.total_s:.3f}**' for cost in costs)} |"
     yield f"| decisions | {' | '.join(f'{cost.decisions:,}' for cost in costs)} |"
-    each = [cost.total_s / max(cost.decisions, 1) * 1e6 for cost in costs]
-    yield f"| µs a decision | {' | '.join(f'{micros:.1f}' for micros in each)} |"
+    yield f"| µs a decision | {' | '.join(f'{cost.each_us:.1f}' for cost in costs)} |"
+
+
+def comparison(measured: Sequence[Measured]) -> Iterator[str]:
+    """Write a table with a row for each load: the cost of a decision in each step."""
+    yield "µs of CPU a decision:"
+    yield ""
+    yield f"| partitions | brokers | {' | '.join(cost.step for cost in measured[0].costs)} |"
+    yield f"|---|---|{'---|' * len(measured[0].costs)}"
+    for one in measured:
+        figures = " | ".join(f"{cost.each_us:.1f}" for cost in one.costs)
+        yield f"| {one.partitions:,} | {one.brokers} | {figures} |"
 
 
 def main(*given: str) -> None:
     defaults = Settings()
     parser = argparse.ArgumentParser(prog="layers", description="Measure CPU by layer, in one process without Spark.")
-    parser.add_argument("--partitions", type=int, default=100_000)
-    parser.add_argument("--brokers", type=int, default=Load(partitions=0).brokers)
-    parser.add_argument("--partitions-per-topic", type=int, default=Load(partitions=0).partitions_per_topic)
+    add_cluster(parser, PARTITIONS)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--shards", type=int, default=defaults.shards)
     parser.add_argument("--pages", type=int, default=defaults.pages)
@@ -204,17 +225,19 @@ def main(*given: str) -> None:
     parser.add_argument("--profile", choices=list(STEPS), help="print where the time of one step goes, and no table")
     parser.add_argument("--json", type=Path, help="a file to write the figures to")
     options = parser.parse_args(given)
-    load = Load(
-        partitions=options.partitions,
-        partitions_per_topic=options.partitions_per_topic,
-        brokers=options.brokers,
-    )
+    played = loads(options)
     if options.profile:
         profile = cProfile.Profile(time.process_time)
-        run_once(load, options.shards, options.pages, gateway=options.gateway, profile=(options.profile, profile))
+        for load in played:
+            run_once(load, options.shards, options.pages, gateway=options.gateway, profile=(options.profile, profile))
         pstats.Stats(profile).sort_stats("tottime").print_stats(PROFILED_MAX)
         return
-    costs = measure(load, options.runs, options.shards, options.pages, gateway=options.gateway)
-    print("\n".join(table(load, costs)))
+    measured = []
+    for load in played:
+        costs = measure(load, options.runs, options.shards, options.pages, gateway=options.gateway)
+        measured.append(Measured(load.partitions, load.brokers, load.placement, costs))
+        print("\n".join(table(load, costs)), end="\n\n", flush=True)
+    if len(measured) > 1:
+        print("\n".join(comparison(measured)))
     if options.json:
-        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(costs)))
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(measured)))

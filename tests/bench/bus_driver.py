@@ -11,7 +11,7 @@ from bus.image import read_image
 from bus.open_bus import open_bus
 from tests.bench.buses import MakeBus, in_a_file
 from tests.bench.isr_requests import Asked, isr_requests
-from tests.bench.load import Load, StepName, Took
+from tests.bench.load import Load, StepName, Took, creations
 from tests.bench.log_end_reports import one_by_one, places_in, together
 from tests.bench.machine import Meter, idle
 from tests.support.engine import Engine, decided, encoded
@@ -245,11 +245,7 @@ class BusDriver:
         return count
 
     def _creations(self) -> list[bytes]:
-        replicas = self._load.replication_factor
-        return [
-            encoded("create_topic", topic=topic, partitions=size, replication_factor=replicas)
-            for topic, size in self._load.topics
-        ]
+        return [encoded("create_topic", **fields) for fields in creations(self._load)]
 
     def _alterations(self, *, joining: bool) -> list[Asked]:
         """List the ISR changes that leaders request when the straggler leaves their ISRs, or joins them again."""

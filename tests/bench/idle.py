@@ -3,15 +3,15 @@
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
-from msgspec.structs import replace
 
 from tests.bench.drivers import DRIVERS
 from tests.bench.load import Load
 from tests.bench.machine import idle
+from tests.bench.options import add_cluster, loads
 from tests.bench.play import Make, rounds
 from tests.bench.report import Figure
 from tests.bench.session import measured
@@ -19,8 +19,8 @@ from tests.support.engine import running_engine
 from tests.support.mock_cluster import MockCluster
 
 SETTLE_S = 20.0
-BROKERS = (100, 1_000)
-PARTITIONS = 1_000
+BROKERS = "100,1000"
+PARTITIONS = "1000"
 # Kafka's default.
 HEARTBEAT_MS = 2_000
 
@@ -28,29 +28,16 @@ HEARTBEAT_MS = 2_000
 def main(*given: str) -> None:
     parser = argparse.ArgumentParser(prog="idle", description="Measure the CPU of controllers at rest.")
     parser.add_argument("--seconds", type=float, default=30.0, help="how long to watch")
-    parser.add_argument("--brokers", default=",".join(map(str, BROKERS)), help="how many brokers beat, with commas")
     parser.add_argument("--drivers", default="engine,peer", help=f"with commas, of {', '.join(DRIVERS)}")
-    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    add_cluster(parser, PARTITIONS, BROKERS)
     options = parser.parse_args(given)
     makes = {name: DRIVERS[name] for name in options.drivers.split(",")}
-    loads = [
-        Load(
-            partitions=options.partitions,
-            brokers=int(brokers),
-            heartbeat_ms=HEARTBEAT_MS,
-            idle_s=options.seconds,
-            steps=("create", "idle"),
-        )
-        for brokers in options.brokers.split(",")
-    ]
-    measured("idle", given, lambda: [*with_mock_brokers(options.seconds), *_by_brokers(loads, makes)])
+    played = loads(options, heartbeat_ms=HEARTBEAT_MS, idle_s=options.seconds, steps=("create", "idle"))
+    measured("idle", given, lambda: [*with_mock_brokers(options.seconds), *_at_rest(played, makes)])
 
 
-def _by_brokers(loads: Sequence[Load], makes: Mapping[str, Make]) -> Iterator[Figure]:
-    for load in loads:
-        for figure in rounds([load], makes, 1, SETTLE_S):
-            if figure.step == "idle":
-                yield replace(figure, step=f"idle, {load.brokers:,} brokers")
+def _at_rest(played: Sequence[Load], makes: Mapping[str, Make]) -> list[Figure]:
+    return [figure for figure in rounds(played, makes, 1, SETTLE_S) if figure.step == "idle"]
 
 
 def with_mock_brokers(seconds: float) -> list[Figure]:

@@ -1,6 +1,8 @@
 """The load: what happens to a cluster, in steps, under any controller."""
 
-from typing import Literal, Protocol
+import random
+from collections.abc import Iterator
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -33,6 +35,9 @@ STEPS: tuple[StepName, ...] = (
     "restart",
 )
 
+# Who places replicas: the controller, which gives neighbours the same few lists of brokers, or the load at random.
+Placement = Literal["automatic", "random"]
+
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster of ``partitions`` partitions, and the steps that it goes through.
@@ -45,6 +50,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     # ≥ 4
     brokers: int = 10
     replication_factor: int = 3
+    placement: Placement = "automatic"
     session_ms: int = 9_000
     heartbeat_ms: int = 1_000
     # The most partitions that change their ISRs in a storm.
@@ -67,6 +73,13 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         sizes = [self.partitions_per_topic] * whole + ([rest] if rest else [])
         return [(f"t{number}", size) for number, size in enumerate(sizes)]
 
+    def assignment(self, topic: str, size: int) -> list[tuple[int, ...]] | None:
+        """Return the replicas of a topic's partitions, the same in every run; None if the controller places them."""
+        if self.placement == "automatic":
+            return None
+        drawn = random.Random(topic)
+        return [tuple(drawn.sample(self.everyone, self.replication_factor)) for _ in range(size)]
+
     @property
     def reports(self) -> int:
         """Return how many replicas report log-end offsets."""
@@ -87,6 +100,16 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def straggler(self) -> int:
         return self.victim + 3
+
+
+def creations(load: Load) -> Iterator[dict[str, Any]]:
+    """Give the fields of the event that creates each topic."""
+    for topic, size in load.topics:
+        replicas = load.assignment(topic, size)
+        if replicas is None:
+            yield {"topic": topic, "partitions": size, "replication_factor": load.replication_factor}
+        else:
+            yield {"topic": topic, "assignment": {str(number): ids for number, ids in enumerate(replicas)}}
 
 
 class Took(msgspec.Struct, frozen=True, kw_only=True):

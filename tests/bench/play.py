@@ -21,19 +21,19 @@ def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_
 
     A round that fails is reported, and the next ones follow.
     """
-    took: dict[tuple[str, int, str], list[Took]] = defaultdict(list)
+    took: dict[tuple[str, int, str, int], list[Took]] = defaultdict(list)
     for load in loads:
         names = list(makes)
         for number in range(count):
             for name in [*names[number % len(names) :], *names[: number % len(names)]]:
                 try:
                     for step, one in one_round(name, makes[name], load, settle_s):
-                        took[name, load.partitions, step].append(one)
+                        took[name, load.partitions, step, load.brokers].append(one)
                 except Exception:
                     # The figures of the other rounds are worth keeping.
-                    print(f"  {name}, {load.partitions:,}: round {number + 1} failed", flush=True)
+                    print(f"  {_where(name, load)}: round {number + 1} failed", flush=True)
                     traceback.print_exc()
-    return [Figure(name, partitions, step, all_) for (name, partitions, step), all_ in took.items()]
+    return [Figure(*where, all_, brokers) for (*where, brokers), all_ in took.items()]
 
 
 def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> Iterator[tuple[str, Took]]:
@@ -47,7 +47,7 @@ def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> 
                 time.sleep(settle_s)
                 shown = f"return after {before}" if step == "return" else step
                 took = driver.play(step)
-                print(f"  {name}, {load.partitions:,}: {shown}: {took.wall_s:.2f} s, {took.changes:,}", flush=True)
+                print(f"  {_where(name, load)}: {shown}: {took.wall_s:.2f} s, {took.changes:,}", flush=True)
                 yield shown, took
         finally:
             driver.stop()
@@ -60,3 +60,7 @@ def _played(steps: Iterable[StepName], passed_over: Set[StepName]) -> Iterator[S
         if step not in passed_over and not (step == "return" and before in passed_over):
             yield step
         before = step
+
+
+def _where(name: str, load: Load) -> str:
+    return f"{name}, {load.partitions:,} on {load.brokers}"

@@ -161,7 +161,7 @@ class ProtocolDriver:
 
     def _create(self) -> None:
         """Create all topics, by several admins at once, each with one request at a time."""
-        waiting = list(_requests(self._load))
+        waiting = list(requests(self._load))
 
         def admin() -> None:
             client = self._client()
@@ -222,7 +222,7 @@ class ProtocolDriver:
         }
 
 
-def _requests(load: Load) -> Iterator[list[dict[str, Any]]]:
+def requests(load: Load) -> Iterator[list[dict[str, Any]]]:
     """Divide the topics into requests that the controllers accept."""
     request: list[dict[str, Any]] = []
     records = 0
@@ -231,7 +231,11 @@ def _requests(load: Load) -> Iterator[list[dict[str, Any]]]:
             yield request
             request, records = [], 0
         sizes = {"NumPartitions": size, "ReplicationFactor": load.replication_factor}
-        request.append({"Name": topic, **sizes, "Assignments": [], "Configs": []})
+        replicas = load.assignment(topic, size)
+        if replicas is not None:
+            sizes = dict.fromkeys(sizes, -1)
+        assignments = [{"PartitionIndex": number, "BrokerIds": ids} for number, ids in enumerate(replicas or ())]
+        request.append({"Name": topic, **sizes, "Assignments": assignments, "Configs": []})
         records += size + 1
     yield request
 

@@ -9,6 +9,11 @@ import msgspec
 from tests.bench.load import Took
 from tests.bench.machine import Machine
 
+_COLUMNS = (
+    *("partitions", "brokers", "step", "driver", "s", "CPU s", "cores"),
+    *("changes", "changes/s", "from session's end", "p99 s"),
+)
+
 
 class Figure(msgspec.Struct, frozen=True):
     """One step of one driver at one size, in all rounds."""
@@ -17,6 +22,8 @@ class Figure(msgspec.Struct, frozen=True):
     partitions: int
     step: str
     rounds: list[Took]
+    # 0 if they do not matter.
+    brokers: int = 0
 
     @property
     def wall_s(self) -> float:
@@ -61,13 +68,15 @@ def table(report: Report) -> Iterator[str]:
         f"reference loop {machine.reference_wall_s:.2f} s, of that {machine.reference_cpu_s:.2f} s CPU."
     )
     yield ""
-    yield "| partitions | step | driver | s | CPU s | cores | changes | changes/s | from session's end | p99 s |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    for figure in sorted(report.figures, key=lambda one: (one.partitions, order(report.figures, one.step))):
+    yield f"| {' | '.join(_COLUMNS)} |"
+    yield "|" + "---|" * len(_COLUMNS)
+    for figure in sorted(
+        report.figures, key=lambda one: (one.partitions, one.brokers, order(report.figures, one.step))
+    ):
         ends_s = figure.session_end_s
         yield (
-            f"| {figure.partitions:,} | {figure.step} | {figure.driver} | {figure.wall_s:.2f} | {figure.cpu_s:.2f} "
-            f"| {figure.cpu_s / max(figure.wall_s, 1e-9):.2f} "
+            f"| {figure.partitions:,} | {figure.brokers or ''} | {figure.step} | {figure.driver} "
+            f"| {figure.wall_s:.2f} | {figure.cpu_s:.2f} | {figure.cpu_s / max(figure.wall_s, 1e-9):.2f} "
             f"| {figure.changes:,} | {figure.changes / max(figure.wall_s, 1e-9):,.0f} "
             f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {figure.p99_s:.2f} |"
         )

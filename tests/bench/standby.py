@@ -14,15 +14,14 @@ from pathlib import Path
 from bus.interface import Bus
 from bus.open_bus import open_bus
 from tests.bench import buses
-from tests.bench.load import Took
+from tests.bench.load import Load, Took, creations
+from tests.bench.options import add_cluster, loads
 from tests.bench.report import Figure
 from tests.bench.session import measured
 from tests.support.engine import STANDBY, START_TIMEOUT_S, Engine, decided, encoded
 from tests.support.waiting import wait_until
 
 KILLS = 5
-BROKERS = 10
-PARTITIONS_PER_TOPIC = 100
 # Nobody sends heartbeats while engines are killed.
 SESSIONS = "broker.session.timeout.ms=3600000"
 # The default of controller.standby.timeout.ms, and the shortest silence that two tick.idle.interval.ms allow.
@@ -35,7 +34,7 @@ def main(*given: str) -> None:
     parser = argparse.ArgumentParser(prog="standby", description="Measure how soon a standby decides.")
     parser.add_argument("--kills", type=int, default=KILLS, help="how many active engines are killed")
     parser.add_argument("--timeouts", default=",".join(map(str, TIMEOUTS_MS)), help="in milliseconds, with commas")
-    parser.add_argument("--partitions", type=int, default=0, help="in topics of 100")
+    add_cluster(parser, partitions="0")
     parser.add_argument("--kafka", action="store_true", help="on a bus on Kafka, with checkpoints of their own")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of both engines")
     options = parser.parse_args(given)
@@ -44,13 +43,14 @@ def main(*given: str) -> None:
         "standby",
         given,
         lambda: [
-            measure(timeout_ms, options.kills, options.partitions, options.kafka, options.set)
+            measure(timeout_ms, options.kills, load, options.kafka, options.set)
+            for load in loads(options)
             for timeout_ms in timeouts_ms
         ],
     )
 
 
-def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool, others: Sequence[str] = ()) -> Figure:
+def measure(timeout_ms: int, kills: int, load: Load, on_kafka: bool, others: Sequence[str] = ()) -> Figure:
     """Kill the active engine again and again, each time with a standby that has waited for some seconds."""
     engines: list[Engine] = []
     make_bus = buses.on_kafka if on_kafka else buses.in_a_file
@@ -70,7 +70,7 @@ def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool, others
         try:
             active = started()
             active.wait_ready(bus)
-            _create(bus, partitions)
+            _create(bus, load)
             took = []
             for _ in range(kills):
                 standby = started()
@@ -83,20 +83,19 @@ def measure(timeout_ms: int, kills: int, partitions: int, on_kafka: bool, others
                 engine.kill()
             bus.close()
     where = "with another checkpoint" if on_kafka else "on one machine"
-    return Figure("standby", partitions, f"killed, silence of {timeout_ms} ms, {where}", took)
+    brokers = load.brokers if load.partitions else 0
+    return Figure("standby", load.partitions, f"killed, silence of {timeout_ms} ms, {where}", took, brokers)
 
 
-def _create(bus: Bus, partitions: int) -> None:
+def _create(bus: Bus, load: Load) -> None:
     """Register brokers and create topics, and wait until that is decided."""
-    if not partitions:
+    if not load.partitions:
         return
-    for broker in range(1, BROKERS + 1):
+    for broker in load.everyone:
         seq = bus.publish([encoded("broker_register", broker=broker, incarnation=f"incarnation-{broker}")])
         beat = encoded("broker_heartbeat", broker=broker, broker_epoch=seq, want_fence=False, want_shutdown=False)
         decided(bus, bus.publish([beat]))
-    topics = range(partitions // PARTITIONS_PER_TOPIC)
-    sizes = {"partitions": PARTITIONS_PER_TOPIC, "replication_factor": 3}
-    decided(bus, bus.publish([encoded("create_topic", topic=f"topic-{topic}", **sizes) for topic in topics]))
+    decided(bus, bus.publish([encoded("create_topic", **fields) for fields in creations(load)]))
 
 
 def _stands_by(engine: Engine) -> bool:

@@ -26,10 +26,11 @@ from tests.bench.drivers import engine
 from tests.bench.load import Load, Took
 from tests.bench.log_end_reports import Place, places_in, together
 from tests.bench.machine import Meter
+from tests.bench.options import add_cluster, loads
 from tests.bench.report import Figure
 from tests.bench.session import measured
 
-PARTITIONS = 200_000
+PARTITIONS = "200000"
 RATE = 300_000
 SECONDS = 30.0
 WARM_UP_S = 5.0
@@ -117,17 +118,17 @@ class Followed(NamedTuple):
 
 def main(*given: str) -> None:
     parser = argparse.ArgumentParser(prog="sustained", description="Report log ends at a steady rate.")
-    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    add_cluster(parser, PARTITIONS)
     parser.add_argument("--rate", type=int, default=RATE, help="replicas that report in a second")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long they report")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the engine")
     options = parser.parse_args(given)
-    load = Load(partitions=options.partitions, steps=("create",))
 
-    def make(folder: Path) -> BusDriver:
-        return engine(folder, load, *options.set)
+    def measured_on(load: Load) -> list[Figure]:
+        return measure(lambda folder: engine(folder, load, *options.set), load, options.rate, options.seconds)
 
-    measured("sustained", given, lambda: measure(make, load, options.rate, options.seconds))
+    played = loads(options, steps=("create",))
+    measured("sustained", given, lambda: [figure for load in played for figure in measured_on(load)])
 
 
 def measure(make: Callable[[Path], BusDriver], load: Load, rate: int, seconds: float) -> list[Figure]:
@@ -150,8 +151,8 @@ def measure(make: Callable[[Path], BusDriver], load: Load, rate: int, seconds: f
     whole = Took(wall_s=followed.wall_s, cpu_s=cpu_s, changes=sum(one.reports for one in sent))
     delays = [Took(wall_s=delay_s, cpu_s=0.0, changes=1) for delay_s in followed.delays_s]
     figures = [
-        Figure("engine", load.partitions, name, [whole]),
-        Figure("engine", load.partitions, f"{name}, report to watermark", delays),
+        Figure("engine", load.partitions, name, [whole], load.brokers),
+        Figure("engine", load.partitions, f"{name}, report to watermark", delays, load.brokers),
     ]
     tell(figures[1], sent, followed, rate)
     return figures

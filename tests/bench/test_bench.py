@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from tests.bench import breakdown, sustained
+from bus.image import read_image
+from tests.bench import breakdown, protocol_driver, sustained, zookeeper_driver
 from tests.bench.bus_driver import BusDriver
 from tests.bench.controllers import EngineBehindGateway, StockController
 from tests.bench.gateway_in_process import GATEWAY_LAYERS
@@ -107,6 +109,33 @@ def test_a_load_is_played_on_brokers_in_zookeeper_mode() -> None:
     assert 0 < changes["shrink ISRs"] == changes["expand ISRs"] < ON_A_BROKER
 
 
+def test_replicas_are_placed_at_random_alike_under_every_controller(tmp_path: Path) -> None:
+    load = replace(LOAD, placement="random")
+    driver = RulesOnBus(tmp_path, load, [])
+    driver.start()
+    try:
+        assert driver.play("create").changes == PARTITIONS
+        [topic] = read_image(driver.bus.image()).topics
+    finally:
+        driver.stop()
+    [asked] = next(protocol_driver.requests(load))
+    [asked_in_zookeeper] = next(zookeeper_driver.requests(load))
+    assert asked["Assignments"] == asked_in_zookeeper["Assignments"]
+    lists = [one["BrokerIds"] for one in asked["Assignments"]]
+    assert [partition.replicas for partition in topic.partitions] == lists == load.assignment("t0", PARTITIONS)
+    # There are sixty lists. In turn, neighbours would have five.
+    assert len(set(lists)) > 30
+
+
+def test_a_benchmark_plays_every_size_on_every_number_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    breakdown.main("--partitions", "50,100", "--brokers", "5,7", "--placement", "random", "--runs", "1")
+    shown = capsys.readouterr().out
+    for size, brokers in ((50, 5), (50, 7), (100, 5), (100, 7)):
+        assert f"in process, {size} partitions, {brokers} brokers, random placement:" in shown
+    rows = shown[shown.index("µs of CPU a decision") :].splitlines()[4:]
+    assert [row.split(" | ")[:2] for row in rows] == [["| 50", "5"], ["| 50", "7"], ["| 100", "5"], ["| 100", "7"]]
+
+
 def test_watermarks_follow_a_steady_rate_of_reports() -> None:
     rate = 600
 
@@ -146,8 +175,8 @@ def test_a_layer_that_is_gone_is_named() -> None:
 
 def test_a_report_is_written_with_its_table(tmp_path: Path) -> None:
     one = Took(wall_s=2.0, cpu_s=1.0, changes=100, session_end_s=2.5)
-    report = Report("2026-01-01 10:00", "make bench", machine(), 1.0, [Figure("peer", 100, "lose", [one, one])])
-    assert "| 100 | lose | peer | 2.00 | 1.00 | 0.50 | 100 | 50 | 2.50 | 2.00 |" in list(table(report))
+    report = Report("2026-01-01 10:00", "make bench", machine(), 1.0, [Figure("peer", 100, "lose", [one, one], 10)])
+    assert "| 100 | 10 | lose | peer | 2.00 | 1.00 | 0.50 | 100 | 50 | 2.50 | 2.00 |" in list(table(report))
     path = write(report, tmp_path)
     assert msgspec.json.decode(path.read_bytes(), type=Report) == report
     assert path.with_suffix(".md").exists()

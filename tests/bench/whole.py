@@ -3,10 +3,9 @@
 import argparse
 from pathlib import Path
 
-import msgspec
-
 from tests.bench.drivers import DRIVERS
 from tests.bench.load import Load
+from tests.bench.options import add_cluster, loads
 from tests.bench.play import rounds
 from tests.bench.session import OUT, measured
 
@@ -17,29 +16,15 @@ _DEFAULT = Load(partitions=0)
 def main(*given: str) -> None:
     """Play the load on all drivers, and write a table."""
     parser = argparse.ArgumentParser(prog="bench", description="Play a load on the engine, the peer and a gateway.")
-    parser.add_argument("--partitions", default=PARTITIONS, help=f"sizes, with commas (default {PARTITIONS})")
-    parser.add_argument("--partitions-per-topic", type=int, default=_DEFAULT.partitions_per_topic)
+    add_cluster(parser, PARTITIONS)
     parser.add_argument("--rounds", type=int, default=3, help="how often each driver is started at each size")
     parser.add_argument("--drivers", default="engine,peer,gateway", help=f"with commas, of {', '.join(DRIVERS)}")
     parser.add_argument("--steps", default=",".join(_DEFAULT.steps), help="with commas; the first one is create")
-    parser.add_argument("--brokers", type=int, default=_DEFAULT.brokers)
     parser.add_argument("--storm", type=int, default=_DEFAULT.storm, help="partitions in a storm at most")
     parser.add_argument("--reporting", type=int, default=_DEFAULT.reporting, help="partitions that report at most")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write JSON and table")
     options = parser.parse_args(given)
     makes = {name: DRIVERS[name] for name in options.drivers.split(",")}
-    loads = [
-        msgspec.convert(
-            {
-                "partitions": int(size),
-                "partitions_per_topic": options.partitions_per_topic,
-                "brokers": options.brokers,
-                "storm": options.storm,
-                "reporting": options.reporting,
-                "steps": options.steps.split(","),
-            },
-            Load,
-        )
-        for size in options.partitions.split(",")
-    ]
-    measured("all", given, lambda: rounds(loads, makes, options.rounds), options.out)
+    shared = {"storm": options.storm, "reporting": options.reporting, "steps": options.steps.split(",")}
+    played = loads(options, **shared)
+    measured("all", given, lambda: rounds(played, makes, options.rounds), options.out)

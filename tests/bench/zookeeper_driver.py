@@ -140,7 +140,7 @@ class ZookeeperDriver:
     def _create(self) -> None:
         """Create all topics, by several admins at once, each with one request at a time."""
         waiting = SimpleQueue[list[Values]]()
-        for request in _requests(self._load):
+        for request in requests(self._load):
             waiting.put(request)
 
         def admin() -> None:
@@ -229,7 +229,7 @@ class ZookeeperDriver:
             connection.close()
 
 
-def _requests(load: Load) -> Iterator[list[Values]]:
+def requests(load: Load) -> Iterator[list[Values]]:
     """Divide the topics into requests. They name the replicas, because a broker that is the controller is one too."""
     request: list[Values] = []
     count = 0
@@ -237,9 +237,10 @@ def _requests(load: Load) -> Iterator[list[Values]]:
         if request and count + size > PARTITIONS_PER_REQUEST:
             yield request
             request, count = [], 0
-        replicas = [
+        in_turn = [
             [1 + (nth + number + at) % load.brokers for at in range(load.replication_factor)] for number in range(size)
         ]
+        replicas = load.assignment(topic, size) or in_turn
         assignments = [{"PartitionIndex": number, "BrokerIds": ids} for number, ids in enumerate(replicas)]
         sizes = {"NumPartitions": -1, "ReplicationFactor": -1}
         request.append({"Name": topic, **sizes, "Assignments": assignments, "Configs": []})
