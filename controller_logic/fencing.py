@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
-from state.event import Event
+from state.event import AdminEvent, Event
 from state.events import AlterIsr, IsrWritten, OfReplica
 from state.isr_events import TopicIsrs
 from state.log_end_events import TopicLogEnds
@@ -43,6 +45,20 @@ def cannot_be_kept(batch: Batch, event: Event, rules_version: int, metadata_form
         return False
     message = f"no gateway leads, or one of them cannot write metadata format {metadata_format}: upgrade all gateways"
     batch.recorder.answer("UNSUPPORTED_VERSION", message)
+    return True
+
+
+def of_another_quorum_epoch(batch: Batch, event: AdminEvent) -> bool:
+    """Say whether a gateway asked in another quorum epoch than this one. Then the event is answered, and not done.
+
+    A gateway computes some requests from the metadata that it knows (an item added to a list), one after another while
+    it leads. The gateway that leads since may have changed the same things.
+    """
+    epoch = batch.state.quorum.quorum_epoch
+    if event.quorum_epoch is UNSET or event.quorum_epoch == epoch:
+        return False
+    message = f"it was asked in quorum epoch {event.quorum_epoch}, and this is epoch {epoch}: ask the leading gateway"
+    batch.recorder.answer("NOT_CONTROLLER", message)
     return True
 
 

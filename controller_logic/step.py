@@ -12,6 +12,7 @@ from controller_logic import (
     deadline,
     deletion,
     entities,
+    fencing,
     gateways,
     isr,
     isr_request,
@@ -86,6 +87,10 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
 }
 
 
+def _comes_too_late(batch: Batch, event: e.AdminEvent) -> bool:
+    return deadline.is_over(batch, event) or fencing.of_another_quorum_epoch(batch, event)
+
+
 def step(
     state: State,
     events: Sequence[e.Logged],
@@ -112,7 +117,7 @@ def step(
             batch.begin(logged)
             if working.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(batch):
                 event = logged.event
-                if not (isinstance(event, e.AdminEvent) and deadline.is_over(batch, event)):
+                if not (isinstance(event, e.AdminEvent) and _comes_too_late(batch, event)):
                     HANDLERS[type(event)](batch, event)
             principal.name_in_decisions(batch)
     log_end_report.settle_log_ends(batch)

@@ -23,6 +23,8 @@ class AdminEvent(Event, frozen=True, kw_only=True):
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
     # The principal that asks, in Kafka's form, if a gateway knows it.
     principal: Text | UnsetType | None = UNSET
+    # The quorum epoch in which a gateway leads that asks. What it asks may follow from what it knew in this epoch.
+    quorum_epoch: Epoch | UnsetType = UNSET
 
 
 class EngineEvent(Event, frozen=True, kw_only=True):

@@ -45,6 +45,8 @@ class Request(NamedTuple):
     values: Values
     # The principal that asks; empty if it is not known.
     principal: str = ""
+    # The quorum epoch of the gateway that took it in; None for other servers.
+    quorum_epoch: int | None = None
 
 
 class Response(NamedTuple):

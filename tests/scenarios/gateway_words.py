@@ -1,7 +1,9 @@
-"""The words of stories for gateways, and for the events of which only brokers behind gateways are the source."""
+"""The words of stories for gateways, for what gateways ask, and for what only brokers behind gateways say."""
+
+from typing import Any
 
 from state.metadata_format import NEWEST_FORMAT
-from tests.scenarios.arguments import partition_of, request_id_in
+from tests.scenarios.arguments import partition_of, request_id_in, settings_in
 from tests.scenarios.script import Script
 from tests.scenarios.story import Command
 
@@ -33,3 +35,16 @@ def assign(script: Script, command: Command) -> None:
             partitions=numbers,
             **request_id_in(command),
         )
+
+
+def config(script: Script, command: Command) -> None:
+    """Set or (with nothing behind ``=``) remove settings: ``config cluster k=v``, ``config topic t k=``.
+
+    ``quorum-epoch=1`` asks as a gateway does that has led since that epoch.
+    """
+    entity, *named = command.arguments
+    fields: dict[str, Any] = {"name": named[0]} if named else {}
+    if "quorum-epoch" in command.options:
+        fields["quorum_epoch"] = int(command.options["quorum-epoch"])
+    values = {key: value or None for key, value in settings_in(command.options).items()}
+    script.write("alter_config", entity=entity, **fields, config=values, **request_id_in(command))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
-from tests.scenarios.gateway_words import assign, gateway
+from tests.scenarios.gateway_words import assign, config, gateway
 from tests.scenarios.isr_words import isr_changes, isr_written
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
@@ -245,14 +245,6 @@ def elect(script: Script, command: Command) -> None:
     pairs = [partition_of(text) for text in named if text != "all"]
     listed = [{"topic": name, "partition": number} for name, number in pairs] if pairs else None
     script.write("elect_leaders", election_type=kind, partitions=listed, **request_id_in(command))
-
-
-def config(script: Script, command: Command) -> None:
-    """Set or (with nothing behind ``=``) remove settings: ``config cluster k=v``, ``config topic t k=``."""
-    entity, *named = command.arguments
-    fields = {"name": named[0]} if named else {}
-    values = {key: value or None for key, value in settings_in(command.options).items()}
-    script.write("alter_config", entity=entity, **fields, config=values, **request_id_in(command))
 
 
 def raw(script: Script, command: Command) -> None:

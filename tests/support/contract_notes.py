@@ -165,7 +165,10 @@ ERRORS = {
     "INVALID_UPDATE_VERSION": (95, "The partition epoch is stale, or a level of a feature is not supported."),
     "NEW_LEADER_ELECTED": (108, "The request ended a reassignment, and the sender leads no more."),
     "NO_REASSIGNMENT_IN_PROGRESS": (85, "There is no move to cancel."),
-    "NOT_CONTROLLER": (41, "The sender knows a newer epoch than the engine: this engine is behind."),
+    "NOT_CONTROLLER": (
+        41,
+        "The engine is behind: the sender knows a newer epoch. Or a gateway asked in another quorum epoch.",
+    ),
     "POLICY_VIOLATION": (44, "There would be too many ACLs or metadata entities, or the request names too many."),
     "NOT_LEADER_OR_FOLLOWER": (6, "The broker has no replica of the partition."),
     "PREFERRED_LEADER_NOT_AVAILABLE": (80, "The preferred replica is not in sync, or not online."),

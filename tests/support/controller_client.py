@@ -65,16 +65,27 @@ class ControllerClient(FrameConnection):
 
         ``is_token`` says that a delegation token proved the principal.
         """
-        envelope = self.ask(
+        envelope = self.envelope(name, version, principal, is_token, **values)
+        assert envelope["ErrorCode"] == 0, envelope
+        response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])
+        assert response.correlation_id == 77
+        return response.values
+
+    def envelope(
+        self,
+        name: str,
+        version: int | None = None,
+        principal: str | None = None,
+        is_token: bool = False,
+        **values: Any,
+    ) -> Values:
+        """Do what ``forward`` does, but return the response to the Envelope itself."""
+        return self.ask(
             _ENVELOPE,
             RequestData=_encoded(name, version, 77, values),
             RequestPrincipal=None if principal is None else principal_bytes(principal, is_token),
             ClientHostAddress=bytes([127, 0, 0, 1]),
         )
-        assert envelope["ErrorCode"] == 0, envelope
-        response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])
-        assert response.correlation_id == 77
-        return response.values
 
     def fetch(self, offset: int, epoch: int, last_epoch: int = 0, **given: Any) -> Values:
         """Fetch the metadata log as a broker does, and return the response's one partition.

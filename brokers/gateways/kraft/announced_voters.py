@@ -13,6 +13,8 @@ import contextlib
 from collections.abc import Mapping
 
 import structlog
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from brokers.engine.engine_client import NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
@@ -50,7 +52,9 @@ async def keep_announced(context: Context) -> None:
     while True:
         await asyncio.sleep(context.settings.gateway_heartbeat_interval_ms / 1000)
         changes = _due(context)
-        if changes and await _asked(context, changes) is not None:
+        # The leading gateway must not change what the next one has announced.
+        epoch = context.quorum_view.quorum_epoch if context.quorum_view.leads else UNSET
+        if changes and await _asked(context, changes, epoch) is not None:
             await asyncio.sleep(_PAUSE_S)
 
 
@@ -82,10 +86,13 @@ def _endpoints(context: Context, voter: Voter) -> str:
     return text_of(VoterEndpoint(listener, voter.host, voter.port) for listener in names)
 
 
-async def _asked(context: Context, changes: Mapping[str, str | None]) -> Answer | None:
+async def _asked(
+    context: Context, changes: Mapping[str, str | None], quorum_epoch: int | UnsetType = UNSET
+) -> Answer | None:
     """Return the engine's answer; None if there is none."""
     with contextlib.suppress(NoAnswerError, QueueFullError):
-        [answer] = await context.engine.ask(_event(changes), lane=Lane.GATEWAY)
+        event = replace(_event(changes), quorum_epoch=quorum_epoch)
+        [answer] = await context.engine.ask(event, lane=Lane.GATEWAY)
         if answer.error != "NONE":
             logger.warning("the voters in the metadata log stay", error=answer.error, why=answer.message)
         return answer

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from brokers.engine.engine_client import EngineClient
@@ -24,6 +25,7 @@ from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.read_watch import ReadWatch
 from brokers.voters import Voter
+from brokers.wire.errors import ErrorCode
 from state.decisions import Answer
 from state.entity import VOTERS_ID
 from state.event import AdminEvent
@@ -36,6 +38,10 @@ BYTES_PER_ITEM = 50
 _VOTERS_CACHED = 64
 
 T = TypeVar("T")
+
+
+class NotLeadingError(Exception):
+    """This gateway does not lead in the quorum epoch of a request, so nothing of it was done."""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -67,12 +73,21 @@ class Context(msgspec.Struct, frozen=True):
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
     async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Pass an admin's request to the engine, in the name of the caller."""
-        if request.principal:
-            events = [replace(event, principal=request.principal) for event in events]
-        return await self.engine.ask(
-            *events, lane=Lane.ADMIN, timeout_ms=waited_ms(request, self.settings.answer_timeout_ms)
+        """Pass an admin's request to the engine, in the name of the caller.
+
+        The events carry the quorum epoch in which the request came, because they may follow from what was known then.
+        The engine decides them in no other epoch, and whoever leads later has read all decisions of this one. If it
+        refuses all of them for that, this raises ``NotLeadingError``.
+        """
+        quorum_epoch = UNSET if request.quorum_epoch is None else request.quorum_epoch
+        answers = await self.engine.ask(
+            *(replace(one, principal=request.principal or UNSET, quorum_epoch=quorum_epoch) for one in events),
+            lane=Lane.ADMIN,
+            timeout_ms=waited_ms(request, self.settings.answer_timeout_ms),
         )
+        if answers and all(answer.error == ErrorCode.NOT_CONTROLLER.name for answer in answers):
+            raise NotLeadingError
+        return answers
 
     @property
     def image(self) -> MetadataImage:

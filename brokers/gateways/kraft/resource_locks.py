@@ -1,4 +1,8 @@
-"""Make requests run one after another if they change what they have read."""
+"""Make requests run one after another if they change what they have read.
+
+The requests of two gateways are kept apart by the quorum epoch in their events (``Context.ask_as_admin``). A request
+that gave up frees its locks, though the engine may still do it: nobody was told that it was done.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

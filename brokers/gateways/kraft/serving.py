@@ -26,7 +26,7 @@ from brokers.gateways.kraft.apis import (
     scram_credentials,
 )
 from brokers.gateways.kraft.apis.short_messages import with_short_messages
-from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
+from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context, NotLeadingError
 from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
     API_VERSIONS_MAX,
@@ -158,10 +158,11 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    if api.is_leaders and not context.quorum_view.leads:
-        # Another gateway leads by now. The broker looks for it only if the Envelope itself says so.
+    # If another gateway leads by now, the broker looks for it only if the Envelope itself says so.
+    try:
+        return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
+    except NotLeadingError:
         return {"ErrorCode": ErrorCode.NOT_CONTROLLER}
-    return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
 
 
 APIS: dict[int, Api] = {
@@ -225,12 +226,20 @@ def answering(context: Context) -> Answer:
 
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
-    """Return a response even after an exception: a broker whose connection closes sends the same request again."""
-    request = request._replace(principal=shown_principal(caller))
+    """Return a response even after an exception: a broker whose connection closes sends the same request again.
+
+    Raises ``NotLeadingError`` if a broker forwarded the request.
+    """
+    # The epoch is read before the metadata is, which may be newer then, but never older.
+    request = request._replace(principal=shown_principal(caller), quorum_epoch=context.quorum_view.quorum_epoch)
     things = OFFLOAD_ITEMS_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_ITEM
     try:
         values = await _handled(context, request, peer, caller, things)
         return await context.offload(things, _encoded, request, values)
+    except NotLeadingError:
+        if not caller.is_direct:
+            raise
+        return await context.offload(things, _refused, request, ErrorCode.NOT_CONTROLLER)
     except Exception:
         logger.exception("a request failed", api=request.name)
         return await context.offload(things, _refused, request, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -243,11 +252,11 @@ def _refused(request: Request, error: ErrorCode) -> bytes:
 async def _handled(context: Context, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
     api = APIS[request.api_key]
     if api.is_leaders and not context.quorum_view.leads:
-        return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+        raise NotLeadingError
     if api.is_leaders and context.is_cut_off:
         # The broker should ask another gateway. A broker that knows no other comes back at once, so delay its answer.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
-        return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+        raise NotLeadingError
     given = partial(context.access.permitted, caller, request, context.image, is_clients=api.is_forwarded)
     # Without access control there is nothing to look through.
     permitted = await context.offload(things if context.access.must_know_callers else 0, given)

@@ -7,10 +7,12 @@ from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft import announced_voters
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.acl_numbers import RESOURCE_TYPES
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
+from state.acl import CLUSTER_NAME
 from state.entity import FEATURES
 from state.events import AlterEntity
 from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SERVED, not_supported
@@ -31,7 +33,12 @@ def levels_of(context: Context) -> dict[str, int]:
 
 
 async def update_features(context: Context, request: Request, peer: Peer) -> Values:
-    """Change levels, all or none."""
+    """Change levels, all or none, one request after another: each is checked against the present levels."""
+    async with context.locks.hold([(RESOURCE_TYPES["CLUSTER"], CLUSTER_NAME)]):
+        return await _updated(context, request)
+
+
+async def _updated(context: Context, request: Request) -> Values:
     updates = request.values["FeatureUpdates"]
     twice = [feature for feature, count in Counter(one["Feature"] for one in updates).items() if count > 1]
     if twice:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.apis.bounds import added_partitions, created_partitions
-from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.context import Context, NotLeadingError
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.mutation_quotas import Quota
 from brokers.wire.errors import ErrorCode
@@ -55,7 +55,11 @@ async def within_quota(context: Context, quota: Quota, request: Request, things:
     answered_in = _ANSWERED_IN[request.name]
     values: Values = {answered_in: []}
     if allowed or not named:
-        values = await handle(_cut(request, allowed) if refused else request)
+        try:
+            values = await handle(_cut(request, allowed) if refused else request)
+        except NotLeadingError:
+            quota.take(-sum(one.partitions for one in allowed))
+            raise
         counted = {one.name: one.partitions for one in allowed if one.partitions}
         expected = ((one, counted.get(one["Name"], 0)) for one in values[answered_in])
         quota.take(sum(_changed(one, partitions) - partitions for one, partitions in expected))

@@ -12,7 +12,7 @@ from tests.support.controller_client import key_of
 
 
 def test_the_envelope_itself_says_that_another_gateway_leads() -> None:
-    view = SimpleNamespace(leads=True)
+    view = SimpleNamespace(leads=True, quorum_epoch=1)
 
     async def offload(size: int, work: Callable[..., Any], *given: Any) -> Any:
         view.leads = False

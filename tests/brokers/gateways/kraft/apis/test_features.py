@@ -1,5 +1,6 @@
 """The levels of features at a gateway: raised, lowered, and refused for what nobody supports."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from brokers.wire.errors import ErrorCode
 from state.features import KRAFT_LEVELS, KRAFT_VERSION, SUPPORTED, first_levels
 from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+from tests.support.waiting import wait_until
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 
@@ -88,3 +91,29 @@ def test_voters_and_other_levels_change_in_requests_of_their_own(client: Control
     response = client.forward("UpdateFeatures", FeatureUpdates=both)
     assert response["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
     assert "change kraft.version in a request of its own" in response["ErrorMessage"]
+
+
+def test_a_level_is_checked_against_what_the_request_before_it_made(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    first, second = quorum.client(), quorum.client()
+
+    def is_asked(after: int) -> bool:
+        return any(b"alter_entity" in one.raw for one in quorum.bus.read(after, quorum.bus.last_seq()))
+
+    try:
+        quorum.join(first, 1)
+        assert update(first, {"transaction.version": 0}, SAFE) == ErrorCode.NONE
+        quorum.engine.stop()
+        asked = quorum.bus.last_seq()
+        for client, level in ((first, 2), (second, 1)):
+            raised = {"Feature": "transaction.version", "MaxVersionLevel": level, "UpgradeType": UPGRADE}
+            client.send("UpdateFeatures", FeatureUpdates=[raised])
+            wait_until(lambda: is_asked(asked), "the first request to be on the bus")
+        quorum.decide_by()
+        assert first.receive("UpdateFeatures")["ErrorCode"] == ErrorCode.NONE
+        assert second.receive("UpdateFeatures")["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
+        assert finalized(first)["transaction.version"] == 2
+    finally:
+        for client in (first, second):
+            client.close()
+        quorum.stop()
