@@ -22,7 +22,7 @@ Rules, one for each kind of event:
   admins     ``topics``, ``deletion`` (with ``deletion_waits``), ``requested_reassignment``, ``requested_election``,
              ``config``, ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
-  the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``malformed``
+  the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``hearing``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
   ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``

@@ -78,9 +78,11 @@ def begin(batch: Batch, event: ControllerStarted) -> None:
     for broker in list(batch.state.brokers.values()):
         # A broker that was never heard has no session yet.
         last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else event.time_ms
-        commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
-    quorum = batch.state.quorum
-    commit_quorum(batch, replace(quorum, heard_ms=min(event.time_ms, quorum.heard_ms)))
+        times = {"last_contact_ms": last_contact_ms, "connection_lost_ms": NO_TIME, "heard_ms": last_contact_ms}
+        commit_broker(batch, replace(broker, **times))
+    quorum, now_ms = batch.state.quorum, event.time_ms
+    heard_ms, began_ms = min(now_ms, quorum.heard_ms), min(now_ms, quorum.began_ms)
+    commit_quorum(batch, replace(quorum, heard_ms=heard_ms, began_ms=began_ms, outdone_ms=NO_TIME))
 
 
 def _set_clock(batch: Batch, now_ms: int) -> None:

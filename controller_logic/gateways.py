@@ -3,16 +3,17 @@
 Kafka's voters elect their leader among themselves. Gateways share one order of events, so the rules name the leader:
 
 * the first gateway that starts, and the same one when it starts again;
-* the lowest of those that were heard recently, when the leader falls silent or says that it stops.
+* another of those that were heard recently, when the leader falls silent, says that it stops, or brokers do not reach
+  it (``hearing``): the one that hears most brokers, and the lowest of equals.
 
 Each time the quorum epoch rises. The brokers behind the gateways then get time to find the new leader and a whole
-session after that, because nobody passed on their heartbeats meanwhile.
+session after that, because nobody passed on their heartbeats meanwhile. A broker that no leader hears gets it once.
 """
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from controller_logic import sessions
+from controller_logic import hearing, sessions
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import tell_changed_settings
 from controller_logic.commit_cluster import commit_gateway, commit_quorum, commit_quorum_epoch
@@ -23,10 +24,6 @@ from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT, SET_AGAIN_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, NO_OLDER_RULES, SET_AGAIN_RULES, UNREPEATED_RULES
-
-# A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
-# heartbeats follow its fetches.
-FIND_LEADER_TIMEOUTS = 3
 
 # Quorum epochs begin at most once in this time, because gateways do not start or stop more often.
 EPOCH_MS = 500
@@ -46,7 +43,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     if batch.state.rules_version >= ANNOUNCING_RULES and _is_too_old(batch, event.gateway, event.metadata_format):
         return
     former = batch.state.gateways.get(event.gateway)
-    behind = _behind(batch)
+    behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
     writes = _announced_format(batch, event.metadata_format)
     gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
@@ -82,9 +79,13 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
     if event.metadata_format is not UNSET:
         gateway = replace(gateway, metadata_format=_announced_format(batch, event.metadata_format))
+    if event.hears is not UNSET:
+        gateway = replace(gateway, hears=tuple(sorted(set(event.hears))))
     commit_gateway(batch, gateway)
     if event.gateway == batch.state.quorum.voter:
-        commit_quorum(batch, replace(batch.state.quorum, heard_ms=batch.state.now_ms))
+        quorum = batch.state.quorum
+        was_reached = quorum.was_reached or bool(hearing.heard(gateway, batch.state.brokers))
+        commit_quorum(batch, replace(quorum, heard_ms=batch.state.now_ms, was_reached=was_reached))
         sessions.extend(batch, event.late_ms, behind)
         if is_stopping:
             _elect_another(batch, Reason.GATEWAY_STOPPED)
@@ -104,10 +105,38 @@ def _is_too_old(batch: Batch, gateway: int, writes: int) -> bool:
 
 
 def watch_leader(batch: Batch) -> None:
-    """If the leader has been silent for too long or is stopping, make a live gateway the leader."""
+    """If the leader has been silent for too long, is stopping or not reached, make a live gateway the leader."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
-    if leader is not None and not _is_live(batch, leader):
+    if leader is None:
+        return
+    if not _is_live(batch, leader):
         _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
+    elif _must_yield(batch, leader):
+        _elect_another(batch, Reason.GATEWAY_UNHEARD)
+
+
+def _must_yield(batch: Batch, leader: Gateway) -> bool:
+    """Return whether another gateway must lead, because brokers reach it rather than the leader.
+
+    A gateway that hears more brokers takes over after half a time-out, and sooner if one of them would be fenced now.
+    """
+    state = batch.state
+    quorum, brokers, now_ms = state.quorum, state.brokers, state.now_ms
+    other = hearing.most_reached(_live_but(batch, leader), brokers)
+    if other is None or now_ms < hearing.judged_from_ms(quorum, state.policy):
+        return False
+    if hearing.is_deaf(leader, quorum, brokers):
+        return True
+    if not hearing.is_outdone(leader, other, brokers):
+        commit_quorum(batch, replace(quorum, outdone_ms=NO_TIME))
+        return False
+    outdone_ms = now_ms if quorum.outdone_ms == NO_TIME else quorum.outdone_ms
+    commit_quorum(batch, replace(quorum, outdone_ms=outdone_ms))
+    only_there = hearing.heard(other, brokers) - hearing.heard(leader, brokers)
+    is_urgent = any(
+        brokers[one].is_live and not has_session(batch, brokers[one]) for one in only_there & brokers.keys()
+    )
+    return is_urgent or now_ms - outdone_ms >= state.policy.controller_quorum_fetch_timeout_ms // 2
 
 
 def is_led(batch: Batch) -> bool:
@@ -138,7 +167,10 @@ def with_session(batch: Batch) -> list[Broker]:
 
 
 def forgive_silence(batch: Batch) -> None:
-    """Do not count a time without a controller as silence of the gateways."""
+    """Do not count a time without a controller as silence of the gateways.
+
+    Each claim does so. Claims follow each other more slowly than a gateway's silence takes.
+    """
     for gateway in list(batch.state.gateways.values()):
         commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
 
@@ -156,14 +188,19 @@ def lead_on(batch: Batch) -> None:
         and leader is not None
         and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
     ):
-        _elect(batch, leader, _behind(batch), Reason.CONTROLLER_STARTED)
+        _elect(batch, leader, _unheard(batch), Reason.CONTROLLER_STARTED)
     tell_changed_settings(batch)
 
 
 def _elect_another(batch: Batch, reason: Reason) -> None:
-    live_gateways = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_live(batch, gateway)]
-    if live_gateways:
-        _elect(batch, live_gateways[0], _behind(batch), reason)
+    leader = batch.state.gateways[batch.state.quorum.voter]
+    other = hearing.most_reached(_live_but(batch, leader), batch.state.brokers)
+    if other is not None:
+        _elect(batch, other, _unheard(batch), reason)
+
+
+def _live_but(batch: Batch, leader: Gateway) -> list[Gateway]:
+    return [one for one in batch.state.gateways.values() if _is_live(batch, one) and one.gateway != leader.gateway]
 
 
 def _announced_format(batch: Batch, announced: int) -> int:
@@ -191,18 +228,21 @@ def _go_on_in_newer_format(batch: Batch) -> None:
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     if leader is not None and _is_live(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
-        _elect(batch, leader, _behind(batch), Reason.GATEWAY_STARTED)
+        _elect(batch, leader, _unheard(batch), Reason.GATEWAY_STARTED)
 
 
-def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
-    """Make a gateway the leader. Give a new session to the brokers ``behind`` gateways, which had one until now."""
+def _elect(batch: Batch, gateway: Gateway, unheard: list[tuple[Broker, int]], reason: Reason) -> None:
+    """Make a gateway the leader. Give a new session to the brokers behind gateways (``_unheard``)."""
     state = batch.state
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
     epoch = state.quorum.quorum_epoch + _epochs_on(batch)
-    commit_quorum_epoch(batch, Quorum(*who, epoch, _at_least_ms(batch), _format(batch), no_op_ms=state.now_ms), reason)
+    now_ms = state.now_ms
+    quorum = Quorum(*who, epoch, _at_least_ms(batch), _format(batch), no_op_ms=now_ms, began_ms=now_ms)
+    commit_quorum_epoch(batch, quorum, reason)
     tell_changed_settings(batch)
-    find_ms = FIND_LEADER_TIMEOUTS * state.policy.controller_quorum_fetch_timeout_ms
-    sessions.grant_whole_session(batch, behind, in_ms=find_ms)
+    find_ms = sessions.find_leader_ms(state.policy)
+    for broker, unheard_ms in unheard:
+        sessions.grant_whole_session(batch, [broker], find_ms, unheard_ms)
 
 
 def _epochs_on(batch: Batch) -> int:
@@ -228,6 +268,12 @@ def _at_least_ms(batch: Batch) -> int:
 
 def _behind(batch: Batch) -> list[Broker]:
     return [broker for broker in with_session(batch) if broker.behind_gateway]
+
+
+def _unheard(batch: Batch) -> list[tuple[Broker, int]]:
+    """Return the brokers behind gateways that have a session, each with the time for which no leader could hear it."""
+    now_ms = batch.state.now_ms
+    return [(broker, now_ms - silence_counts_until(batch, broker)) for broker in _behind(batch)]
 
 
 def _is_live(batch: Batch, gateway: Gateway) -> bool:

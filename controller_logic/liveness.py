@@ -49,6 +49,8 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     if former is not None and former.incarnation == event.incarnation:
         _amend(batch, event, former)
         return
+    # Behind a gateway the first heartbeat begins the session, as in Kafka.
+    heard_ms = NO_TIME if event.behind_gateway else batch.state.now_ms
     broker = Broker(
         broker=event.broker,
         broker_epoch=batch.state.seq,
@@ -57,11 +59,11 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         rack=event.rack,
         listeners=event.listeners,
         log_dirs=event.log_dirs,
-        # Behind a gateway the first heartbeat begins the session, as in Kafka.
-        last_contact_ms=NO_TIME if event.behind_gateway else batch.state.now_ms,
+        last_contact_ms=heard_ms,
         offline_log_dirs=_offline_dirs(batch, event, former),
         features=event.features,
         behind_gateway=event.behind_gateway,
+        heard_ms=heard_ms,
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)

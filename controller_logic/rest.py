@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
+from controller_logic import hearing
 from state.broker import BrokerState
 from state.cluster import Cluster
 from state.entity import TOKEN, TOKEN_EXPIRY
@@ -80,6 +81,12 @@ def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
             yield AT_ONCE
         return
     yield leader.last_contact_ms + policy.controller_quorum_fetch_timeout_ms
+    others = [
+        one for one in cluster.gateways.values() if one.gateway != leader.gateway and _is_live(one, cluster, policy)
+    ]
+    other = hearing.most_reached(others, cluster.brokers)
+    if other is not None and hearing.is_in_doubt(leader, other, quorum, cluster.brokers):
+        yield hearing.judged_from_ms(quorum, policy)
     if policy.metadata_max_idle_interval_ms and quorum.metadata_format >= NO_OP_FORMAT:
         yield quorum.no_op_ms + policy.metadata_max_idle_interval_ms
 
@@ -118,7 +125,8 @@ def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster, po
         return (
             gateway is not None
             and gateway.incarnation == event.incarnation
-            and not gateway.is_stopping
+            and _is_live(gateway, cluster, policy)
+            and event.hears in (UNSET, gateway.hears)
             and not says_more
             and event.request_id is None
             and _stands_still_at(cluster, policy) is None

@@ -8,18 +8,36 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker
 from state.broker import Broker
 from state.ids import NO_TIME
+from state.policy import Policy
+
+# A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
+# heartbeats follow its fetches.
+FIND_LEADER_TIMEOUTS = 3
+
+
+def find_leader_ms(policy: Policy) -> int:
+    """Return how long brokers may take to find another leading gateway."""
+    return FIND_LEADER_TIMEOUTS * policy.controller_quorum_fetch_timeout_ms
 
 
 def with_contact(broker: Broker, now_ms: int) -> Broker:
     """Return a broker that has just sent a heartbeat."""
-    return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME)
+    return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME, heard_ms=now_ms)
 
 
-def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0) -> None:
-    """Give brokers a whole session that begins ``in_ms`` from now, unless they are heard before then."""
+def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0, unheard_ms: int = 0) -> None:
+    """Give brokers a whole session that begins ``in_ms`` from now, unless they are heard before then.
+
+    ``unheard_ms`` have passed in which nobody could hear them. However often sessions are granted, a broker that is not
+    heard is fenced once two sessions and the time to find a leader have passed in which it could be heard.
+    """
+    policy, now_ms = batch.state.policy, batch.state.now_ms
+    grace_ms = policy.broker_session_timeout_ms + find_leader_ms(policy)
     for broker in brokers:
-        last_contact_ms = max(broker.last_contact_ms, batch.state.now_ms + in_ms)
-        commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
+        heard_ms = max(broker.heard_ms, min(now_ms, broker.heard_ms + unheard_ms))
+        last_contact_ms = max(broker.last_contact_ms, min(now_ms + in_ms, heard_ms + grace_ms))
+        granted = replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME, heard_ms=heard_ms)
+        commit_broker(batch, granted)
 
 
 def extend(batch: Batch, by_ms: int, brokers: Iterable[Broker]) -> None:
@@ -32,5 +50,6 @@ def extend(batch: Batch, by_ms: int, brokers: Iterable[Broker]) -> None:
                 broker,
                 last_contact_ms=max(broker.last_contact_ms, min(batch.state.now_ms, broker.last_contact_ms + by_ms)),
                 connection_lost_ms=lost_ms if lost_ms == NO_TIME else min(batch.state.now_ms, lost_ms + by_ms),
+                heard_ms=max(broker.heard_ms, min(batch.state.now_ms, broker.heard_ms + by_ms)),
             ),
         )

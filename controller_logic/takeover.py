@@ -56,8 +56,9 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
 
     If the bus knows which events are claims, any other is refused. A claim that the bus knows counts even if its epoch
     is lower than the current one, because then the current one was forged. Live brokers get a whole session from now
-    on, because no controller was there to hear them. Impossible settings are reported together and ignored, but the
-    epoch counts all the same. A claim by a newer version of the rules is refused: a later isrflow made it.
+    on, because no controller was there to hear them; one that no controller hears gets it once. Impossible settings are
+    reported together and ignored, but the epoch counts all the same. A claim by a newer version of the rules is
+    refused: a later isrflow made it.
     """
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"
@@ -75,8 +76,10 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
         return
     commit_claim(batch, str(event.controller_id), event.controller_epoch, event.rules_version)
+    before_ms = batch.state.now_ms
     _begin_clock(batch, event)
-    sessions.grant_whole_session(batch, gateways.with_session(batch))
+    unheard_ms = max(0, batch.state.now_ms - before_ms)
+    sessions.grant_whole_session(batch, gateways.with_session(batch), unheard_ms=unheard_ms)
     gateways.forgive_silence(batch)
     given = _given(event)
     complaints = {

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec import UNSET
+
 from conf.counted import counted
 from state import events as e
 from state.entity import named
@@ -95,7 +97,8 @@ def _of_gateway(event: Told) -> str | None:
         case e.GatewayHeartbeat():
             late = f" after it was held up for {event.late_ms} ms" if event.late_ms else ""
             stop = ", and is about to stop" if event.want_shutdown else ""
-            return f"Gateway {event.gateway} sent a heartbeat{late}{stop}."
+            heard = "" if event.hears is UNSET else f" It hears brokers {listed(event.hears)}."
+            return f"Gateway {event.gateway} sent a heartbeat{late}{stop}.{heard}"
     return None
 
 

@@ -39,7 +39,8 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     listeners: tuple[Listener, ...]
     # Those that it can read. Behind a gateway, their ids.
     log_dirs: tuple[str, ...]
-    # By the engine's clock. Behind a gateway, NO_TIME before the first heartbeat and after a controlled shutdown.
+    # From when on its silence counts, by the engine's clock. Behind a gateway, NO_TIME before the first heartbeat and
+    # after a controlled shutdown.
     last_contact_ms: int
     # Behind a gateway: those that it had in this or an earlier registration, and cannot read now.
     offline_log_dirs: tuple[str, ...] = ()
@@ -48,6 +49,8 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     behind_gateway: bool = False
     # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
+    # When it was heard last, moved on by the time in which nobody could hear it.
+    heard_ms: int = NO_TIME
 
     @property
     def has_several_dirs(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from state.event import Event
-from state.limits import Id, MetadataFormat, Text, TimeMs
+from state.limits import Id, Ids, MetadataFormat, Text, TimeMs
 from state.metadata_format import FIRST_FORMAT
 
 
@@ -30,3 +30,6 @@ class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"
     # It is about to stop.
     want_shutdown: bool = False
     metadata_format: MetadataFormat | UnsetType = UNSET
+    # The brokers that it heard within controller.quorum.fetch.timeout.ms, in rising order; twice that if it does not
+    # lead. Without this field it says nothing about them.
+    hears: Ids | UnsetType = UNSET

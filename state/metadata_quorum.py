@@ -2,7 +2,7 @@
 
 import msgspec
 
-from state.ids import NO_LEADER
+from state.ids import NO_LEADER, NO_TIME
 from state.metadata_format import FIRST_FORMAT
 
 
@@ -20,6 +20,8 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     is_stopping: bool = False
     # The newest format that it can write.
     metadata_format: int = FIRST_FORMAT
+    # The brokers that it heard lately; None if it does not say.
+    hears: tuple[int, ...] | None = None
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):
@@ -37,3 +39,8 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     metadata_format: int = FIRST_FORMAT
     # When the newest no_op was decided, or else when the epoch began.
     no_op_ms: int = 0
+    began_ms: int = 0
+    # Whether a broker reached the leader in this epoch.
+    was_reached: bool = False
+    # Since when another gateway hears more brokers; NO_TIME if none does.
+    outdone_ms: int = NO_TIME

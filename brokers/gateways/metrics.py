@@ -26,6 +26,8 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     event_bytes: int = 0
     is_cut_off: bool = False
     is_blind: bool = False
+    # How many brokers it heard lately.
+    heard: int = 0
 
 
 _Series = Series[GatewayMeasures, float | Labelled]
@@ -49,6 +51,12 @@ SERIES = (
         "Brokers that it knows, by state.",
         lambda m: {(state.name,): m.brokers.get(state.name, 0) for state in REGISTERED_STATES},
         ("state",),
+    ),
+    _Series(
+        "isrflow_gateway_brokers_heard",
+        "gauge",
+        "Brokers that reached it within controller.quorum.fetch.timeout.ms, or twice that if it does not lead.",
+        lambda m: m.heard,
     ),
     _Series(
         "isrflow_gateway_broker_lag_max",

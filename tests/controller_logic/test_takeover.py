@@ -4,7 +4,7 @@ import pytest
 
 from state.decisions import Answer, Rejected
 from state.rules import NEWEST_RULES
-from tests.support.world import World
+from tests.support.world import World, claimed
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -32,9 +32,10 @@ def test_an_epoch_that_is_not_newer_is_rejected(world: World, epoch: int) -> Non
     assert (world.state.cluster.controller_id, world.state.cluster.controller_epoch) == ("a", 3)
 
 
-def test_live_brokers_get_a_whole_session(world: World) -> None:
+def test_live_brokers_get_a_whole_session() -> None:
+    world = claimed(1, 2)
     world.now += 20_000
-    world.publish("controller_started", controller_id="b", controller_epoch=4)
+    world.claim()
     assert world.tick(8_999) == []
     assert world.tick(1) != []
 

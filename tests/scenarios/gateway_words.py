@@ -3,20 +3,30 @@
 from typing import Any
 
 from state.metadata_format import NEWEST_FORMAT
-from tests.scenarios.arguments import partition_of, request_id_in, settings_in
+from tests.scenarios.arguments import ids, partition_of, request_id_in, settings_in
 from tests.scenarios.script import Script
 from tests.scenarios.story import Command
 
 
 def gateway(script: Script, command: Command) -> None:
-    """Start a gateway, which leads the quorum and is heard from then on: ``gateway 9``, ``gateway 9 format=4``."""
+    """Start a gateway, which is heard from then on: ``gateway 9``, ``gateway 9 format=4``. The first one leads."""
     script.quiet = True
     script.claim_if_first()
     number = int(command.arguments[0])
     metadata_format = int(command.options.get("format", NEWEST_FORMAT))
     fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number]}
     script.write("gateway_started", **fields, metadata_format=metadata_format)
-    script.gateways.append(number)
+    script.gateways[number] = None
+
+
+def hears(script: Script, command: Command) -> None:
+    """Let a gateway's heartbeats say which brokers it hears: ``hears 9 1,2``, ``hears 9 none``."""
+    script.gateways[int(command.arguments[0])] = ids(command.arguments[1])
+
+
+def silence_gateway(script: Script, command: Command) -> None:
+    """Stop a gateway's heartbeats: ``silence-gateway 9``."""
+    script.gateways.pop(int(command.arguments[0]), None)
 
 
 def assign(script: Script, command: Command) -> None:
@@ -48,3 +58,6 @@ def config(script: Script, command: Command) -> None:
         fields["quorum_epoch"] = int(command.options["quorum-epoch"])
     values = {key: value or None for key, value in settings_in(command.options).items()}
     script.write("alter_config", entity=entity, **fields, config=values, **request_id_in(command))
+
+
+GATEWAY_WORDS = (gateway, hears, silence_gateway, assign, config)

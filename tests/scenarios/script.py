@@ -23,6 +23,8 @@ from tests.properties.laws import check_laws
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
+# A gateway is silent for as long as brokers wait between two heartbeats. So several gateways are heard more often.
+GATEWAY_BEAT_MS = 500
 
 Wishes = dict[str, bool]
 ALIVE: Wishes = {"want_fence": False, "want_shutdown": False}
@@ -42,7 +44,7 @@ class Script:
     * ``beating``: the brokers that heartbeat while time passes, each with its wishes
     * ``epochs``: all epochs that each broker has had; ``topic_ids``: all ids that each topic's name has had
     * ``behind_gateway``: the brokers that register behind a gateway
-    * ``gateways``: those that heartbeat while time passes
+    * ``gateways``: those that heartbeat while time passes, each with the brokers that it says it hears
     * ``ends``: the log end offsets reported last
     * ``charts``, ``introduced``, ``described``: what to show after the current block
     """
@@ -55,7 +57,8 @@ class Script:
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.behind_gateway: set[int] = set()
-        self.gateways: list[int] = []
+        self.gateways: dict[int, list[int] | None] = {}
+        self._unbeaten_ms = 0
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
         self.topic_ids: dict[str, list[str]] = {}
         self.quiet = False
@@ -141,16 +144,20 @@ class Script:
 
     def pass_time(self, ms: int) -> None:
         """Advance time with ticks, while brokers heartbeat."""
+        step_ms = GATEWAY_BEAT_MS if len(self._state.cluster.gateways) > 1 else BEAT_MS
         while True:
-            some = min(ms, BEAT_MS)
+            some = min(ms, step_ms)
             self.clock_ms += some
+            self._unbeaten_ms += some
             # Under version 1 of the rules a heartbeat moves time; under later ones it counts at the tick before it.
             if self.rules_version >= ENGINE_CLOCK_RULES:
                 self.write("tick")
-            for gateway in self.gateways:
-                self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}")
-            for broker, wishes in self.beating.items():
-                if some:
+            for gateway, brokers in self.gateways.items():
+                told = {} if brokers is None else {"hears": brokers}
+                self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}", **told)
+            if self._unbeaten_ms >= (BEAT_MS if step_ms == GATEWAY_BEAT_MS else 1):
+                self._unbeaten_ms = 0
+                for broker, wishes in self.beating.items():
                     self.beat(broker, wishes)
             if self.rules_version < ENGINE_CLOCK_RULES:
                 self.write("tick")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
-from tests.scenarios.gateway_words import assign, config, gateway
+from tests.scenarios.gateway_words import GATEWAY_WORDS
 from tests.scenarios.isr_words import isr_changes, isr_written
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
@@ -260,7 +260,6 @@ def describe(script: Script, command: Command) -> None:
 
 _ALL: tuple[Word, ...] = (
     brokers,
-    gateway,
     topic,
     settings,
     rules,
@@ -273,7 +272,7 @@ _ALL: tuple[Word, ...] = (
     shutdown,
     unregister,
     connection_lost,
-    assign,
+    *GATEWAY_WORDS,
     isr_change,
     isr_changes,
     isr_written,
@@ -285,7 +284,6 @@ _ALL: tuple[Word, ...] = (
     reassign,
     cancel,
     elect,
-    config,
     raw,
     describe,
 )

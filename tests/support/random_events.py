@@ -74,7 +74,9 @@ def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     if c % 3 == 0:
         return "gateway_started", who | {"voters": [101, 100], "metadata_format": 1 + b % NEWEST_FORMAT}
     held = state.cluster.gateways.get(100 + a % 2)
-    told = {"late_ms": c * 100} | ({"want_shutdown": True} if b == 7 else {})
+    told: Fields = {"late_ms": c * 100} | ({"want_shutdown": True} if b == 7 else {})
+    if c % 3 == 1:
+        told["hears"] = list(BROKERS[: b % 4])
     return "gateway_heartbeat", who | ({"incarnation": held.incarnation} if held else {}) | told
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
 from brokers.gateways.apis.asking import waited_ms
+from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.messages import Request
@@ -56,6 +57,7 @@ class Context(msgspec.Struct, frozen=True):
     executor: Executor
     read_watch: ReadWatch
     probes: Probes
+    heard_brokers: HeardBrokers
     access: AccessControl
     mutation_quotas: MutationQuotas
     # None if the listener asks nobody who they are.

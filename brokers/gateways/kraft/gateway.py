@@ -20,7 +20,8 @@ refers to. So a broker that hears "done" finds the change in the log.
 
 What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard, and another one leads.
 If it cannot read, or its disk hangs, it would not learn who leads instead, so it stops its heartbeats by itself
-(``ReadWatch``). In both cases it sends brokers to the other voters.
+(``ReadWatch``). In both cases it sends brokers to the other voters. If brokers cannot reach it, its heartbeats say so
+(``HeardBrokers``), and a gateway that they reach leads.
 """
 
 import asyncio
@@ -37,6 +38,7 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
+from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.committed_state import CommittedState
@@ -95,6 +97,7 @@ class Gateway:
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes = Probes(self._quorum_view, self._registration_of, self._connection_lost)
+        self._heard_brokers = HeardBrokers(settings.controller_quorum_fetch_timeout_ms)
         self._opening = Opening(
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
@@ -126,6 +129,7 @@ class Gateway:
             event_bytes=event_bytes,
             is_cut_off=self._engine.is_cut_off,
             is_blind=self._read_watch.is_stalled,
+            heard=len(self._heard_brokers.lately(leads=view.leads)),
         )
 
     def stop(self) -> None:
@@ -169,6 +173,7 @@ class Gateway:
             self._executor,
             self._read_watch,
             self._probes,
+            self._heard_brokers,
             self._access,
             MutationQuotas(time.monotonic),
             self._security,
@@ -228,6 +233,7 @@ class Gateway:
             if late_ms := stall.end():
                 logger.warning("held up", late_ms=late_ms)
                 untold_ms += late_ms
+                self._heard_brokers.forgive(late_ms)
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
                 # This gateway cannot learn who leads. Without its heartbeats the engine soon names another one.
@@ -244,12 +250,15 @@ class Gateway:
                 logger.warning("heartbeat skipped", why=str(error))
 
     def _heartbeat(self, *, late_ms: int = 0, want_shutdown: bool = False) -> GatewayHeartbeat:
+        view = self._quorum_view
+        live = [number for number, broker in view.brokers.items() if broker.is_serving]
         return GatewayHeartbeat(
             time_ms=now_ms(),
             gateway=self._identity.gateway,
             incarnation=self._incarnation,
             late_ms=late_ms,
             want_shutdown=want_shutdown,
+            hears=self._heard_brokers.told(leads=view.leads, live=live),
         )
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:

@@ -37,7 +37,7 @@ from brokers.gateways.kraft.messages import (
     framed,
     versions_refusal,
 )
-from brokers.gateways.kraft.security.access import refused_by_name
+from brokers.gateways.kraft.security.access import refused_by_name, sender_of
 from brokers.gateways.kraft.security.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.security.door import GatewayDoor
 from brokers.gateways.kraft.security.sasl import (
@@ -214,15 +214,25 @@ def answering(context: Context) -> Answer:
             raise WireError(f"{request.name} version {request.version} is not served")
         if context.security is None:
             caller = Caller(ANONYMOUS, peer.host, is_direct=True, is_broker=True)
+            _hear(context, request)
             return framed(await _served(context, request, peer, caller, len(frame)))
         refusal = refused_by_name(context.security, peer, request)
         if refusal is not None:
             return framed(_encoded(request, refusal))
+        _hear(context, request)
         is_broker = context.security.brokers.node_of(peer.principal) is not None
         caller = Caller(peer.principal, peer.host, is_direct=True, is_broker=is_broker)
         return framed(await _served(context, request, peer, caller, len(frame)))
 
     return answer
+
+
+def _hear(context: Context, request: Request) -> None:
+    """Note which broker asks, whichever gateway leads. Only registered ones count, unless there are none."""
+    sender, known = sender_of(request), context.quorum_view.brokers
+    is_of_here = request.values.get("ClusterId") in (None, context.identity.cluster_id)
+    if sender is not None and is_of_here and (sender in known or (sender >= 0 and not known)):
+        context.heard_brokers.hear(sender)
 
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:

@@ -28,10 +28,11 @@ _BROKER = re.compile(rb"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
 
 
 class ZookeeperProcess(Service):
-    """One server, with its files in ``folder``."""
+    """One server, with its files in ``folder``. It listens at ``host``, an address of this machine."""
 
-    def __init__(self, port: int, folder: Path) -> None:
+    def __init__(self, port: int, folder: Path, host: str = LOOPBACK) -> None:
         super().__init__("zookeeper", folder, "zookeeper.log", "console.log")
+        self.host = host
         self.port = port
         self._properties = self.folder / "zookeeper.properties"
         self._log_properties = self.folder / "log4j.properties"
@@ -39,14 +40,14 @@ class ZookeeperProcess(Service):
     @property
     def address(self) -> str:
         """Return the server's address as ``zookeeper.connect`` has it."""
-        return f"{LOOPBACK}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def command(self) -> list[str]:
         private_dir(self.folder)
         settings = {
             "dataDir": str(self.folder / "data"),
             "clientPort": str(self.port),
-            "clientPortAddress": LOOPBACK,
+            "clientPortAddress": self.host,
             "admin.enableServer": "false",
             "tickTime": str(TICK_MS),
             "maxClientCnxns": "0",
@@ -89,7 +90,7 @@ class ZookeeperProcess(Service):
         """Send one of ZooKeeper's words of four letters, and return the answer, or nothing if there is none."""
         answer = b""
         try:
-            with socket.create_connection((LOOPBACK, self.port), _CONNECT_TIMEOUT_S) as connection:
+            with socket.create_connection((self.host, self.port), _CONNECT_TIMEOUT_S) as connection:
                 connection.settimeout(_CONNECT_TIMEOUT_S)
                 connection.sendall(word)
                 while len(answer) < _ANSWER_BYTES_MAX and (more := connection.recv(_CHUNK_BYTES)):

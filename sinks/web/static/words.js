@@ -38,6 +38,7 @@ const REASONS = {
   LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
   ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
   GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",
+  GATEWAY_UNHEARD: "brokers did not reach the gateway that led",
   CONFIG_CHANGED: "a setting changed", REQUEST_DONE: "it was requested", REQUEST_REFUSED: "the request cannot be granted",
   MALFORMED: "the event is malformed", TIME_AHEAD: "its time is ahead", UNKNOWN_BROKER: "the broker is not registered",
   LOG_DIR_FAILED: "a log directory failed", LOG_DIR_ASSIGNED: "a broker said where its replica is",

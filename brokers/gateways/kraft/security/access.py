@@ -49,7 +49,7 @@ def _may(security: Security, principal: str, request: Request) -> bool:
     if _is_of_gateways(request):
         return security.gateways.node_of(principal) is not None
     broker = security.brokers.node_of(principal)
-    return broker is not None and _named(request) in (broker, None)
+    return broker is not None and sender_of(request) in (broker, None)
 
 
 def _is_of_gateways(request: Request) -> bool:
@@ -59,8 +59,10 @@ def _is_of_gateways(request: Request) -> bool:
     return any(topic["Name"] == GATEWAY_LOG_TOPIC for topic in request.values["Topics"])
 
 
-def _named(request: Request) -> int | None:
+def sender_of(request: Request) -> int | None:
     """Return the broker that a request names as its sender, or None if it names none."""
+    if request.name not in _BROKER_FIELDS:
+        return None
     values = request.values
     if request.name == "Fetch":
         replica = values.get("ReplicaState") or {}

@@ -27,7 +27,13 @@ def test_another_gateway_leads_while_the_disk_of_the_leading_one_hangs(
         disk = HangingDisk(monkeypatch, tmp_path / "gateway-100")
         try:
             quorum.bus.publish([topic("t")])
-            wait_until(lambda: quorum.state.voter == 101, "the other to lead")
+
+            def has_changed() -> bool:
+                # The broker goes on fetching, so that it is heard.
+                client.fetch(0, 1, replica=1)
+                return quorum.state.voter == 101
+
+            wait_until(has_changed, "the other to lead")
             assert client.fetch(end, 1, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
             beat = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
             assert beat["ErrorCode"] == ErrorCode.NOT_CONTROLLER

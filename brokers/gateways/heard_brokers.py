@@ -1,0 +1,57 @@
+"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it.
+
+A broker that follows the leader fetches from it twice a second. One that does not reach the leader asks each of the
+others once in two time-outs (``KafkaRaftClient.maybeSendFetchToBestNode``). So a gateway that does not lead counts
+twice as long.
+"""
+
+from collections.abc import Collection
+
+import structlog
+
+from bus.clock import steady_ms
+
+logger = structlog.get_logger()
+
+# As many as a heartbeat may name.
+HEARD_MAX = 1_000
+
+
+class HeardBrokers:
+    """When each broker was heard. ``within_ms`` is how long it counts at the gateway that leads."""
+
+    def __init__(self, within_ms: int) -> None:
+        self._within_ms = within_ms
+        self._heard_ms: dict[int, int] = {}
+        self._is_alone = False
+
+    def hear(self, broker: int) -> None:
+        """Note that a broker was heard just now."""
+        if broker in self._heard_ms or len(self._heard_ms) < HEARD_MAX:
+            self._heard_ms[broker] = steady_ms()
+
+    def forgive(self, late_ms: int) -> None:
+        """Do not count a time in which this process could hear nobody."""
+        for broker in self._heard_ms:
+            self._heard_ms[broker] += late_ms
+
+    def lately(self, *, leads: bool) -> tuple[int, ...]:
+        """Return the brokers that were heard lately, in rising order."""
+        since_ms = steady_ms() - self._within_ms * (1 if leads else 2)
+        # Copied, because measures are taken in another thread.
+        return tuple(sorted(broker for broker, heard_ms in dict(self._heard_ms).items() if heard_ms > since_ms))
+
+    def told(self, *, leads: bool, live: Collection[int]) -> tuple[int, ...]:
+        """Return the same for a heartbeat, and log if this gateway leads and hears none of the ``live`` brokers."""
+        heard = self.lately(leads=leads)
+        is_alone = leads and bool(live) and not heard
+        if is_alone and not self._is_alone:
+            hint = "another gateway leads if it hears more of them"
+            logger.warning("this gateway leads, and hears no broker", live=sorted(live), hint=hint)
+        elif self._is_alone and heard:
+            logger.info("brokers are heard again", brokers=heard)
+        self._is_alone = is_alone
+        # The others are forgotten, so that there is room for new ones.
+        kept = self.lately(leads=False)
+        self._heard_ms = {broker: heard_ms for broker, heard_ms in self._heard_ms.items() if broker in kept}
+        return heard

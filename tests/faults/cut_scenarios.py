@@ -1,0 +1,243 @@
+"""Cuts of links and losses of power, each as one script for both kinds of clusters, and what is measured of them."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.faults.hosted_cluster import BROKERS, BUS, ZOOKEEPER, HostedCluster, host_of
+from tests.faults.load import Load, Lost
+from tests.faults.network import DROP, LOSE, REFUSE, SLOW, network
+from tests.support.waiting import wait_until
+
+# The broker that faults are about.
+LAST = BROKERS[-1]
+# A power loss takes what was written in so many seconds before the fault began, and the machine is back after so many.
+UNFLUSHED_S, REBOOT_S = 3.0, 5.0
+NOTHING = Lost(0, 0, 0)
+
+
+class Measured(NamedTuple):
+    """What became of a cluster in a time of ``seconds`` with a fault, and after it."""
+
+    seconds: float
+    # Records and transactions that were acknowledged meanwhile, and the longest time without any.
+    acks: int
+    commits: int
+    gap_s: float
+    # Who led before, and who began to lead since then, after how many seconds.
+    led: int
+    leaders: list[tuple[int, float]]
+    # Which brokers were fenced, and after how many seconds.
+    fences: list[tuple[int, float]]
+    isr_min: int
+    alone_max: int
+    leaderless_max: int
+    leaderless_s: float
+    # From the end of the fault until all replicas were in sync.
+    whole_after_s: float
+    lost: Lost
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether leadership moved once, and stayed there."""
+        return [voter != self.led for voter, _ in self.leaders] == [True]
+
+    @property
+    def was_noticed(self) -> bool:
+        """Whether a broker was fenced, a replica was out of sync, or anything acknowledged was lost."""
+        return self.fences != [] or self.isr_min < len(BROKERS) or self.lost != NOTHING
+
+    def __str__(self) -> str:
+        moved = ", ".join(f"{voter} after {at_s:.1f} s" for voter, at_s in self.leaders) or "nobody else"
+        fenced = ", ".join(f"{broker} after {at_s:.1f} s" for broker, at_s in self.fences) or "nobody"
+        return (
+            f"{self.acks} acks and {self.commits} commits in {self.seconds:.0f} s, longest gap {self.gap_s:.1f} s; "
+            f"{self.led} led, then {moved}; fenced: {fenced}; smallest ISR {self.isr_min}, "
+            f"{self.alone_max} partitions with one, {self.leaderless_max} leaderless for {self.leaderless_s:.1f} s; "
+            f"whole after {self.whole_after_s:.1f} s; lost {self.lost.records} records, "
+            f"{self.lost.transactions} transactions, torn {self.lost.torn}"
+        )
+
+
+Scenario = Callable[[HostedCluster, Load, float], Measured]
+
+
+@contextmanager
+def running(kind: type[HostedCluster], folder: Path) -> Iterator[tuple[HostedCluster, Load]]:
+    """Run a cluster on a network of its own, with traffic, until the block ends."""
+    with network(*kind.hosts()) as net, ExitStack() as undo:
+        cluster = kind(folder, net)
+        undo.callback(cluster.stop)
+        cluster.start()
+        load = Load(cluster.bootstrap)
+        undo.callback(load.end)
+        cluster.wait_until_whole()
+        load.wait_for_commit()
+        yield cluster, load
+
+
+def measure(
+    cluster: HostedCluster,
+    load: Load,
+    seconds: float,
+    begin: Callable[[int], None],
+    end: Callable[[], None] | None = None,
+) -> Measured:
+    """Let a fault begin, given who leads, and end after so many seconds. Then wait until the cluster is whole."""
+    led = cluster.leading()
+    began_s = time.time()
+    begin(led)
+    time.sleep(max(0.0, began_s + seconds - time.time()))
+    ended_s = time.time()
+    acks = load.acks_between(began_s, ended_s)
+    commits = load.commits_between(began_s, ended_s)
+    (end or cluster.net.heal)()
+    cluster.wait_until_whole()
+    whole_s = time.time()
+    seen = cluster.timeline(began_s)
+    times = [began_s, *acks, ended_s]
+    return Measured(
+        ended_s - began_s,
+        len(acks),
+        commits,
+        max(after - before for before, after in itertools.pairwise(times)),
+        led,
+        seen.leaders_since(),
+        seen.fences,
+        seen.isr_min,
+        seen.alone_max,
+        seen.leaderless_max,
+        seen.leaderless_s,
+        whole_s - ended_s,
+        load.lost(),
+    )
+
+
+def _hosts(nodes: Iterable[int]) -> list[str]:
+    return [host_of(node) for node in nodes]
+
+
+def _others(cluster: HostedCluster, *nodes: int) -> list[str]:
+    """Name the hosts of all nodes but these."""
+    return _hosts(node for node in (*BROKERS, *cluster.controllers) if node not in nodes)
+
+
+def leader_alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading controller from all brokers and from the other controllers."""
+    return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], _others(cluster, led)))
+
+
+def _into_minority(cluster: HostedCluster) -> Callable[[int], None]:
+    def begin(led: int) -> None:
+        cluster.net.cut(_hosts([led, LAST]), _others(cluster, led, LAST))
+
+    return begin
+
+
+def minority(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the cluster in two: one broker with the leading controller, and two brokers with the other controllers."""
+    return measure(cluster, load, seconds, _into_minority(cluster))
+
+
+def power_loss(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Do the same, and as the cut ends the broker on the smaller side loses power, and what it had not flushed."""
+    flushed = cluster.log_ends(LAST)
+    time.sleep(UNFLUSHED_S)
+
+    def end() -> None:
+        cluster.brokers[LAST].kill()
+        cluster.cut_logs(LAST, flushed)
+        cluster.net.heal()
+        time.sleep(REBOOT_S)
+        cluster.brokers[LAST].start()
+
+    return measure(cluster, load, seconds, _into_minority(cluster), end)
+
+
+def listener(how: Sequence[str] = DROP) -> Scenario:
+    """Let something happen to all that brokers send to the leading controller."""
+
+    def scenario(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+        def begin(led: int) -> None:
+            cluster.net.cut_one_way(_hosts(BROKERS), [host_of(led)], how)
+
+        return measure(cluster, load, seconds, begin)
+
+    return scenario
+
+
+def answers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Lose all that the leading controller sends to brokers."""
+    return measure(cluster, load, seconds, lambda led: cluster.net.cut_one_way([host_of(led)], _hosts(BROKERS)))
+
+
+def controllers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading controller from the other ones alone."""
+
+    def begin(led: int) -> None:
+        cluster.net.cut([host_of(led)], _hosts(node for node in cluster.controllers if node != led))
+
+    return measure(cluster, load, seconds, begin)
+
+
+def bus(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading gateway from a bus on Kafka."""
+    return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], [BUS]))
+
+
+def take_overs(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Kill a broker, and then whoever leads, again and again until the broker is fenced.
+
+    Each controller comes back before the next one is killed.
+    """
+
+    def begin(led: int) -> None:
+        began_s = time.time()
+        cluster.brokers[LAST].kill()
+        while time.time() < began_s + seconds and not cluster.timeline().fenced[LAST]:
+            leading = cluster.leading()
+            cluster.controllers[leading].kill()
+            wait_until(lambda: cluster.leading() != leading, "another controller to lead")  # noqa: B023
+            cluster.controllers[leading].start()
+            cluster.wait_for_controller(leading)
+
+    return measure(cluster, load, seconds, begin, lambda: cluster.brokers[LAST].start())
+
+
+def zookeeper(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading gateway from ZooKeeper."""
+    return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], [ZOOKEEPER]))
+
+
+def brokers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading gateway from all brokers alone, and kill one of them, so that it has something to tell."""
+
+    def begin(led: int) -> None:
+        cluster.net.cut([host_of(led)], _hosts(BROKERS))
+        cluster.brokers[LAST].kill()
+
+    def end() -> None:
+        cluster.net.heal()
+        cluster.brokers[LAST].start()
+
+    return measure(cluster, load, seconds, begin, end)
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "leader_alone": leader_alone,
+    "minority": minority,
+    "power_loss": power_loss,
+    "requests": listener(),
+    "answers": answers,
+    "refused": listener(REFUSE),
+    "lossy": listener(LOSE),
+    "slow": listener(SLOW),
+    "controllers": controllers,
+    "take_overs": take_overs,
+    "brokers": brokers,
+    "bus": bus,
+    "zookeeper": zookeeper,
+}

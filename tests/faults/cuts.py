@@ -1,0 +1,34 @@
+"""Cut links of a cluster, and print what became of it: ``python -m tests.faults.cuts led leader_alone:40 minority``.
+
+The kinds of clusters are those of ``KINDS``, and the cuts those of ``SCENARIOS``. A cut lasts so many seconds.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.faults.cut_scenarios import SCENARIOS, running
+from tests.faults.hosted_cluster import HostedCluster, LedCluster, OnKafkaBus, StockCluster
+from tests.faults.hosted_zookeeper import OnZookeeper
+
+KINDS: dict[str, type[HostedCluster]] = {
+    "led": LedCluster,
+    "bus": OnKafkaBus,
+    "zookeeper": OnZookeeper,
+    "stock": StockCluster,
+}
+SECONDS = 20.0
+
+
+def main(kind: str, *wanted: str) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="isrflow-cuts-") as folder,
+        running(KINDS[kind], Path(folder)) as (cluster, load),
+    ):
+        for one in wanted:
+            name, _, seconds = one.partition(":")
+            print(f"{kind} {name}: {SCENARIOS[name](cluster, load, float(seconds or SECONDS))}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
