@@ -4,33 +4,29 @@ import contextlib
 import functools
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 import structlog
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bus.clock import now_ms
 from bus.interface import Bus, BusError, FencedError
 from conf.security.exposure import Protection
 from conf.settings import Settings
 from conf.spark_settings import is_local
-from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
 from sinks.web.site import Site
-from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
+from streaming.batch_writer import BatchWriter
 from streaming.checkpoint import check_own, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
 from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
 from streaming.decider import Decider
-from streaming.engine_log import EngineLog
 from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
-from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
@@ -39,7 +35,6 @@ from streaming.query import Commit
 from streaming.rehearsal import rehearse
 from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of
-from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
 from streaming.standby import ActiveWatch, claim_in_turn, silence_ms
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
@@ -212,7 +207,7 @@ class Job:
             raise _StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock, follower: Follower) -> None:
-        """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
+        """Decide. If the engine stood still, claim once more and decide a late batch again, so that the rules know."""
         passes = Passes()
         while True:
             lock.decides_in(self._tenure.controller_epoch)
@@ -250,32 +245,8 @@ class Job:
         passes: Passes,
         take_query: Callable[[Commit], StreamingQuery] | None,
     ) -> None:
-        decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
-        skew = SkewLog()
-        log = EngineLog(self._settings, self._checkpoint, self._tenure.controller_epoch)
         ticker = self._tenure.ticker
-
-        def write(outcomes: Iterable[bytes]) -> None:
-            written = decisions.write(outcomes)
-            if written:
-                log.committed(written.through, written.decisions)
-                self._bus.publish_own(feedback_events(written.decisions))
-                clusters = [decode_cluster(body) for body in written.clusters]
-                if clusters:
-                    ticker.decided(written.through, clusters)
-                    skew.decided(clusters[0])
-                    self._tenure.deadlines.decided(clusters[0])
-                self._metrics.committed(
-                    decisions=written.decisions,
-                    clusters=clusters,
-                    through=written.through,
-                    last_seq=self._bus.due_seq(written.through),
-                    now_ms=now_ms(),
-                    engine_ms=self._tenure.clock.read_ms(),
-                    clock_steps=self._tenure.clock.steps,
-                )
-                self._site.committed(written.through, clusters, written.pages, written.decisions)
-
+        write = BatchWriter(self._bus, self._settings, self._tenure, self._metrics, self._site).write
         retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
         with Decider(session, self._bus, self._settings, write, self._check_waiting, take_query=take_query) as decider:
             self._metrics.took_over(self._tenure.controller_epoch, self._bus.decided_seq())

@@ -161,6 +161,24 @@ class Controller:
         self._note(mark)
         return claim
 
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int:
+        """Write a tick that says what is undecided, and wait until it can be read."""
+        events = self._connection.address.events
+        with self._lock:
+            before = self._held_mark(controller_epoch)
+            reports = DeliveryReports()
+            with self._transaction(controller_epoch) as begun:
+                begun.write(events, None, tick, reports=reports)
+                # The mark contains the event's offset, so that must be known first.
+                begun.flush()
+                mark = before.with_found(reports.last_offset(), reports.last_time_ms())
+                begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+                begun.end()
+            self._note(mark)
+        # The next batch must know of it.
+        self._connection.await_committed(events)
+        return seq_of(reports.last_offset())
+
     def resign(self, controller_epoch: int) -> None:
         """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
         with self._lock:
@@ -280,4 +298,9 @@ class Controller:
 
 def newer(one: Mark, other: Mark) -> Mark:
     """Return the newer one of two marks."""
-    return max(one, other, key=lambda mark: (mark.controller_epoch, mark.through, mark.layouts, mark.resigned))
+    return max(one, other, key=_age)
+
+
+def _age(mark: Mark) -> tuple[int, ...]:
+    found_offset = mark.found[-1][1] if mark.found else -1
+    return mark.controller_epoch, mark.through, mark.layouts, mark.resigned, found_offset
