@@ -34,7 +34,7 @@ class Tenure:
         self._ticker: Ticker | None = None
         self.claim = Claim(0, 0, 0)
         self.clock = EngineClock()
-        self.deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
+        self.deadlines = Deadlines(bus)
 
     @property
     def controller_epoch(self) -> int:

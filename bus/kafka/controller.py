@@ -28,7 +28,7 @@ from bus.kafka.commit_rows import rows_in_making
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
-from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.mark import Mark, decode_mark, newer
 from bus.kafka.page_keys import MARK_KEY, PageKey, key_of
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
@@ -294,13 +294,3 @@ class Controller:
                 self._marks.close()
                 self._marks = None
             self._producer = None
-
-
-def newer(one: Mark, other: Mark) -> Mark:
-    """Return the newer one of two marks."""
-    return max(one, other, key=_age)
-
-
-def _age(mark: Mark) -> tuple[int, ...]:
-    found_offset = mark.found[-1][1] if mark.found else -1
-    return mark.controller_epoch, mark.through, mark.layouts, mark.resigned, found_offset

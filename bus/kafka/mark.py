@@ -63,6 +63,16 @@ class Mark(msgspec.Struct, frozen=True):
         return min(max(CLAIMS_KEPT, needed), UNDECIDED_CLAIMS_MAX)
 
 
+def newer(one: Mark, other: Mark) -> Mark:
+    """Return the newer one of two marks."""
+    return max(one, other, key=_age)
+
+
+def _age(mark: Mark) -> tuple[int, ...]:
+    found_offset = mark.found[-1][1] if mark.found else -1
+    return mark.controller_epoch, mark.through, mark.layouts, mark.resigned, found_offset
+
+
 # Made at import, because several threads may read their first mark at once (see ``brokers/wire/layout.py``).
 _decoder = msgspec.json.Decoder(Mark)
 

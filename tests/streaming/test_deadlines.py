@@ -1,5 +1,6 @@
 """A request that came too late is refused: after a standstill by another claim, in a slow engine without one."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +13,19 @@ from controller_logic.replay import decide
 from sinks.decision_log import DecisionLog
 from state.cluster import Cluster
 from state.policy import Policy
-from streaming.deadlines import LATE_MS_MAX, SLOW_BATCH_MS, Deadlines, LateError
+from streaming.deadlines import (
+    BETWEEN_CLAIMS_MS,
+    LATE_MS_MAX,
+    SLOW_BATCH_MS,
+    STANDSTILL_MS,
+    Deadlines,
+    LateError,
+)
 from streaming.engine_clock import EngineClock
 from streaming.ticker import Ticker
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 
-SESSION_MS = 9_000
 HOUR_MS = 3_600_000
 LATE = "REQUEST_TIMED_OUT"
 
@@ -54,7 +61,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 
 
 def begun(bus: EmbeddedBus, time: Time) -> Deadlines:
-    deadlines = Deadlines(bus, SESSION_MS)
+    deadlines = Deadlines(bus)
     deadlines.begin(bus.claim("job", {}, time.now_ms), time.slept)
     return deadlines
 
@@ -91,19 +98,33 @@ def test_a_bus_whose_clock_was_set_forward_is_followed(bus: EmbeddedBus, time: T
     assert not is_too_late(deadlines, expires_ms)
     time.steady_ms += LATE_MS_MAX + 1
     assert is_too_late(deadlines, expires_ms)
+    time.steady_ms += BETWEEN_CLAIMS_MS
     # The next claim is later than any tick before it, or the clock was set back.
     deadlines.begin(Claim(2, 10, time.now_ms), time.slept)
     time.steady_ms += HOUR_MS
     assert not is_too_late(deadlines, time.now_ms)
 
 
-def test_only_an_engine_that_stood_still_for_a_session_is_too_late(bus: EmbeddedBus, time: Time) -> None:
+def test_only_an_engine_that_stood_still_meanwhile_is_too_late(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
     time.steady_ms += HOUR_MS
-    time.slept_ms = SESSION_MS - 1
-    assert not is_too_late(deadlines, time.now_ms - 60_000)
-    time.slept_ms = SESSION_MS
-    assert is_too_late(deadlines, time.now_ms - 60_000)
+    time.slept_ms = STANDSTILL_MS - 1
+    assert not is_too_late(deadlines, time.now_ms - 2_000)
+    time.slept_ms = STANDSTILL_MS
+    # The request was late before the engine stood still.
+    assert not is_too_late(deadlines, time.now_ms - STANDSTILL_MS - LATE_MS_MAX - 1)
+    assert is_too_late(deadlines, time.now_ms - 2_000)
+
+
+def test_an_engine_that_always_seems_to_stand_still_claims_rarely(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    claims = []
+    for _ in range(100):
+        time.steady_ms += 20_000
+        if is_too_late(deadlines, time.now_ms - 3_000):
+            claims.append(time.steady_ms)
+            deadlines.begin(bus.claim("job", {}, time.now_ms), time.slept)
+    assert [after - before for before, after in itertools.pairwise(claims)] == [BETWEEN_CLAIMS_MS] * 3
 
 
 def create_request(topic: str, time: Time, timeout_ms: int) -> bytes:
