@@ -162,11 +162,11 @@ class Bus(Past, Protocol):
         """
         ...
 
-    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int:
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
         """Publish a tick with a ``decided_seq`` and return its seq. Earlier events after that seq count as found then.
 
-        Call it only between two batches: what is being decided would be decided otherwise in a replay. Raises
-        ``FencedError`` if a later epoch was claimed.
+        Return None, and publish nothing, while that is not possible. Call it only between two batches: what is being
+        decided would be decided otherwise in a replay. Raises ``FencedError`` if a later epoch was claimed.
         """
         ...
 

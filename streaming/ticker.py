@@ -98,7 +98,8 @@ class Ticker(threading.Thread):
             time_ms = self._clock.read_ms()
             tick = Tick(time_ms=time_ms, controller_epoch=self._controller_epoch, decided_seq=after)
             seq = self._bus.tell_undecided(self._controller_epoch, msgspec.json.encode(tick))
-            self._clock.note_tick(seq, time_ms)
+            if seq is not None:
+                self._clock.note_tick(seq, time_ms)
 
     def longest_sleep_ms(self) -> int:
         """Return how long the thread slept at most since it was last asked, also if it has not woken up yet."""

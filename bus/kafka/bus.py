@@ -101,7 +101,7 @@ class KafkaBus(KafkaHistory):
     ) -> Claim:
         return self._controller.claim(controller_id, settings, time_ms, after_epoch)
 
-    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int:
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
         return self._controller.tell_undecided(controller_epoch, tick)
 
     def await_writable(self) -> None:

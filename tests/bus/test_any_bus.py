@@ -279,7 +279,9 @@ def test_a_tick_between_two_batches_says_what_is_undecided(bus: Bus, other: Bus)
     decided = bus.publish([EVENT])
     waiting = bus.publish([EVENT, EVENT])
     bus.commit(epoch, decided, [], [])
+    readable(decided, bus, other)
     told = bus.tell_undecided(epoch, b'{"kind":"tick","time_ms":1,"controller_epoch":1,"decided_seq":%d}' % decided)
+    assert told is not None
     assert told > waiting
     later = bus.publish([EVENT])
     readable(decided, bus, other)
@@ -291,6 +293,7 @@ def test_a_tick_between_two_batches_says_what_is_undecided(bus: Bus, other: Bus)
     readable(later, bus, other)
     assert other.read(0, later) == list(entries.values())
     claimed(other)
+    wait_until(lambda: bus.claimed_epoch() > epoch, "the claim to be readable")
     with pytest.raises(FencedError):
         bus.tell_undecided(epoch, b'{"kind":"tick","time_ms":2,"controller_epoch":1,"decided_seq":%d}' % later)
     assert [b'"tick"' in entry.raw for entry in other.read(later, other.last_seq())] == [False]
