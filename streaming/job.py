@@ -2,10 +2,7 @@
 
 import contextlib
 import functools
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 
 import structlog
 from pyspark.sql import SparkSession
@@ -37,6 +34,7 @@ from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of
 from streaming.sources.interface import source_of
 from streaming.standby import ActiveWatch, claim_in_turn, silence_ms
+from streaming.stopping import StoppedError, StopSignals, kill_children
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
 from streaming.warm_up import warm_up
@@ -49,10 +47,6 @@ logger = structlog.get_logger("isrflow.job")
 _OPEN = Protection()
 
 
-class _StoppedError(Exception):
-    """A signal stopped the job before it decided anything."""
-
-
 class Job:
     """One run of the engine: a claim, a query and a ticker."""
 
@@ -62,6 +56,7 @@ class Job:
         settings: Settings,
         metrics: Metrics,
         protection: Protection = _OPEN,
+        signals: StopSignals | None = None,
         *,
         standby: bool = False,
         reshards: bool = False,
@@ -71,7 +66,8 @@ class Job:
         self._metrics = metrics
         self._site = Site(bus, metrics, PastProcess(settings.bus), protection)
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
-        self._stopping = threading.Event()
+        self._signals = signals or StopSignals()
+        self._stopping = self._signals.stopping
         self._checkpoint = checkpoint_of(settings)
         self._files_place = files_place(settings)
         self._tenure = Tenure(bus, settings, reshards=reshards)
@@ -79,8 +75,18 @@ class Job:
         self._watch_active = ActiveWatch(bus) if standby else None
 
     def run(self) -> None:
+        """Decide until a signal stops the job. Raises ``StoppedError`` if one came before it decided anything."""
         # This comes before Spark's start, which takes seconds, because a signal may come meanwhile.
-        self._obey_signals()
+        self._signals.obey()
+        try:
+            self._run()
+        except Exception:
+            # What fails because a call was broken off is no news.
+            if self._signals.has_broken_off:
+                raise StoppedError from None
+            raise
+
+    def _run(self) -> None:
         try:
             with self._locked() as lock:
                 self._prepare(lock)
@@ -143,27 +149,29 @@ class Job:
         choose_java()
         stacks = stacks_file(self._files_place)
         with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets:
-            master = launch(self._settings, directory, stacks, sockets)
-            check_fits(master, self._settings, source_of(self._bus))
-            session = build_session(self._settings, directory, stacks, sockets)
+            session = None
             try:
+                master = launch(self._settings, directory, stacks, sockets)
+                check_fits(master, self._settings, source_of(self._bus))
+                session = build_session(self._settings, directory, stacks, sockets)
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
-                self._obey_signals()
+                self._signals.obey()
                 if not is_local(master):
                     ship_rooms(session, directory)
-                    await_executors(session, self._stopping.is_set)
+                    await_executors(session)
                 self._warm_up(session)
-                if self._watch_active and is_local(master) and not self._stopping.is_set():
+                if self._watch_active and is_local(master):
                     rehearse(session, self._settings, directory / "rehearsal")
-                if not self._stopping.is_set():
-                    follower = Follower(session, self._bus, self._settings, lock, directory)
-                    self._take_over(session, lock, succeeds, follower)
+                self._signals.finish_batches()
+                follower = Follower(session, self._bus, self._settings, lock, directory)
+                self._take_over(session, lock, succeeds, follower)
             finally:
-                session.stop()
+                if self._signals.has_broken_off:
+                    kill_children()
+                elif session is not None:
+                    session.stop()
 
     def _warm_up(self, session: SparkSession) -> None:
-        if self._stopping.is_set():
-            return
         if isinstance(self._checkpoint, HadoopPath):
             with self._checkpoint_errors():
                 check_usable(self._checkpoint)
@@ -186,7 +194,7 @@ class Job:
                     self._endpoint.open_when_free()
                 BatchListener(self._metrics, watches=source_of(self._bus).watches).listen_to(session)
                 self._decide_until_stopped(session, lock, follower)
-            except _StoppedError:
+            except StoppedError:
                 logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
 
     def _claim_in_turn(
@@ -204,7 +212,7 @@ class Job:
         if not claim_in_turn(
             active, silence_ms(self._settings), self._stopping, meanwhile, self._tenure.begin, lock.is_left_in
         ):
-            raise _StoppedError
+            raise StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock, follower: Follower) -> None:
         """Decide. If the engine stood still, claim once more and decide a late batch again, so that the rules know."""
@@ -228,15 +236,8 @@ class Job:
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
-            raise _StoppedError
+            raise StoppedError
         check_claim(self._bus, self._tenure.claim)
-
-    def _obey_signals(self) -> None:
-        def stop(number: int, frame: FrameType | None) -> None:
-            self._stopping.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
 
     def _decide(
         self,
