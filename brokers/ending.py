@@ -1,10 +1,43 @@
-"""Why a broker's or gateway's process ends, in words."""
+"""How a broker's or gateway's process ends by an error: one line that says why, and one exit code."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import structlog
+
+EXIT_REFUSED, EXIT_UNREACHABLE = 1, 3
+Kinds = tuple[type[Exception], ...]
+
+logger = structlog.get_logger()
+
+
+@contextlib.contextmanager
+def told(*, refused: Kinds, unreachable: Kinds) -> Iterator[None]:
+    """End the process if the block raises errors of these kinds, in groups or not. If one is ``refused``, it counts.
+
+    Not with ``except*``: several of its clauses may match one group, and two exits would be a group that nobody knows.
+    """
+    try:
+        yield
+    except Exception as error:
+        errors = _single(error)
+        if not all(isinstance(one, (*refused, *unreachable)) for one in errors):
+            raise
+        is_refused = [one for one in errors if isinstance(one, refused)]
+        logger.error("stopped", why=why_of((is_refused or errors)[0]))
+        sys.exit(EXIT_REFUSED if is_refused else EXIT_UNREACHABLE)
+
+
+def _single(error: BaseException) -> list[BaseException]:
+    """Return the errors in the exception groups around them."""
+    if isinstance(error, BaseExceptionGroup):
+        return [one for part in error.exceptions for one in _single(part)]
+    return [error]
 
 
 def why_of(error: BaseException) -> str:
-    """Return what the error says that stopped everything, out of the exception groups around it. Name its file."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    """Return what an error says. Name its file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or repr(error)

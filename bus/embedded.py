@@ -135,6 +135,13 @@ class EmbeddedBus(EmbeddedHistory):
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
             return Claim(epoch, seq, entered_ms)
 
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int:
+        with self._errors(), self._write() as connection:
+            self._check_held(controller_epoch)
+            seq = append(connection, [row_of(tick)])
+            self._raise_mark(connection, "told", seq)
+            return seq
+
     def await_writable(self) -> None:
         # A transaction begins once no other process has the lock.
         with self._errors(), self._write():

@@ -10,6 +10,9 @@ from isrflow.sqlite.deferrable import row_of
 from state.found import Found, found_by, found_ms
 
 _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
+_TELLS = "kind = 'tick' AND instr(raw, CAST('decided_seq' AS BLOB))"
+# The newest tick of this bus's engines that tells what is undecided.
+_NEWEST_TELLING = "(SELECT value FROM marks WHERE name = 'told')"
 
 
 def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
@@ -43,13 +46,15 @@ def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after
         known = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
         is_claim = {seq: bool(value) for seq, value in known}
         found = _found(connection, times, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
+        found += _found(connection, times, after, _TELLS)
         return [Entry(seq, raw, ms, is_claim.get(seq), found_ms(seq, found)) for seq, raw, ms in rows]
     claims = {row[0] for row in connection.execute("SELECT seq FROM claims WHERE seq > ? AND seq <= ?", span)}
     found = _found(connection, times, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
+    found += _found(connection, times, after, f"seq <= {_NEWEST_TELLING} AND {_TELLS}")
     return [Entry(seq, raw, ms, seq in claims, found_ms(seq, found)) for seq, raw, ms in rows]
 
 
 def _found(connection: sqlite3.Connection, times: str, after: int, which: str) -> list[Found]:
-    """Return what claims found undecided after ``after``. Such claims come later in the log, at any distance."""
+    """Return what was found undecided after ``after``. Claims and ticks that say so come later, at any distance."""
     rows = connection.execute(f"SELECT seq, raw, {times} FROM events WHERE seq > ?1 AND {which}", (after,))
     return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     entered_ms: int | None = None
     # Whether the bus knows the event as a job's claim.
     is_claim: bool | None = None
-    # The bus's time of the last claim that found the event undecided; None if no claim did.
+    # The bus's time of the last claim, or telling tick, that found the event undecided; None if none did.
     found_ms: int | None = None
 
 
@@ -159,6 +159,14 @@ class Bus(Past, Protocol):
 
         Raises ``OvertakenError`` if ``after_epoch`` is given and is no longer the newest claimed epoch. Raises
         ``BusError`` if epochs are used up.
+        """
+        ...
+
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
+        """Publish a tick with a ``decided_seq`` and return its seq. Earlier events after that seq count as found then.
+
+        Return None, and publish nothing, while that is not possible. Call it only between two batches: what is being
+        decided would be decided otherwise in a replay. Raises ``FencedError`` if a later epoch was claimed.
         """
         ...
 

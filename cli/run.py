@@ -3,6 +3,7 @@
 import contextlib
 
 import click
+import structlog
 
 from cli.closed_output import print_nowhere
 from cli.errors import Superseded, Unreachable
@@ -11,6 +12,7 @@ from cli.options import with_settings
 from conf.foreign_lines import as_json
 from conf.logs import configure, is_json, tell_end
 from conf.settings import Settings
+from streaming.stopping import StoppedError, StopSignals
 
 
 @click.command("run")
@@ -40,13 +42,17 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
       isrflow run --standby --set metrics.port=9465
       isrflow run --standby --reshard --set shards=32
     """
+    signals = StopSignals()
+    signals.obey()
     print_nowhere()
     configure(settings.log_format, settings.log_level)
     # Spark and its Python processes write to the same place as the log.
     lines = as_json(settings.log_level) if is_json(settings.log_format) else contextlib.nullcontext()
     try:
         with lines, reported():
-            _run(settings, standby, reshards)
+            _run(settings, signals, standby, reshards)
+    except StoppedError:
+        structlog.get_logger("isrflow.job").info("stopping", controller_epoch=0)
     except click.ClickException as error:
         if settings.log_format != "json":
             raise
@@ -55,14 +61,14 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
         raise click.exceptions.Exit(error.exit_code) from error
 
 
-def _run(settings: Settings, standby: bool, reshards: bool) -> None:
+def _run(settings: Settings, signals: StopSignals, standby: bool, reshards: bool) -> None:
     # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
     from streaming.job_errors import JobError, SupersededError
     from streaming.run import run
 
     try:
-        run(settings, standby=standby, reshards=reshards)
+        run(settings, signals, standby=standby, reshards=reshards)
     except SupersededError as error:
         raise Superseded(str(error)) from error
     except (JobError, MetricsError) as error:

@@ -39,3 +39,5 @@ PHASES = (
     *("addBatch", "commitBatch", "commitOffsets", "getBatch", "latestOffset"),
     *("queryPlanning", "walCommit"),
 )
+# What follows a commit (``streaming/batch_writer.py``).
+PARTS_AFTER_COMMIT = ("clock", "imbalance", "log", "metrics", "page", "state")

@@ -2,7 +2,7 @@
 
 from conf import metric_series
 from conf.metric_series import Labelled as Labelled
-from sinks.known_labels import KIND_REASONS, PHASES
+from sinks.known_labels import KIND_REASONS, PARTS_AFTER_COMMIT, PHASES
 from sinks.metric_snapshot import Histogram, Recent, Snapshot
 from sinks.resources import PROCESSES
 from state.broker import REGISTERED_STATES
@@ -101,6 +101,14 @@ OWN = (
         "gauge",
         "Time of the last commit of decisions, in seconds since the Unix epoch. 0 before the first.",
         lambda s: s.last_batch_ms / 1000,
+    ),
+    Series(
+        "isrflow_failures_after_commit",
+        "counter",
+        "Failures of what follows a commit, by part, which is a defect. The decisions were written.",
+        lambda s: dict.fromkeys(((part,) for part in PARTS_AFTER_COMMIT), 0.0)
+        | {(part,): failures for part, failures in s.failed_after_commit.items()},
+        ("part",),
     ),
     Series("isrflow_events", "counter", "Events read.", lambda s: s.events),
     Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", rejected),

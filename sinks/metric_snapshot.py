@@ -142,6 +142,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     batch_seconds: Histogram = Histogram()
     phase_seconds: Mapping[str, float] = {}
 
+    # What follows a commit, by part.
+    failed_after_commit: Mapping[str, int] = {}
     decisions: Mapping[KindReason, int] = {}
     delay_seconds: Histogram = Histogram()
     recent_delays: Recent = Recent()

@@ -137,6 +137,13 @@ class Metrics(Collector):
                 **_cluster_wide(clusters),
             )
 
+    def failed_after_commit(self, part: str) -> None:
+        """Count that a part of what follows a commit failed."""
+        with self._lock:
+            failed = Counter(self._snapshot.failed_after_commit)
+            failed[part] += 1
+            self._replace(failed_after_commit=failed)
+
     def batch_ended(self, *, duration_ms: float, phases_ms: Mapping[str, float], events: int) -> None:
         """Count a micro-batch as Spark reports it: its duration, its phases (``durationMs``), its input rows."""
         with self._lock:

@@ -6,7 +6,7 @@ An event is a JSON object on the bus (contract version 1), which ``event_text`` 
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from state.acl_events import CreateAcls as CreateAcls
 from state.acl_events import DeleteAcls as DeleteAcls
@@ -216,6 +216,9 @@ class SessionsExtended(EngineEvent, frozen=True, kw_only=True, tag="sessions_ext
 
 class Tick(EngineEvent, frozen=True, kw_only=True, tag="tick"):
     """Time passes. What is due now is decided."""
+
+    # If given, all later events before this tick were undecided when it came.
+    decided_seq: Offset | UnsetType = UNSET
 
 
 AnyEvent = (

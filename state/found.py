@@ -1,18 +1,19 @@
-"""What a job found undecided when it claimed.
+"""What a job found undecided when it claimed, or between two batches.
 
 A claim's event says up to which seq former jobs had decided (``decided_seq``). All events between that and the claim
-were decided after the claim, however long before it they came.
+were decided after the claim, however long before it they came. The same holds for a tick that says it. An engine
+writes one after each slow batch, before it reads the next one.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from state.event_text import decode
-from state.events import ControllerStarted
+from state.events import ControllerStarted, Tick
 
 
 class Found(NamedTuple):
-    """The events that a claim found undecided: after < seq < before."""
+    """The events that a claim or a tick found undecided: after < seq < before."""
 
     after: int
     before: int
@@ -20,10 +21,12 @@ class Found(NamedTuple):
     time_ms: int
 
 
-def found_by(seq: int, raw: bytes, entered_ms: int | None) -> Found | None:
-    """Read from a claim's event what the claim found; None if the event does not say."""
+def found_by(seq: int, raw: bytes, entered_ms: int | None, is_claim: bool | None = None) -> Found | None:
+    """Read from the event of a claim or a tick what was found; None if the event does not say, or is no claim."""
     event = decode(raw)
-    if not isinstance(event, ControllerStarted) or event.decided_seq is None:
+    if not isinstance(event, ControllerStarted | Tick) or not isinstance(event.decided_seq, int):
+        return None
+    if isinstance(event, ControllerStarted) and is_claim is False:
         return None
     return Found(event.decided_seq, seq, event.time_ms if entered_ms is None else entered_ms)
 
@@ -34,7 +37,7 @@ def found_ms(seq: int, found: Sequence[Found]) -> int | None:
 
 
 def found_in(entries: Iterable[tuple[int, bytes, int | None, bool | None]]) -> list[Found]:
-    """Collect what the claims of an event log found, except events that its bus did not know as claims."""
+    """Collect what the claims and ticks of an event log found, except events that its bus did not know as claims."""
     # Looking at the bytes first keeps each event from being decoded twice.
-    started = (one for one in entries if b"decided_seq" in one[1] and one[3] is not False)
-    return [found for seq, raw, entered_ms, _ in started if (found := found_by(seq, raw, entered_ms)) is not None]
+    telling = (entry for entry in entries if b"decided_seq" in entry[1])
+    return [found for entry in telling if (found := found_by(*entry)) is not None]

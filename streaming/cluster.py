@@ -13,7 +13,6 @@ disk, a batch's events that wait in a file, or this program's own modules.
 
 import time
 import zipfile
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,15 +55,15 @@ def check_fits(master: str, settings: Settings, source: Source) -> None:
         )
 
 
-def await_executors(session: SparkSession, is_stopping: Callable[[], bool]) -> None:
-    """Wait until a cluster has given the first executor, or until the job stops.
+def await_executors(session: SparkSession) -> None:
+    """Wait until a cluster has given the first executor.
 
     Raises ``JobError`` if none comes in ``EXECUTORS_TIMEOUT_S``, because without it the first query would wait forever.
     """
     context = session.sparkContext
     deadline = time.monotonic() + EXECUTORS_TIMEOUT_S
     # The driver is one of those that are counted.
-    while not is_stopping() and context._jsc.sc().getExecutorMemoryStatus().size() < 2:
+    while context._jsc.sc().getExecutorMemoryStatus().size() < 2:
         if time.monotonic() > deadline:
             raise JobError(
                 f"{context.master} gave no executor in {EXECUTORS_TIMEOUT_S:.0f} s: is there a master, and have its "

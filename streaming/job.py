@@ -2,35 +2,28 @@
 
 import contextlib
 import functools
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from types import FrameType
+from collections.abc import Callable, Iterator
 
 import structlog
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bus.clock import now_ms
 from bus.interface import Bus, BusError, FencedError
 from conf.security.exposure import Protection
 from conf.settings import Settings
 from conf.spark_settings import is_local
-from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
 from sinks.web.site import Site
-from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
+from streaming.batch_writer import BatchWriter
 from streaming.checkpoint import check_own, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
 from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
 from streaming.decider import Decider
-from streaming.engine_log import EngineLog
 from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
-from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
@@ -39,9 +32,9 @@ from streaming.query import Commit
 from streaming.rehearsal import rehearse
 from streaming.retention import Passes, Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of
-from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
 from streaming.standby import ActiveWatch, claim_in_turn, silence_ms
+from streaming.stopping import StoppedError, StopSignals, kill_children
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
 from streaming.warm_up import warm_up
@@ -54,10 +47,6 @@ logger = structlog.get_logger("isrflow.job")
 _OPEN = Protection()
 
 
-class _StoppedError(Exception):
-    """A signal stopped the job before it decided anything."""
-
-
 class Job:
     """One run of the engine: a claim, a query and a ticker."""
 
@@ -67,6 +56,7 @@ class Job:
         settings: Settings,
         metrics: Metrics,
         protection: Protection = _OPEN,
+        signals: StopSignals | None = None,
         *,
         standby: bool = False,
         reshards: bool = False,
@@ -76,7 +66,8 @@ class Job:
         self._metrics = metrics
         self._site = Site(bus, metrics, PastProcess(settings.bus), protection)
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
-        self._stopping = threading.Event()
+        self._signals = signals or StopSignals()
+        self._stopping = self._signals.stopping
         self._checkpoint = checkpoint_of(settings)
         self._files_place = files_place(settings)
         self._tenure = Tenure(bus, settings, reshards=reshards)
@@ -84,8 +75,18 @@ class Job:
         self._watch_active = ActiveWatch(bus) if standby else None
 
     def run(self) -> None:
+        """Decide until a signal stops the job. Raises ``StoppedError`` if one came before it decided anything."""
         # This comes before Spark's start, which takes seconds, because a signal may come meanwhile.
-        self._obey_signals()
+        self._signals.obey()
+        try:
+            self._run()
+        except Exception:
+            # What fails because a call was broken off is no news.
+            if self._signals.has_broken_off:
+                raise StoppedError from None
+            raise
+
+    def _run(self) -> None:
         try:
             with self._locked() as lock:
                 self._prepare(lock)
@@ -148,27 +149,29 @@ class Job:
         choose_java()
         stacks = stacks_file(self._files_place)
         with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets:
-            master = launch(self._settings, directory, stacks, sockets)
-            check_fits(master, self._settings, source_of(self._bus))
-            session = build_session(self._settings, directory, stacks, sockets)
+            session = None
             try:
+                master = launch(self._settings, directory, stacks, sockets)
+                check_fits(master, self._settings, source_of(self._bus))
+                session = build_session(self._settings, directory, stacks, sockets)
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
-                self._obey_signals()
+                self._signals.obey()
                 if not is_local(master):
                     ship_rooms(session, directory)
-                    await_executors(session, self._stopping.is_set)
+                    await_executors(session)
                 self._warm_up(session)
-                if self._watch_active and is_local(master) and not self._stopping.is_set():
+                if self._watch_active and is_local(master):
                     rehearse(session, self._settings, directory / "rehearsal")
-                if not self._stopping.is_set():
-                    follower = Follower(session, self._bus, self._settings, lock, directory)
-                    self._take_over(session, lock, succeeds, follower)
+                self._signals.finish_batches()
+                follower = Follower(session, self._bus, self._settings, lock, directory)
+                self._take_over(session, lock, succeeds, follower)
             finally:
-                session.stop()
+                if self._signals.has_broken_off:
+                    kill_children()
+                elif session is not None:
+                    session.stop()
 
     def _warm_up(self, session: SparkSession) -> None:
-        if self._stopping.is_set():
-            return
         if isinstance(self._checkpoint, HadoopPath):
             with self._checkpoint_errors():
                 check_usable(self._checkpoint)
@@ -191,7 +194,7 @@ class Job:
                     self._endpoint.open_when_free()
                 BatchListener(self._metrics, watches=source_of(self._bus).watches).listen_to(session)
                 self._decide_until_stopped(session, lock, follower)
-            except _StoppedError:
+            except StoppedError:
                 logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
 
     def _claim_in_turn(
@@ -210,10 +213,10 @@ class Job:
         if not claim_in_turn(
             active, silence_ms(self._settings), self._stopping, meanwhile, self._tenure.begin, lock.is_left_in
         ):
-            raise _StoppedError
+            raise StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock, follower: Follower) -> None:
-        """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
+        """Decide. If the engine stood still, claim once more and decide a late batch again, so that the rules know."""
         passes = Passes()
         while True:
             lock.decides_in(self._tenure.controller_epoch)
@@ -234,15 +237,8 @@ class Job:
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
-            raise _StoppedError
+            raise StoppedError
         check_claim(self._bus, self._tenure.claim)
-
-    def _obey_signals(self) -> None:
-        def stop(number: int, frame: FrameType | None) -> None:
-            self._stopping.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
 
     def _decide(
         self,
@@ -251,32 +247,8 @@ class Job:
         passes: Passes,
         take_query: Callable[[Commit], StreamingQuery] | None,
     ) -> None:
-        decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
-        skew = SkewLog()
-        log = EngineLog(self._settings, self._checkpoint, self._tenure.controller_epoch)
         ticker = self._tenure.ticker
-
-        def write(outcomes: Iterable[bytes]) -> None:
-            written = decisions.write(outcomes)
-            if written:
-                log.committed(written.through, written.decisions)
-                self._bus.publish_own(feedback_events(written.decisions))
-                clusters = [decode_cluster(body) for body in written.clusters]
-                if clusters:
-                    ticker.decided(written.through, clusters)
-                    skew.decided(clusters[0])
-                    self._tenure.deadlines.decided(clusters[0])
-                self._metrics.committed(
-                    decisions=written.decisions,
-                    clusters=clusters,
-                    through=written.through,
-                    last_seq=self._bus.due_seq(written.through),
-                    now_ms=now_ms(),
-                    engine_ms=self._tenure.clock.read_ms(),
-                    clock_steps=self._tenure.clock.steps,
-                )
-                self._site.committed(written.through, clusters, written.pages, written.decisions)
-
+        write = BatchWriter(self._bus, self._settings, self._tenure, self._metrics, self._site).write
         retention = Retention(self._bus, self._settings, self._tenure.controller_epoch, passes)
         with Decider(session, self._bus, self._settings, write, self._check_waiting, take_query=take_query) as decider:
             self._metrics.took_over(self._tenure.controller_epoch, self._bus.decided_seq())

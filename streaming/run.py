@@ -7,16 +7,20 @@ from conf.settings import Settings
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, files_of
 from streaming.job import Job
+from streaming.stopping import StopSignals
 
 
-def run(settings: Settings, *, standby: bool = False, reshards: bool = False) -> None:
+def run(
+    settings: Settings, signals: StopSignals | None = None, *, standby: bool = False, reshards: bool = False
+) -> None:
     """Run the engine until SIGTERM or SIGINT. With ``standby``, wait until no other engine decides.
 
     With ``reshards``, a state in other shards or pages is laid out as the settings say when the engine takes over.
 
-    Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
-    failed, ``BusError`` if the bus cannot be used, ``MetricsError`` if the metrics port cannot be opened, and
-    ``SettingsError`` if settings do not fit the state or Spark, or would open the metrics port to others.
+    Raises ``StoppedError`` if a signal came before the engine decided anything, ``SupersededError`` if another job
+    claimed a later controller epoch, ``JobError`` if Spark or the query failed, ``BusError`` if the bus cannot be used,
+    ``MetricsError`` if the metrics port cannot be opened, and ``SettingsError`` if settings do not fit the state or
+    Spark, or would open the metrics port to others.
     """
     protection = _protection(settings)
     bus = open_bus(
@@ -32,7 +36,7 @@ def run(settings: Settings, *, standby: bool = False, reshards: bool = False) ->
         meter=ResourceMeter(files_of(bus)),
     )
     try:
-        Job(bus, settings, metrics, protection, standby=standby, reshards=reshards).run()
+        Job(bus, settings, metrics, protection, signals, standby=standby, reshards=reshards).run()
     finally:
         bus.close()
 

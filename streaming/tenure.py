@@ -34,7 +34,7 @@ class Tenure:
         self._ticker: Ticker | None = None
         self.claim = Claim(0, 0, 0)
         self.clock = EngineClock()
-        self.deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
+        self.deadlines = Deadlines(bus)
 
     @property
     def controller_epoch(self) -> int:
@@ -63,9 +63,9 @@ class Tenure:
         ours = policy_text(msgspec.to_builtins(self._settings.policy))
         ours[TICK_INTERVAL] = str(self._settings.tick_idle_interval_ms)
         self.claim = self._bus.claim(self._settings.controller_name, ours, self.clock.read_ms(), after_epoch)
-        self.deadlines.begin(self.claim)
         busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms
         self._ticker = Ticker(self._bus, self.claim, self.clock, busy_ms, idle_ms)
+        self.deadlines.begin(self.claim, self._ticker.longest_sleep_ms)
         self._ticker.start()
         logger.info("claimed the controller", controller_epoch=self.controller_epoch, seq=self.claim.seq)
         self._layout.claimed(self.claim)

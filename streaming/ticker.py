@@ -38,6 +38,8 @@ class Ticker(threading.Thread):
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
         self._rest = Rest(bus)
+        # When the thread last woke up, and its longest sleep since ``longest_sleep_ms`` was last asked.
+        self._woke_ms, self._slept_ms_max = steady_ms(), 0
         self._stopping = threading.Event()
         self._publishing = threading.Lock()
 
@@ -57,6 +59,8 @@ class Ticker(threading.Thread):
                 return
             late_ms += stall.end()
             now_ms = steady_ms()
+            self._slept_ms_max = max(self._slept_ms_max, now_ms - self._woke_ms)
+            self._woke_ms = now_ms
             if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at) or self._broker_is_ready():
                 # Read before the tick, so that a report that comes between the two is not missed.
                 reports_at = self._bus.offsets_position()
@@ -87,6 +91,20 @@ class Ticker(threading.Thread):
         with self._publishing:
             self._clock.decided(through, clusters[0].clock_ms)
             self._rest.decided(through, clusters)
+
+    def tell_undecided(self, after: int) -> None:
+        """Publish a tick that says that nothing after ``after`` is decided. Raises ``FencedError``."""
+        with self._publishing:
+            time_ms = self._clock.read_ms()
+            tick = Tick(time_ms=time_ms, controller_epoch=self._controller_epoch, decided_seq=after)
+            seq = self._bus.tell_undecided(self._controller_epoch, msgspec.json.encode(tick))
+            if seq is not None:
+                self._clock.note_tick(seq, time_ms)
+
+    def longest_sleep_ms(self) -> int:
+        """Return how long the thread slept at most since it was last asked, also if it has not woken up yet."""
+        slept_ms, self._slept_ms_max = self._slept_ms_max, 0
+        return max(slept_ms, steady_ms() - self._woke_ms)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -2,13 +2,12 @@
 
 import asyncio
 import signal
-import sys
 from pathlib import Path
 
 import click
 import structlog
 
-from brokers.ending import why_of
+from brokers.ending import told
 from brokers.given_settings import bus_option, metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
@@ -21,10 +20,6 @@ from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure
 from conf.security.exposure import Protection
-
-EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
-
-logger = structlog.get_logger()
 
 
 async def _serve(identity: Identity, settings: Settings, protection: Protection, bus: Bus) -> None:
@@ -59,15 +54,9 @@ def main(
     raise_limit()
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
-    try:
-        with held(directory, broker):
-            asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
-    except* (ReplacedError, DirectoryRefusedError, DirectoryLostError) as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_REFUSED)
-    except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_UNREACHABLE)
+    refused = (ReplacedError, DirectoryRefusedError, DirectoryLostError)
+    with told(refused=refused, unreachable=(BusError, OSError, TimeoutError)), held(directory, broker):
+        asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
-import structlog
 
-from bus.engine_only import is_started
 from bus.interface import Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
 from bus.kafka.connection import Connection
@@ -34,8 +32,6 @@ from isrflow.kafka.seqs import offset_after, seq_of, slots_after
 from state.event_text import decode
 from state.events import Tick
 from state.found import found_ms
-
-logger = structlog.get_logger()
 
 _ALL = 2**62
 # These readers follow both topics. They seek only at a start, so a fetch may wait long. They fetch little ahead,
@@ -81,6 +77,8 @@ class _Batch(NamedTuple):
     end: Position
     control: list[Taken]
     reports: list[Taken]
+    # Whether it has all control events that there were.
+    is_whole: bool
 
 
 class Batches:
@@ -101,15 +99,9 @@ class Batches:
 
         Reading all reports again does no harm: the offsets topic is compacted, and a replica's newest report changes
         nothing if the state already contains it.
-
-        Older versions left it to the topic's own retention to remove events. If that has removed some which nobody had
-        decided, they are lost, and the engine goes on after them.
         """
-        offset, topic = offset_after(after), self._connection.address.events
-        start = self._connection.start_offset(topic)
-        if start > offset:
-            logger.error("undecided events were removed", topic=topic, after=after, through=seq_of(start - 1))
-        return Position(after, max(offset, start), (0,) * self._offsets_partitions)
+        start = self._connection.start_offset(self._connection.address.events)
+        return Position(after, max(offset_after(after), start), (0,) * self._offsets_partitions)
 
     def claimed(self, seq: int) -> None:
         """Note the seq of the claim of the job that reads; 0 if it has not claimed."""
@@ -150,7 +142,7 @@ class Batches:
             reports += _within(reader, partition, last, each, is_control=False)
             offsets[partition] = reader.next_offset
         seq = max((seq for seq, _ in in_order(control, reports, after.seq)), default=after.seq)
-        self._planned = _Batch(after, Position(seq, events, tuple(offsets)), control, reports)
+        self._planned = _Batch(after, Position(seq, events, tuple(offsets)), control, reports, events == end)
         return self._planned.end
 
     def read(self, after: Position, end: Position) -> Iterator[Entry]:
@@ -158,8 +150,9 @@ class Batches:
         planned, self._planned = self._planned, None
         if planned is None or (planned.after, planned.end) != (after, end):
             planned = self._read_again(after, end)
-        # Claims are rare. A new one concerns only the batch that has it, and those that this job can no longer commit.
-        if self._claims is None or any(is_started(one.raw) for one in planned.control):
+        # A new claim concerns only the batch that has it, and those that this job can no longer commit. A tick that
+        # tells what is undecided is there before the batch is planned, but may come after its end.
+        if self._claims is None or not planned.is_whole or any(b"decided_seq" in one.raw for one in planned.control):
             self._claims = newest_claims(self._connection)
         for seq, one in in_order(planned.control, planned.reports, after.seq):
             yield _entry(seq, one, self._claims)
@@ -197,7 +190,7 @@ class Batches:
             if begin < last:
                 reader = self._at(address.offsets, partition, begin)
                 reports += [_taken(record, partition, is_control=False) for record in reader.take(last, _ALL)]
-        return _Batch(after, end, control, reports)
+        return _Batch(after, end, control, reports, is_whole=False)
 
     def _at(self, topic: str, partition: int, offset: int) -> LogReader:
         """Return the reader of a partition, at ``offset``. Skip reports that retention has removed."""

@@ -82,6 +82,14 @@ class KafkaBus(KafkaHistory):
     def offsets_came(self, after: int) -> bool:
         return self.offsets_position() > after
 
+    def removed_after(self, seq: int) -> int:
+        """Return the seq of the last event after ``seq`` that Kafka has removed; 0 if it has removed none.
+
+        Only the topic's own retention removes events that nobody has decided. Older versions left it to that.
+        """
+        start = self._connection.start_offset(self.address.events)
+        return seq_of(start - 1) if start > offset_after(seq) else 0
+
     def is_decided_to(self, offset: int) -> bool:
         """Say whether exactly the control events before ``offset`` are decided. There may be none just before it.
 
@@ -100,6 +108,9 @@ class KafkaBus(KafkaHistory):
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
     ) -> Claim:
         return self._controller.claim(controller_id, settings, time_ms, after_epoch)
+
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
+        return self._controller.tell_undecided(controller_epoch, tick)
 
     def await_writable(self) -> None:
         """Do nothing: a process on Kafka locks nobody out."""

@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from confluent_kafka import Producer
@@ -27,82 +28,40 @@ from bus.kafka.claims import newest_mark
 from bus.kafka.commit_rows import rows_in_making
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
-from bus.kafka.log_reader import LogReader
-from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.mark import Mark
+from bus.kafka.marks import Marks
 from bus.kafka.page_keys import MARK_KEY, PageKey, key_of
 from bus.kafka.sending import BULK
 from bus.kafka.transaction import Transaction, transaction
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
-from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, lost_end
 from state.numbered_run import NumberedRun
 
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
+Written = TypeVar("Written")
 
 
-class Controller:
-    """The bus's claim, its commits and its newest mark. Threads take turns."""
+class _ReopenedError(BusError):
+    """Kafka fenced this job, but nobody has claimed the bus. The producer is open again."""
+
+
+class Controller(Marks):
+    """The bus's claim and its commits. Threads take turns."""
 
     def __init__(self, connection: Connection, *, decision_blocks: bool = True) -> None:
-        self._connection = connection
-        self._topic = connection.address.controller
+        super().__init__(connection)
         self._decision_blocks = decision_blocks
-        self._marks: LogReader | None = None
-        self._mark = Mark()
         self._producer: Producer | None = None
         self._held = Claim(-1, 0, 0)
         # Held for a whole transaction.
         self._lock = threading.RLock()
-        # Held for a moment, so that threads which only ask who has claimed the bus do not wait for a transaction.
-        self._marks_lock = threading.Lock()
 
     @property
     def held(self) -> Claim:
         """This process's last claim, even if another job has claimed since; of epoch -1 without one."""
         return self._held
-
-    def mark(self) -> Mark:
-        """Return the newest committed mark: this process's own at once, another's as soon as it can be read."""
-        with self._marks_lock:
-            end = self._connection.end_offset(self._topic)
-            if self._marks is None:
-                with contextlib.ExitStack() as stack:
-                    reader = LogReader(self._connection, self._topic)
-                    stack.callback(reader.close)
-                    newest = reader.last(self._connection.start_offset(self._topic), end)
-                    stack.pop_all()
-                self._marks = reader
-            else:
-                newest = next(reversed(self._marks.take(end, end)), None)
-            if newest is not None:
-                self._mark = newer(self._mark, decode_mark(newest.value))
-            return self._mark
-
-    def _note(self, mark: Mark) -> None:
-        """Remember a mark that this process has committed."""
-        with self._marks_lock:
-            self._mark = newer(self._mark, mark)
-
-    def check_not_behind(self, committed: Mark) -> None:
-        """Raise ``BusError`` if the newest mark stays older than ``committed``, which came with a state.
-
-        A claim would take an epoch a second time, and a reader would take old decisions for the newest ones.
-        """
-        deadline = time.monotonic() + LOST_END_TIMEOUT_S
-        while newer(mark := self.mark(), committed) is not mark:
-            if time.monotonic() > deadline:
-                raise lost_end(
-                    self._connection.address,
-                    self._topic,
-                    f"ends with controller epoch {mark.controller_epoch} and seq {mark.through}, "
-                    f"but the state is of epoch {committed.controller_epoch} and seq {committed.through}",
-                )
-            # The topics of a transaction become readable one after the other.
-            self._connection.await_committed(self._topic)
-            time.sleep(RETRY_PAUSE_S)
-            self._connection.look_up(self._topic)
 
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
@@ -117,7 +76,7 @@ class Controller:
                     state = self._connection.address.state
                     self.check_not_behind(newest_mark(self._connection, state, self._connection.end_offset(state)))
                     check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
-                    return self._claim(producer, controller_id, settings, time_ms)
+                    return self._claim(producer, controller_id, settings, time_ms, after_epoch)
             except FencedError:
                 time.sleep(random.uniform(*CLAIM_PAUSE_S))
         raise BusError(
@@ -137,10 +96,14 @@ class Controller:
         producer.list_topics(self._topic, timeout=REQUEST_TIMEOUT_S)
         return producer
 
-    def _claim(self, producer: Producer, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+    def _claim(
+        self, producer: Producer, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None
+    ) -> Claim:
         producer.init_transactions(REQUEST_TIMEOUT_S)
         # Now the previous job's transaction is committed or aborted, and it cannot begin another one.
         before = self.mark()
+        # Another standby claimed between the check and now, and is fenced by this one. It takes its epoch back.
+        check_not_overtaken(before.controller_epoch, after_epoch, self._connection.address)
         mark = msgspec.structs.replace(
             before,
             controller_epoch=epoch_after(before.controller_epoch, self._connection.address),
@@ -160,6 +123,32 @@ class Controller:
         self._producer, self._held = producer, claim
         self._note(mark)
         return claim
+
+    def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
+        """Write a tick that says what is undecided, and wait until it can be read. Return its seq.
+
+        Do nothing while another program's transaction is open on the events topic: the next batch could not know of it.
+        """
+        events, reports = self._connection.address.events, DeliveryReports()
+
+        def write(before: Mark) -> bool:
+            if self._connection.end_offset(events) < self._connection.written_offset(events):
+                return False
+            with self._transaction(controller_epoch) as begun:
+                begun.write(events, None, tick, reports=reports)
+                # The mark contains the event's offset, so that must be known first.
+                begun.flush()
+                mark = before.with_found(reports.last_offset(), reports.last_time_ms())
+                begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+                begun.end()
+            self._note(mark)
+            return True
+
+        if not self._held_write(controller_epoch, write):
+            return None
+        # The next batch must know of it.
+        self._connection.await_committed(events)
+        return seq_of(reports.last_offset())
 
     def resign(self, controller_epoch: int) -> None:
         """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
@@ -187,8 +176,8 @@ class Controller:
         check_again: Callable[[Mark], None],
     ) -> None:
         """Write what comes after the newest mark, all or none. ``check_again`` gets that mark first, and may raise."""
-        with self._lock:
-            before = self._held_mark(controller_epoch)
+
+        def write(before: Mark) -> None:
             check_again(before)
             if through > before.through:
                 fresh = [run for run in runs if run.seq > before.through]
@@ -200,10 +189,12 @@ class Controller:
                     mark = msgspec.structs.replace(mark, through=through, before=before.through)
                     self._write_pages(begun, mark, pages)
 
+        self._held_write(controller_epoch, write)
+
     def replace_image(self, controller_epoch: int, image: Image, former: Iterable[PageKey]) -> None:
         """Replace the pages and pieces ``former`` by ``image``, all or none."""
-        with self._lock:
-            before = self._held_mark(controller_epoch)
+
+        def write(before: Mark) -> None:
             if image.seq != before.through:
                 raise DivergedError(
                     f"bus {self._connection.address}: the state is at seq {before.through}, not {image.seq}"
@@ -214,6 +205,8 @@ class Controller:
                     begun.write(self._connection.address.state, key_of(Page(shard, page, b"")), None)
                 mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
                 self._write_pages(begun, mark, image.pages)
+
+        self._held_write(controller_epoch, write)
 
     def check_held(self, controller_epoch: int) -> None:
         """Raise ``FencedError`` if a later epoch was claimed."""
@@ -226,6 +219,14 @@ class Controller:
         if mark.controller_epoch != controller_epoch:
             raise self._superseded(controller_epoch, mark)
         return mark
+
+    def _held_write(self, controller_epoch: int, write: Callable[[Mark], Written]) -> Written:
+        """Call ``write`` with the newest mark; once more if another job fenced this one and then claimed nothing."""
+        with self._lock:
+            try:
+                return write(self._held_mark(controller_epoch))
+            except _ReopenedError:
+                return write(self._held_mark(controller_epoch))
 
     @contextlib.contextmanager
     def _transaction(self, controller_epoch: int) -> Iterator[Transaction]:
@@ -251,17 +252,21 @@ class Controller:
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
         """Say which job fenced this one. Its claim becomes readable a moment after it fences.
 
-        If nobody has claimed the bus, Kafka ended a transaction that took too long, and this job may start again.
+        If nobody has claimed the bus, Kafka ended a transaction that took too long, or another standby was too late and
+        left its claim. Then open the producer again: Kafka has ended every other claim by then, so the mark is final.
         """
         self._producer = None
         deadline = time.monotonic() + SUCCESSOR_TIMEOUT_S
-        while (mark := self.mark()).controller_epoch == controller_epoch:
-            if time.monotonic() > deadline:
-                return BusError(
-                    f"bus {self._connection.address}: Kafka ended this job's transaction, which may take "
-                    f"{TRANSACTION_TIMEOUT_MS} ms, or another job began to claim the bus and failed: {error}"
-                )
-            time.sleep(0.05)
+        while (mark := self.mark()).controller_epoch == controller_epoch and time.monotonic() < deadline:
+            time.sleep(RETRY_PAUSE_S)
+        if mark.controller_epoch == controller_epoch:
+            with self._connection.errors():
+                producer = self._connected_producer()
+                producer.init_transactions(REQUEST_TIMEOUT_S)
+            mark = self.mark()
+            if mark.controller_epoch == controller_epoch:
+                self._producer = producer
+                return _ReopenedError(f"bus {self._connection.address}: Kafka ended this job's transaction: {error}")
         return self._superseded(controller_epoch, mark)
 
     def _superseded(self, controller_epoch: int, mark: Mark) -> FencedError:
@@ -271,13 +276,6 @@ class Controller:
         )
 
     def close(self) -> None:
-        with self._lock, self._marks_lock:
-            if self._marks is not None:
-                self._marks.close()
-                self._marks = None
+        with self._lock:
+            super().close()
             self._producer = None
-
-
-def newer(one: Mark, other: Mark) -> Mark:
-    """Return the newer one of two marks."""
-    return max(one, other, key=lambda mark: (mark.controller_epoch, mark.through, mark.layouts, mark.resigned))

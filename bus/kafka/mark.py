@@ -1,5 +1,7 @@
 """The records of the controller topic: the newest claims, and the last decided event."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from bus.interface import BusError
@@ -32,7 +34,7 @@ class Mark(msgspec.Struct, frozen=True):
     bus_id: int = 0
     # The newest claims: (controller epoch, offset of its event).
     claims: tuple[tuple[int, int], ...] = ()
-    # For each of them: (``through`` at the claim, offset of its event, timestamp of its event).
+    # What the newest claims and telling ticks found undecided: (``through`` then, the event's offset, its timestamp).
     found: tuple[tuple[int, int, int], ...] = ()
     # How many times the image was replaced.
     layouts: int = 0
@@ -45,11 +47,30 @@ class Mark(msgspec.Struct, frozen=True):
         Keep the newest ``CLAIMS_KEPT``. Keep more, up to ``UNDECIDED_CLAIMS_MAX``, if their events are in or after the
         last batch, which may be repeated.
         """
-        claims, found = (*self.claims, (controller_epoch, offset)), (*self.found, (self.through, offset, time_ms))
+        claims = (*self.claims, (controller_epoch, offset))
+        kept = self._kept(offset for _, offset in claims)
+        return msgspec.structs.replace(self.with_found(offset, time_ms), claims=claims[-kept:])
+
+    def with_found(self, offset: int, time_ms: int) -> "Mark":
+        """Return the mark with one more event that says what is undecided. It keeps as many of them as of claims."""
+        found = (*self.found, (self.through, offset, time_ms))
+        kept = self._kept(offset for _, offset, _ in found)
+        return msgspec.structs.replace(self, found=found[-kept:])
+
+    def _kept(self, offsets: Iterable[int]) -> int:
         first = offset_after(self.before)
-        needed = sum(of_claim >= first for _, of_claim in claims)
-        kept = min(max(CLAIMS_KEPT, needed), UNDECIDED_CLAIMS_MAX)
-        return msgspec.structs.replace(self, claims=claims[-kept:], found=found[-kept:])
+        needed = sum(offset >= first for offset in offsets)
+        return min(max(CLAIMS_KEPT, needed), UNDECIDED_CLAIMS_MAX)
+
+
+def newer(one: Mark, other: Mark) -> Mark:
+    """Return the newer one of two marks."""
+    return max(one, other, key=_age)
+
+
+def _age(mark: Mark) -> tuple[int, ...]:
+    found_offset = mark.found[-1][1] if mark.found else -1
+    return mark.controller_epoch, mark.through, mark.layouts, mark.resigned, found_offset
 
 
 # Made at import, because several threads may read their first mark at once (see ``brokers/wire/layout.py``).

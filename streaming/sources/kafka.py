@@ -99,6 +99,9 @@ class KafkaSource:
     def newest_end(self) -> int:
         return offset_after(self._bus.last_seq())
 
+    def removed_after(self, seq: int) -> int:
+        return self._bus.removed_after(seq)
+
     def is_decided_to(self, end: int) -> bool:
         return self._bus.is_decided_to(end)
 

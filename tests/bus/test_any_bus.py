@@ -272,3 +272,28 @@ def test_the_seqs_of_events_published_together_are_known(bus: Bus) -> None:
     wait_until(lambda: bus.last_seq() >= last, "the events to be readable")
     seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == EVENT]
     assert (seqs[0], seqs[-1], len(seqs)) == (first, last, 3)
+
+
+def test_a_tick_between_two_batches_says_what_is_undecided(bus: Bus, other: Bus) -> None:
+    epoch = claimed(bus)
+    decided = bus.publish([EVENT])
+    waiting = bus.publish([EVENT, EVENT])
+    bus.commit(epoch, decided, [], [])
+    readable(decided, bus, other)
+    told = bus.tell_undecided(epoch, b'{"kind":"tick","time_ms":1,"controller_epoch":1,"decided_seq":%d}' % decided)
+    assert told is not None
+    assert told > waiting
+    later = bus.publish([EVENT])
+    readable(decided, bus, other)
+    entries = {entry.seq: entry for entry in other.read(0, later)}
+    found = {seq: entry.found_ms for seq, entry in entries.items() if entry.found_ms is not None}
+    assert found == dict.fromkeys((waiting - bus.seq_step, waiting), entries[told].entered_ms)
+    # It is known as long as the tick is there, also after further commits.
+    bus.commit(epoch, later, [], [])
+    readable(later, bus, other)
+    assert other.read(0, later) == list(entries.values())
+    claimed(other)
+    wait_until(lambda: bus.claimed_epoch() > epoch, "the claim to be readable")
+    with pytest.raises(FencedError):
+        bus.tell_undecided(epoch, b'{"kind":"tick","time_ms":2,"controller_epoch":1,"decided_seq":%d}' % later)
+    assert [b'"tick"' in entry.raw for entry in other.read(later, other.last_seq())] == [False]

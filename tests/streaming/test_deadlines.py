@@ -1,4 +1,4 @@
-"""A batch that comes too late for one of its requests is not committed; after another claim the request is refused."""
+"""A request that came too late is refused: after a standstill by another claim, in a slow engine without one."""
 
 import itertools
 from collections.abc import Iterator
@@ -13,12 +13,21 @@ from controller_logic.replay import decide
 from sinks.decision_log import DecisionLog
 from state.cluster import Cluster
 from state.policy import Policy
-from streaming.deadlines import LATE_MS_MAX, Deadlines, LateError
+from streaming.deadlines import (
+    BETWEEN_CLAIMS_MS,
+    LATE_MS_MAX,
+    SLOW_BATCH_MS,
+    STANDSTILL_MS,
+    Deadlines,
+    LateError,
+)
+from streaming.engine_clock import EngineClock
+from streaming.ticker import Ticker
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 
-SESSION_MS = 9_000
 HOUR_MS = 3_600_000
+LATE = "REQUEST_TIMED_OUT"
 
 
 class Time:
@@ -26,6 +35,10 @@ class Time:
 
     def __init__(self) -> None:
         self.steady_ms = 5_000
+        self.slept_ms = HOUR_MS
+
+    def slept(self) -> int:
+        return self.slept_ms
 
     @property
     def now_ms(self) -> int:
@@ -48,8 +61,8 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 
 
 def begun(bus: EmbeddedBus, time: Time) -> Deadlines:
-    deadlines = Deadlines(bus, SESSION_MS)
-    deadlines.begin(bus.claim("job", {}, time.now_ms))
+    deadlines = Deadlines(bus)
+    deadlines.begin(bus.claim("job", {}, time.now_ms), time.slept)
     return deadlines
 
 
@@ -85,22 +98,33 @@ def test_a_bus_whose_clock_was_set_forward_is_followed(bus: EmbeddedBus, time: T
     assert not is_too_late(deadlines, expires_ms)
     time.steady_ms += LATE_MS_MAX + 1
     assert is_too_late(deadlines, expires_ms)
+    time.steady_ms += BETWEEN_CLAIMS_MS
     # The next claim is later than any tick before it, or the clock was set back.
-    deadlines.begin(Claim(2, 10, time.now_ms))
+    deadlines.begin(Claim(2, 10, time.now_ms), time.slept)
     time.steady_ms += HOUR_MS
     assert not is_too_late(deadlines, time.now_ms)
 
 
-def test_a_slow_engine_claims_once_more_every_two_sessions_at_most(bus: EmbeddedBus, time: Time) -> None:
+def test_only_an_engine_that_stood_still_meanwhile_is_too_late(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    time.steady_ms += HOUR_MS
+    time.slept_ms = STANDSTILL_MS - 1
+    assert not is_too_late(deadlines, time.now_ms - 2_000)
+    time.slept_ms = STANDSTILL_MS
+    # The request was late before the engine stood still.
+    assert not is_too_late(deadlines, time.now_ms - STANDSTILL_MS - LATE_MS_MAX - 1)
+    assert is_too_late(deadlines, time.now_ms - 2_000)
+
+
+def test_an_engine_that_always_seems_to_stand_still_claims_rarely(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
     claims = []
     for _ in range(100):
-        # Each request is decided three seconds after it expired.
-        time.steady_ms += 1_000
+        time.steady_ms += 20_000
         if is_too_late(deadlines, time.now_ms - 3_000):
             claims.append(time.steady_ms)
-            deadlines.begin(bus.claim("job", {}, time.now_ms))
-    assert [after - before for before, after in itertools.pairwise(claims)] == [2 * SESSION_MS] * 5
+            deadlines.begin(bus.claim("job", {}, time.now_ms), time.slept)
+    assert [after - before for before, after in itertools.pairwise(claims)] == [BETWEEN_CLAIMS_MS] * 3
 
 
 def create_request(topic: str, time: Time, timeout_ms: int) -> bytes:
@@ -125,7 +149,7 @@ def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: Embedded
     with pytest.raises(LateError, match="expired 3580000 ms ago"):
         frozen.batch(bus.read(0, planned))
     assert (bus.decided_seq(), decisions_of(bus)) == (0, [])
-    deadlines.begin(bus.claim("job", {}, time.now_ms))
+    deadlines.begin(bus.claim("job", {}, time.now_ms), time.slept)
     again = OperatorCluster(bus)
     again.log = DecisionLog(bus, 2, deadlines.check)
     # The planned batch, and the events after it.
@@ -137,10 +161,64 @@ def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: Embedded
     assert {one["topic"] for one in decisions if one["kind"] == "topic"} == {"patient"}
     # After a kill between the bus's commit and Spark's, the next job repeats the batch an hour later.
     time.steady_ms += 2 * HOUR_MS
-    deadlines.begin(bus.claim("next", {}, time.now_ms))
+    deadlines.begin(bus.claim("next", {}, time.now_ms), time.slept)
     later = OperatorCluster(bus)
     later.log = DecisionLog(bus, 3, deadlines.check)
     later.batch(bus.read(0, planned))
     assert decisions_of(bus) == decide(bus.read(0, bus.decided_seq()), Policy()).decisions
     recorded = [entry[:4] for entry in bus.read(0, bus.last_seq())]
     assert decide(recorded, Policy()).decisions[: len(decisions)] == decisions_of(bus)
+
+
+class SlowEngine:
+    """An engine whose batches take 20 s each: in each of them requests come, which wait for the next one."""
+
+    def __init__(self, bus: EmbeddedBus, time: Time) -> None:
+        self.deadlines = begun(bus, time)
+        self._bus = bus
+        self._time = time
+        time.slept_ms = 3_000
+        self._operators = OperatorCluster(bus)
+        self._operators.log = DecisionLog(bus, 1, self.deadlines.check)
+        self._ticker = Ticker(bus, Claim(1, 1, 1), EngineClock(), 10, HOUR_MS)
+
+    def batch(self, during: list[bytes]) -> None:
+        planned = self._bus.read(self._bus.decided_seq(), self._bus.last_seq())
+        self._time.steady_ms += 20_000
+        self._bus.publish(during)
+        self._operators.batch(planned)
+        if self.deadlines.should_tell(planned[-1].seq):
+            self._ticker.tell_undecided(planned[-1].seq)
+
+
+def test_a_slow_engine_refuses_late_requests_without_another_claim_or_pass(bus: EmbeddedBus, time: Time) -> None:
+    engine = SlowEngine(bus, time)
+    bus.publish(registered(time))
+    for number in range(5):
+        asked = [create_request(f"{name}{number}", time, timeout_ms) for name, timeout_ms in (("a", 9), ("b", 90_000))]
+        engine.batch(asked)
+    engine.batch([])
+    decisions = [msgspec.json.decode(body) for _, _, body in decisions_of(bus)]
+    answers = [(one["request_id"], one["error"]) for one in decisions if one["kind"] == "answer" and one["request_id"]]
+    expected = [(f"{name}{number}", error) for number in range(5) for name, error in (("a", LATE), ("b", "NONE"))]
+    assert answers == expected
+    assert bus.claimed_epoch() == 1
+    recorded = bus.read(0, bus.decided_seq())
+    assert decide([entry[:4] for entry in recorded], Policy()).decisions == decisions_of(bus)
+    assert decide(recorded, Policy(), batch_sizes=(1,), shards=3).decisions == decisions_of(bus)
+
+
+def test_a_quick_batch_and_one_that_nothing_waits_for_tell_nothing(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    seq = bus.publish([b"event"])
+    bus.commit(1, seq, [], [])
+    time.steady_ms += HOUR_MS
+    assert not deadlines.should_tell(seq)
+    bus.publish([b"event"])
+    time.steady_ms += SLOW_BATCH_MS - 1
+    assert not deadlines.should_tell(seq)
+    time.steady_ms += SLOW_BATCH_MS
+    assert deadlines.should_tell(seq)
+    # A batch that is repeated is no news.
+    time.steady_ms += SLOW_BATCH_MS
+    assert not deadlines.should_tell(seq - 1)

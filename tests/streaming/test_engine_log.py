@@ -87,6 +87,17 @@ def test_each_fencing_and_each_election_is_a_line() -> None:
     assert [line["event"] for line in lines_about(world, log)] == ["a partition has no leader", "a broker is fenced"]
 
 
+def test_a_registration_is_no_warning() -> None:
+    log = engine_log()
+    world = World(1)
+    lines = [line for line in lines_about(world, log) if "broker" in line]
+    told = [(line["event"], line["log_level"], line["reason"]) for line in lines]
+    assert told == [
+        ("a broker registered", "info", "BROKER_REGISTERED"),
+        ("a broker serves", "info", "BROKER_UNFENCED"),
+    ]
+
+
 def test_a_change_of_the_isr_alone_is_no_line() -> None:
     log = engine_log()
     world = World(1, 2)

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import DivergedError, Entry, FencedError, Image
-from bus.kafka.controller import newer
-from bus.kafka.mark import Mark
+from bus.kafka.mark import Mark, newer
 from bus.open_bus import open_bus
 from cli.commands import command
 from conf.loader import SettingsError

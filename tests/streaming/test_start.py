@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import psutil
@@ -71,6 +72,48 @@ def test_a_job_that_is_stopped_while_spark_starts_has_shown_no_secret_and_claims
     assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
     assert list((tmp_path / "spark-local").iterdir()) == []
     assert not Path(temporary).exists()
+
+
+def test_a_job_is_stopped_although_sparks_jvm_does_not_answer(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, "log.format=json")
+    try:
+        wait_until(lambda: jvm_options(engine) != [], "the JVM", START_TIMEOUT_S)
+        for child in psutil.Process(engine.process.pid).children(recursive=True):
+            child.suspend()
+        assert engine.stop() == 0
+    finally:
+        engine.kill()
+    last = engine.log.read_text().splitlines()[-1]
+    assert '"event": "stopping"' in last
+    assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
+    assert list((tmp_path / "spark-local").iterdir()) == []
+
+
+# Imports Spark for as long as it takes.
+SLOW_IMPORT = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == "pyspark":
+            print("importing", flush=True)
+            time.sleep(600)
+sys.meta_path.insert(0, Slow())
+from cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_is_stopped_while_spark_is_imported(tmp_path: Path, number: int) -> None:
+    engine = Engine(tmp_path, "log.format=json", command=(sys.executable, "-c", SLOW_IMPORT, "run"))
+    try:
+        wait_until(lambda: "importing" in engine.log.read_text(), "the import", START_TIMEOUT_S)
+        engine.process.send_signal(number)
+        assert engine.wait() == 0
+    finally:
+        engine.kill()
+    assert '"event": "stopping"' in engine.log.read_text().splitlines()[-1]
+    assert not (tmp_path / "bus.db").exists()
 
 
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:

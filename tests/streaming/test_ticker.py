@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bus.clock import now_ms
+from bus.clock import now_ms, steady_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim
 from state.broker import Broker, BrokerState
@@ -46,6 +46,20 @@ def stop(ticker: Ticker) -> None:
     ticker.stop()
     ticker.join(TIMEOUT_S)
     assert not ticker.is_alive()
+
+
+def test_a_sleep_is_seen_before_and_after_the_thread_wakes_up(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead_ms = 0
+    monkeypatch.setattr("streaming.ticker.steady_ms", lambda: steady_ms() + ahead_ms)
+    ticker = ticker_of(bus)
+    assert ticker.longest_sleep_ms() < HOUR_MS
+    ahead_ms = HOUR_MS
+    assert ticker.longest_sleep_ms() >= HOUR_MS
+    ticker.start()
+    wait_until(lambda: ticker.longest_sleep_ms() < HOUR_MS, "the thread woke up, and its sleep was asked for")
+    stop(ticker)
 
 
 def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:

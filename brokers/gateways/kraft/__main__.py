@@ -1,13 +1,12 @@
 """Start one gateway: ``python -m brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 import click
 import structlog
 
-from brokers.ending import why_of
+from brokers.ending import told
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
@@ -23,10 +22,6 @@ from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
-
-EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
-
-logger = structlog.get_logger()
 
 
 async def _serve(
@@ -85,14 +80,10 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
-    try:
+    with told(
+        refused=(SupersededError, StorageError, UnknownFormatError), unreachable=(BusError, OSError, TimeoutError)
+    ):
         asyncio.run(_serve(identity, settings, security, protection, bus))
-    except* (SupersededError, StorageError, UnknownFormatError) as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_REFUSED)
-    except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_UNREACHABLE)
 
 
 if __name__ == "__main__":

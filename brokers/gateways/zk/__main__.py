@@ -1,12 +1,11 @@
 """Start one gateway: ``python -m brokers.gateways.zk --gateway 100 --voters 100@H:P --zookeeper H:P --bus URL``."""
 
 import asyncio
-import sys
 
 import click
 import structlog
 
-from brokers.ending import why_of
+from brokers.ending import told
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
@@ -20,10 +19,6 @@ from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
-
-EXIT_REFUSED, EXIT_UNREACHABLE = 1, 3
-
-logger = structlog.get_logger()
 
 
 async def _serve(identity: Identity, settings: Settings, protection: Protection, url: str, *, adopting: bool) -> None:
@@ -70,14 +65,10 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
-    try:
+    with told(
+        refused=(UnknownFormatError,), unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError)
+    ):
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
-    except* UnknownFormatError as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_REFUSED)
-    except* (BusError, OSError, TimeoutError, ZookeeperError, AdoptionError) as group:
-        logger.error("stopped", why=why_of(group))
-        sys.exit(EXIT_UNREACHABLE)
 
 
 if __name__ == "__main__":

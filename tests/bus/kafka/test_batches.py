@@ -162,6 +162,24 @@ def test_every_event_that_a_claim_found_undecided_carries_the_time_of_that(bus: 
 
 
 @pytest.mark.cluster
+def test_what_a_tick_tells_is_known_to_batches_that_end_before_it(bus: KafkaBus, batches: Batches) -> None:
+    claim = bus.claim("a", {}, 1)
+    waiting = bus.publish([ASKED, ASKED])
+    first = batches.plan(batches.first(0), Bounds(1, 1))
+    assert [entry.is_claim for entry in batches.read(batches.first(0), first)] == [True]
+    bus.commit(claim.controller_epoch, claim.seq, [], [])
+    told = b'{"kind":"tick","time_ms":1,"controller_epoch":1,"decided_seq":%d}' % claim.seq
+    seq = bus.tell_undecided(claim.controller_epoch, told)
+    after = bus.publish([ASKED])
+    found, at = dict[int, int | None](), first
+    while (end := batches.plan(at, Bounds(1, 1))) != at:
+        found |= {entry.seq: entry.found_ms for entry in batches.read(at, end)}
+        at = end
+    [told_ms] = [entry.entered_ms for entry in bus.read(claim.seq, after) if entry.seq == seq]
+    assert found == {waiting - SLOTS: told_ms, waiting: told_ms, seq: None, after: None}
+
+
+@pytest.mark.cluster
 def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([STARTED])
     bus.claim("a", {}, 1)

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from bus.interface import AFTER_ALL_OF, BusError, Decided, FencedError, Page, TrimmedError
+from bus.interface import AFTER_ALL_OF, BusError, Claim, Decided, FencedError, OvertakenError, Page, TrimmedError
 from bus.kafka import batches, controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
@@ -21,6 +21,7 @@ from bus.kafka.mark import Mark
 from bus.kafka.transaction import Transaction
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from isrflow.kafka.seqs import offset_after
+from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -117,16 +118,42 @@ def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypa
 
 
 @pytest.mark.cluster
-def test_a_job_that_nobody_replaced_is_not_superseded(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_nobody_replaced_goes_on(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller, "SUCCESSOR_TIMEOUT_S", 0.2)
     claim = bus.claim("job", {}, 1)
     # As when a transaction takes too long, Kafka refuses the producer, and nobody has written a claim.
     same_id = f"{bus.address.prefix}.controller"
     other = Producer({"bootstrap.servers": bus.address.servers, "transactional.id": same_id, "log_level": 0})
     other.init_transactions(TIMEOUT_S)
-    with pytest.raises(BusError, match="Kafka ended this job's transaction") as failed:
-        bus.commit(claim.controller_epoch, claim.seq, [Decided(claim.seq, 0, b"{}")], [])
-    assert not isinstance(failed.value, FencedError)
+    bus.commit(claim.controller_epoch, claim.seq, [Decided(claim.seq, 0, b"{}")], [])
+    readable(claim.seq, bus)
+    assert bus.decisions((0, -1), 9) == [Decided(claim.seq, 0, b"{}")]
+
+
+@pytest.mark.cluster
+def test_of_two_standbys_that_claim_at_once_one_decides(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "SUCCESSOR_TIMEOUT_S", 0.2)
+    late = KafkaBus(str(bus.address))
+    check, claims = controller.check_not_overtaken, list[Claim]()
+
+    def claimed_after_the_check(claimed: int, after_epoch: int | None, place: object) -> None:
+        check(claimed, after_epoch, place)
+        if not claims:
+            claims.append(Claim(0, 0, 0))
+            claims.append(bus.claim("first", {}, 1, 0))
+
+    monkeypatch.setattr(controller, "check_not_overtaken", claimed_after_the_check)
+    with pytest.raises(OvertakenError, match="another job claimed controller epoch 1 first"):
+        late.claim("late", {}, 1, 0)
+    first = claims[-1]
+    assert (first.controller_epoch, bus.claimed_epoch(), late.claimed_epoch()) == (1, 1, 1)
+    # The late one has fenced the producer of the first one, which opens it again.
+    bus.commit(1, first.seq, [Decided(first.seq, 0, b"{}")], [])
+    readable(first.seq, bus, late)
+    assert late.claim("later", {}, 2, 1).controller_epoch == 2
+    with pytest.raises(FencedError, match="controller epoch 2 was claimed"):
+        bus.commit(1, bus.publish([EVENT]), [], [])
+    late.close()
 
 
 @pytest.mark.cluster

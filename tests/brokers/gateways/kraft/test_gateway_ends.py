@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from brokers.ending import EXIT_REFUSED, EXIT_UNREACHABLE
 from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
@@ -43,13 +44,13 @@ def run(folder: Path, *more: str) -> int:
 @pytest.mark.parametrize(
     ("error", "code", "why"),
     [
-        (SupersededError("another start"), command.EXIT_REFUSED, "another start"),
-        (StorageError("other decisions"), command.EXIT_REFUSED, "other decisions"),
-        (UnknownFormatError("a later kind"), command.EXIT_REFUSED, "a later kind"),
-        (BusError("gone"), command.EXIT_UNREACHABLE, "gone"),
-        (OSError(28, "no space"), command.EXIT_UNREACHABLE, "no space"),
-        (OSError(13, "no access", "log/a"), command.EXIT_UNREACHABLE, "log/a: no access"),
-        (TimeoutError(), command.EXIT_UNREACHABLE, "TimeoutError()"),
+        (SupersededError("another start"), EXIT_REFUSED, "another start"),
+        (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
+        (UnknownFormatError("a later kind"), EXIT_REFUSED, "a later kind"),
+        (BusError("gone"), EXIT_UNREACHABLE, "gone"),
+        (OSError(28, "no space"), EXIT_UNREACHABLE, "no space"),
+        (OSError(13, "no access", "log/a"), EXIT_UNREACHABLE, "log/a: no access"),
+        (TimeoutError(), EXIT_UNREACHABLE, "TimeoutError()"),
     ],
 )
 def test_the_reason_is_found_inside_nested_exception_groups(
@@ -64,13 +65,13 @@ def test_the_reason_is_found_inside_nested_exception_groups(
 def test_a_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     EmbeddedBus(tmp_path / "bus.db").close()
     said = Said(monkeypatch, command)
-    assert run(tmp_path, "--dir", f"{tmp_path}/bus.db/log") == command.EXIT_UNREACHABLE
+    assert run(tmp_path, "--dir", f"{tmp_path}/bus.db/log") == EXIT_UNREACHABLE
     assert said.why == [f"{tmp_path}/bus.db: it is a file, but must be a directory"]
 
 
 def test_a_missing_bus_is_waited_for_and_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = Said(monkeypatch, command)
-    assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == command.EXIT_UNREACHABLE
+    assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == EXIT_UNREACHABLE
     assert "there is no bus at" in said.why[0]
     assert not (tmp_path / "bus.db").exists()
 

@@ -1,0 +1,85 @@
+"""Write a batch, and do what follows its commit.
+
+What follows can fail alone. The decisions are on the bus by then, and a query that ended because of it would take them
+for not written: it would move a good checkpoint aside, and end the job the second time. So a failure of one part is
+logged once with its traceback, counted, and leaves the others and the query as they are.
+
+One part is not alone: the tick that tells what is undecided decides how the next batch is read (``deadlines``), so an
+error there is an error of the bus.
+"""
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from bus.clock import now_ms
+from bus.interface import Bus
+from conf.settings import Settings
+from sinks.decision_log import DecisionLog, Written
+from sinks.metrics import Metrics
+from sinks.web.site import Site
+from state.cluster import Cluster
+from state.codec import decode_cluster
+from streaming.checkpoint_place import checkpoint_of
+from streaming.engine_log import EngineLog
+from streaming.imbalance_feedback import feedback_events
+from streaming.skew_log import SkewLog
+from streaming.tenure import Tenure
+
+logger = structlog.get_logger("isrflow.job")
+
+
+class BatchWriter:
+    """The writer of the batches of one claim."""
+
+    def __init__(self, bus: Bus, settings: Settings, tenure: Tenure, metrics: Metrics, site: Site) -> None:
+        self._bus = bus
+        self._tenure = tenure
+        self._metrics = metrics
+        self._site = site
+        self._decisions = DecisionLog(bus, tenure.controller_epoch, tenure.deadlines.check)
+        self._skew = SkewLog()
+        self._log = EngineLog(settings, checkpoint_of(settings), tenure.controller_epoch)
+        self._failed: set[str] = set()
+
+    def write(self, outcomes: Iterable[bytes]) -> None:
+        """Commit a batch's outcomes. Raises what ``DecisionLog.write`` and ``Bus.tell_undecided`` do."""
+        written = self._decisions.write(outcomes)
+        if written is None:
+            return
+        clusters: list[Cluster] = []
+        self._do("state", lambda: clusters.extend(map(decode_cluster, written.clusters)))
+        self._do("log", lambda: self._log.committed(written.through, written.decisions))
+        self._do("imbalance", lambda: self._bus.publish_own(feedback_events(written.decisions)))
+        if clusters:
+            self._do("clock", lambda: self._decided(written, clusters))
+        self._do("metrics", lambda: self._count(written, clusters))
+        page = (written.through, clusters, written.pages, written.decisions)
+        self._do("page", lambda: self._site.committed(*page))
+        if self._tenure.deadlines.should_tell(written.through):
+            self._tenure.ticker.tell_undecided(written.through)
+
+    def _do(self, part: str, follow: Callable[[], object]) -> None:
+        try:
+            follow()
+        except Exception:
+            self._metrics.failed_after_commit(part)
+            if part not in self._failed:
+                self._failed.add(part)
+                logger.exception("the decisions are written, but what follows failed; deciding goes on", part=part)
+
+    def _decided(self, written: Written, clusters: list[Cluster]) -> None:
+        self._tenure.ticker.decided(written.through, clusters)
+        self._tenure.deadlines.decided(clusters[0])
+        self._skew.decided(clusters[0])
+
+    def _count(self, written: Written, clusters: list[Cluster]) -> None:
+        self._metrics.committed(
+            decisions=written.decisions,
+            clusters=clusters,
+            through=written.through,
+            last_seq=self._bus.due_seq(written.through),
+            now_ms=now_ms(),
+            engine_ms=self._tenure.clock.read_ms(),
+            clock_steps=self._tenure.clock.steps,
+        )
