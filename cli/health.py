@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import click
 
 from bus.clock import now_ms
-from bus.interface import BusError
+from bus.interface import Bus, BusError
 from cli.brokers.away import Away, away_of
-from cli.committed import Committed, read_committed
+from cli.committed import Committed, read_committed, why_silent
 from cli.duration import second
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
@@ -113,7 +113,7 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         bus = existing_bus(settings)
         try:
             found = read_committed(bus, settings.bus_name)
-            return judged(found, max_age_ms)._replace(away=away_of(bus, found, state_times))
+            return judged(found, max_age_ms, bus)._replace(away=away_of(bus, found, state_times))
         finally:
             bus.close()
     except Unreachable as error:
@@ -122,8 +122,8 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         return Health(UNKNOWN, [Unreachable(str(error)).message])
 
 
-def judged(found: Committed, max_age_ms: int) -> Health:
-    """Judge a state. One that is too old says nothing about the present."""
+def judged(found: Committed, max_age_ms: int, bus: Bus) -> Health:
+    """Judge a state. One that is too old says nothing about the present, but ``bus`` may say why."""
     brokers = found.cluster.brokers.values()
     away = [broker.broker for broker in brokers if broker.state is not BrokerState.active]
     topics = [topic for topic in found.topics.values() if topic.shown_state.name == "created"]
@@ -148,7 +148,7 @@ def judged(found: Committed, max_age_ms: int) -> Health:
         **at_risk,
     }
     if found.age_s * 1000 > max_age_ms:
-        reasons.insert(0, f"the last commit is older than {max_age_ms} ms: is the engine running?")
+        reasons.insert(0, f"the last commit is older than {max_age_ms} ms: {why_silent(bus)}")
         return Health(UNKNOWN, reasons, found.age_s, details)
     return Health(UNHEALTHY if reasons else HEALTHY, reasons, found.age_s, details)
 

@@ -52,7 +52,7 @@ class Screen:
         """Read what was committed since the last look."""
         found = read_committed(self._bus, self._name)
         away = away_of(self._bus, found, self._state_times)
-        self.health: Health = judged(found, MAX_AGE_MS)._replace(away=away)
+        self.health: Health = judged(found, MAX_AGE_MS, self._bus)._replace(away=away)
         self.brokers = rows_of(found)
         # The time of the newest tick. Decisions have it too, and the health says how old it is.
         self._clock_ms = found.cluster.clock_ms

@@ -49,6 +49,10 @@ class Log(Protocol):
         """Return when there may be more decisions, or after ``timeout_s``."""
         ...
 
+    def blocker(self) -> str:
+        """Say which open transaction keeps events from being decided; empty if none does, or if nobody knows."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -98,7 +102,9 @@ class Client:
                 after = (batch[-1].seq, batch[-1].idx)
             else:
                 self._log.wait(left_s)
-        raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: is an engine running on this bus?")
+        blocker = self._log.blocker()
+        why = f"events cannot be decided because of {blocker}" if blocker else "is an engine running on this bus?"
+        raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: {why}")
 
     def decisions(
         self, after: Sequence[int] = BEGINNING, *, kinds: Collection[str] = (), wait_s: float = 0.0

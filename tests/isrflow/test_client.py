@@ -173,6 +173,9 @@ class FlowingLog:
     def wait(self, timeout_s: float) -> None:
         raise AssertionError("there is always another decision")
 
+    def blocker(self) -> str:
+        return ""
+
     def close(self) -> None:
         pass
 
