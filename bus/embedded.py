@@ -10,7 +10,7 @@ from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoc
 from bus.clock import now_ms
 from bus.decided_runs import DecidedRuns, runs_in
 from bus.embedded_history import EmbeddedHistory
-from bus.event_table import entries_between, has_kind, insert_recorded
+from bus.event_table import entries_between, has_kind, insert_recorded, newest_of
 from bus.interface import (
     TICK_SOUGHT_MAX,
     Bus,
@@ -155,9 +155,15 @@ class EmbeddedBus(EmbeddedHistory):
         with self._errors():
             return self._mark("resigned")
 
-    def ticked(self, after: int) -> bool:
+    def newest_tick(self) -> int:
         with self._errors(), self._snapshot() as connection:
-            return has_kind(connection, "tick", max(after, self.last_seq() - TICK_SOUGHT_MAX))
+            return newest_of(connection, "tick", self.last_seq() - TICK_SOUGHT_MAX)
+
+    def blocked(self) -> None:
+        """Return None, because what an open transaction has not committed yet has no place in a file."""
+
+    def blocker(self) -> str:
+        return ""
 
     def claimed_epoch(self) -> int:
         with self._errors(), self._snapshot() as connection:

@@ -34,6 +34,12 @@ def has_kind(connection: sqlite3.Connection, kind: str, after: int) -> bool:
     return bool(found.fetchone()[0])
 
 
+def newest_of(connection: sqlite3.Connection, kind: str, after: int) -> int:
+    """Return the seq of the newest event of a kind after ``after``, 0 if there is none."""
+    found = connection.execute("SELECT coalesce(max(seq), 0) FROM events WHERE seq > ? AND kind = ?", (after, kind))
+    return int(found.fetchone()[0])
+
+
 def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after: int, through: int) -> list[Entry]:
     """Return the events in order. The table of claims, or the recorded log, says which ones are claims."""
     span = (after, through)

@@ -15,7 +15,7 @@ from isrflow.errors import EngineOnlyError as EngineOnlyError
 from isrflow.errors import NoBusError as NoBusError
 from isrflow.errors import TrimmedError as TrimmedError
 
-# How many of the newest events ``Bus.ticked`` searches.
+# How many of the newest events ``Bus.newest_tick`` searches.
 TICK_SOUGHT_MAX = 1_000
 
 
@@ -89,6 +89,15 @@ class Seqs(NamedTuple):
     seqs: list[int]
     # The first seq whose decisions are in the index; None if the index is empty.
     complete_from: int | None
+
+
+class Blocked(NamedTuple):
+    """Events that nobody can decide yet, because an open transaction begins before them."""
+
+    # Where it begins: topic, partition and offset.
+    place: tuple[str, int, int]
+    # How many records stand there and behind, marks of transactions included.
+    records: int
 
 
 class OpenOptions(NamedTuple):
@@ -178,8 +187,22 @@ class Bus(Past, Protocol):
         """Return the newest epoch whose job has resigned, 0 if none has."""
         ...
 
-    def ticked(self, after: int) -> bool:
-        """Say whether an engine has published a tick after the seq ``after``, among the newest 1,000 events."""
+    def newest_tick(self) -> int:
+        """Return the seq of the newest tick among the newest 1,000 events, 0 if there is none.
+
+        It counts even while nobody can decide it (``blocked``), because it shows that an engine lives.
+        """
+        ...
+
+    def blocked(self) -> Blocked | None:
+        """Return the events that nobody can decide now, because an open transaction begins before them; None if none.
+
+        It may be one that is about to end, so what counts is how long it is the same.
+        """
+        ...
+
+    def blocker(self) -> str:
+        """Say which open transaction keeps events from being decided, and what aborts it; empty if none does."""
         ...
 
     def claimed_epoch(self) -> int:

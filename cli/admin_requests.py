@@ -165,8 +165,8 @@ def answers_to(
         try:
             wait_for_decisions(bus, last, ask.timeout_ms)
         except Unreachable as error:
-            lapses = "The engine will not begin it after this time."
-            raise Unreachable(error.message.replace("The events stay published.", lapses)) from error
+            lapses = "The engine will not begin it after this time"
+            raise Unreachable(error.message.replace("The events stay published", lapses)) from error
         # Events of others may lie between them, and each request has an id of its own.
         ours = set(bodies)
         seqs = {event.seq for event in log.events(bus, before, last) if event.raw in ours}
@@ -200,11 +200,11 @@ def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool
         through = min(last, image.seq + UNDECIDED_MAX * bus.seq_step)
         undecided = bus.read(image.seq, through) if through > image.seq else []
         step_of_seq = bus.seq_step
+        state = _whole(image)
+        if warns:
+            warn_if_old(state.cluster, bus)
     finally:
         bus.close()
-    state = _whole(image)
-    if warns:
-        warn_if_old(state.cluster)
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
     asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]

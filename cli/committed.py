@@ -18,6 +18,8 @@ from state.policy import for_topic
 from state.view import view_of
 
 OLD_AFTER_S = 10.0
+# Why a state is old, where nothing else is known to be in the way.
+NO_ENGINE = "is the engine running?"
 
 
 class Committed(NamedTuple):
@@ -72,17 +74,23 @@ def committed(settings: Settings) -> Committed:
     bus = existing_bus(settings)
     try:
         found = read_committed(bus, settings.bus_name)
+        warn_if_old(found.cluster, bus)
     finally:
         bus.close()
-    warn_if_old(found.cluster)
     return found
 
 
-def warn_if_old(cluster: Cluster) -> None:
+def why_silent(bus: Bus) -> str:
+    """Say why nothing is decided, as far as the bus shows it: a transaction keeps events from it, or no engine runs."""
+    blocker = bus.blocker()
+    return f"events cannot be decided because of {blocker}" if blocker else NO_ENGINE
+
+
+def warn_if_old(cluster: Cluster, bus: Bus) -> None:
     """Warn on standard error if a state is old, because a running engine ticks, and if a clock is skewed."""
     old_s, skew_ms = age_s(cluster), cluster.clock_skew_ms or 0
     if old_s > OLD_AFTER_S:
-        click.echo(f"This state is {old_s:.0f} s old: is the engine running?", err=True)
+        click.echo(f"This state is {old_s:.0f} s old: {why_silent(bus)}", err=True)
     if abs(skew_ms) / 1000 > OLD_AFTER_S:
         direction = "ahead of" if skew_ms > 0 else "behind"
         click.echo(f"The engine's clock is {abs(skew_ms) / 1000:.0f} s {direction} the bus's.", err=True)

@@ -59,7 +59,7 @@ def command(
 
 def _newest(bus: Bus, settings: Settings) -> Committed:
     found = read_committed(bus, settings.bus_name)
-    warn_if_old(found.cluster)
+    warn_if_old(found.cluster, bus)
     return found
 
 

@@ -85,7 +85,7 @@ def bus(settings: Settings) -> Iterator[Finding]:
         except (BusError, CodecError) as error:
             yield Finding("engine", False, True, masked(str(error)))
         else:
-            yield from _engine(found.age_s, found.cluster.clock_skew_ms or 0)
+            yield from _engine(opened, found.age_s, found.cluster.clock_skew_ms or 0)
         finally:
             opened.close()
     yield from _writable(settings)
@@ -97,10 +97,12 @@ def _number(opened: Bus) -> str:
     return f", number {number}" if number else ""
 
 
-def _engine(age_s: float, skew_ms: int) -> Iterator[Finding]:
+def _engine(opened: Bus, age_s: float, skew_ms: int) -> Iterator[Finding]:
     is_recent = age_s <= OLD_AFTER_S
     when = f"the last commit is {age_s:.1f} s old"
     yield Finding("engine", is_recent, False, when if is_recent else f"{when}: start it with 'isrflow run'")
+    if not is_recent and (blocker := opened.blocker()):
+        yield Finding("transaction", False, True, f"events cannot be decided because of {blocker}")
     is_right = abs(skew_ms) <= OLD_AFTER_S * 1000
     text = f"the engine's clock is {skew_ms} ms ahead of the bus's"
     yield Finding("clock", is_right, True, text if is_right else f"{text}: set the clocks of both machines")

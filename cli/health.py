@@ -1,6 +1,7 @@
 """Say whether the cluster is healthy."""
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
@@ -8,7 +9,7 @@ import click
 from bus.clock import now_ms
 from bus.interface import BusError
 from cli.brokers.away import Away, away_of
-from cli.committed import Committed, read_committed
+from cli.committed import Committed, read_committed, why_silent
 from cli.duration import second
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
@@ -110,7 +111,7 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         bus = existing_bus(settings)
         try:
             found = read_committed(bus, settings.bus_name)
-            health = aged(judged(found), found.age_s, max_age_ms)
+            health = aged(judged(found), found.age_s, max_age_ms, lambda: why_silent(bus))
             return health._replace(away=away_of(bus, found, state_times))
         finally:
             bus.close()
@@ -145,11 +146,14 @@ def judged(found: Committed) -> Health:
     return Health(UNHEALTHY if reasons else HEALTHY, reasons, details=details)
 
 
-def aged(found: Health, age_s: float, max_age_ms: int) -> Health:
-    """Return what is known of the present, from a state as old as ``age_s``. One that is too old says nothing of it."""
+def aged(found: Health, age_s: float, max_age_ms: int, why: Callable[[], str]) -> Health:
+    """Return what is known of the present, from a state as old as ``age_s``.
+
+    A state that is too old says nothing of the present. ``why`` says why nothing newer is known.
+    """
     if age_s * 1000 <= max_age_ms:
         return found._replace(age_s=age_s)
-    reason = f"the last commit is older than {max_age_ms} ms: is the engine running?"
+    reason = f"the last commit is older than {max_age_ms} ms: {why()}"
     return found._replace(status=UNKNOWN, reasons=[reason, *found.reasons], age_s=age_s)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.closed_output import check_open
+from cli.committed import why_silent
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.field_advice import FieldAdvice
@@ -152,8 +153,8 @@ def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
     while (decided := bus.decided_seq()) < seq:
         if time.monotonic() > deadline_s:
             raise Unreachable(
-                f"seq {seq} was not decided within {timeout_ms} ms, and the engine is at {decided}: "
-                "is 'isrflow run' running on this bus? The events stay published."
+                f"seq {seq} was not decided within {timeout_ms} ms, and the engine is at {decided}. "
+                f"The events stay published: {why_silent(bus)}"
             )
         time.sleep(POLL_INTERVAL_S)
 

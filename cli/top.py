@@ -11,7 +11,7 @@ import click
 from bus.interface import Bus
 from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
-from cli.committed import age_s, read_committed
+from cli.committed import NO_ENGINE, age_s, read_committed, why_silent
 from cli.decision_line import line_of, reasoned
 from cli.health import AT_RISK, SHOWN_MAX, UNKNOWN, Health, aged, judged
 from cli.options import existing_bus, with_settings
@@ -56,6 +56,8 @@ class Screen:
         self._found: Health = judged(found)._replace(away=away)
         self.brokers = rows_of(found)
         self._cluster = found.cluster
+        is_old = age_s(found.cluster) * 1000 > MAX_AGE_MS
+        self._why = why_silent(self._bus) if is_old else NO_ENGINE
         while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
             self._after = (batch[-1].seq, batch[-1].idx)
             read = (decode(one.body) for one in batch)
@@ -64,7 +66,7 @@ class Screen:
     @property
     def health(self) -> Health:
         """Return the health as far as it is known now, also if the last look was long ago."""
-        return aged(self._found, age_s(self._cluster), MAX_AGE_MS)
+        return aged(self._found, age_s(self._cluster), MAX_AGE_MS, lambda: self._why)
 
     @property
     def document(self) -> dict[str, Any]:

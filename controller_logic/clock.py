@@ -92,4 +92,4 @@ def _set_clock(batch: Batch, now_ms: int) -> None:
 
 def _refuse(batch: Batch, field: str, message: str, reason: Reason) -> None:
     batch.recorder.reject(field, message, reason)
-    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    batch.recorder.answer_if_requested("INVALID_REQUEST", f"{field}: {message}")

@@ -8,4 +8,5 @@ from state.reason import Reason
 def malformed(batch: Batch, event: Malformed) -> None:
     """Reject text that is not an event. Name the field and what was expected."""
     batch.recorder.reject(event.field, event.message, Reason.MALFORMED)
-    batch.recorder.answer_if_requested("INVALID_REQUEST", event.message)
+    message = f"{event.field}: {event.message}" if event.field else event.message
+    batch.recorder.answer_if_requested("INVALID_REQUEST", message)

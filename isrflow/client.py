@@ -2,6 +2,7 @@
 
 import time
 import uuid
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ import msgspec
 from isrflow.clock import now_ms
 from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided
 from isrflow.errors import NoAnswerError
+from isrflow.field_advice import advice_about
 
 Event = Mapping[str, Any]
 Decision = dict[str, Any]
@@ -49,6 +51,10 @@ class Log(Protocol):
         """Return when there may be more decisions, or after ``timeout_s``."""
         ...
 
+    def blocker(self) -> str:
+        """Say which open transaction keeps events from being decided; empty if none does, or if nobody knows."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -70,12 +76,20 @@ class Client:
         event.
 
         Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
-        for one that only the engine makes. The engine checks everything else, and answers.
+        for one that only the engine makes. Warns (``UserWarning``) of a field that is probably mistyped, because the
+        engine ignores it. The engine checks everything else, and answers.
         """
-        return self._log.publish([_as_json(event, number) for number, event in enumerate(events, start=1)])
+        texts = [_as_json(event, number) for number, event in enumerate(events, start=1)]
+        for event in events:
+            if advice := advice_about(event["kind"], event):
+                warnings.warn(advice, stacklevel=2)
+        return self._log.publish(texts)
 
     def ask(self, event: Event, timeout_s: float = ANSWER_TIMEOUT_S) -> Decision:
-        """Publish one request and return its answer: an ``answer`` decision, or ``rejected`` if it was malformed.
+        """Publish one request and return its answer, an ``answer`` decision. If it is refused, ``message`` says why.
+
+        The answer to a malformed request is ``INVALID_REQUEST``, and its ``message`` begins with the field's name. If
+        not even the ``request_id`` can be read, a ``rejected`` decision is returned.
 
         A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
         published. Raises ``ValueError`` for a ``log_end_offset``, because on Kafka nobody could tell its answer from
@@ -98,7 +112,9 @@ class Client:
                 after = (batch[-1].seq, batch[-1].idx)
             else:
                 self._log.wait(left_s)
-        raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: is an engine running on this bus?")
+        blocker = self._log.blocker()
+        why = f"events cannot be decided because of {blocker}" if blocker else "is an engine running on this bus?"
+        raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: {why}")
 
     def decisions(
         self, after: Sequence[int] = BEGINNING, *, kinds: Collection[str] = (), wait_s: float = 0.0

@@ -128,8 +128,20 @@ OWN = (
     Series(
         "isrflow_bus_lag_events",
         "gauge",
-        "Events on the bus that are not decided yet, unless all of them are heartbeats and ticks that wait.",
+        "Events on the bus that can be decided and are not, unless all of them are heartbeats and ticks that wait.",
         lambda s: s.lag_events,
+    ),
+    Series(
+        "isrflow_bus_blocked_records",
+        "gauge",
+        "Records of events on Kafka that nobody can decide, because a transaction is open that begins before them.",
+        lambda s: s.blocked_records,
+    ),
+    Series(
+        "isrflow_bus_blocked_seconds",
+        "gauge",
+        "For how long the same open transaction has kept events from being decided; 0 if none does.",
+        lambda s: s.blocked_ms / 1000,
     ),
     Series("isrflow_decided_seq", "gauge", "The seq of the last decided event.", lambda s: s.decided_seq),
     Series(

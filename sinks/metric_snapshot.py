@@ -155,6 +155,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int = 0
     decided_seq: int = 0
     seq_step: int = 1
+    # Records that cannot be decided, how long that has lasted, and once it is long, the transaction that keeps them.
+    blocked_records: int = 0
+    blocked_ms: int = 0
+    blocker: str = ""
+    # When there last were any, by the steady clock.
+    last_blocked_steady_ms: int = 0
     clock_ms: int = 0
     # How far the engine's clock was ahead of the bus's at the newest tick; None if that is not known.
     bus_clock_off_ms: int | None = None

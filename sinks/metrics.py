@@ -169,6 +169,16 @@ class Metrics(Collector):
         with self._lock:
             self._replace(last_seq=max(last_seq, self._snapshot.decided_seq))
 
+    def blocked(self, records: int, lasted_ms: int, blocker: str) -> None:
+        """Record that ``records`` cannot be decided and since when, and what keeps them from it; all empty if none."""
+        with self._lock:
+            self._replace(
+                blocked_records=records,
+                blocked_ms=lasted_ms,
+                blocker=blocker,
+                last_blocked_steady_ms=steady_ms() if records else self._snapshot.last_blocked_steady_ms,
+            )
+
     def collect(self) -> Iterable[Metric]:
         """Render the snapshot. Prometheus' registry calls this for each scrape."""
         snapshot = msgspec.structs.replace(self._snapshot, scraped_steady_ms=steady_ms())

@@ -1,14 +1,12 @@
 """Read events from their JSON text, and say what is wrong with a text that is not an event."""
 
+import difflib
 import re
 from typing import TypeVar
 
 import msgspec
 
-from state.acl_events import ACL_EVENTS
-from state.directory_events import AssignReplicasToDirs
-from state.entity_events import ENTITY_EVENTS
-from state.events import AlterIsrs, AnyEvent, LogEndOffsets, Malformed, ReplicaReports
+from state.events import AnyEvent, Malformed
 from state.limits import Text
 from state.nesting import LEVELS_MAX, is_too_deep
 
@@ -22,15 +20,16 @@ class _Known(msgspec.Struct):
     request_id: msgspec.Raw = msgspec.Raw(b"null")
 
 
+_BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# A zero, and the number of a schema.
+_REGISTRY_BYTES = 5
 _T = TypeVar("_T")
 _UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _known = msgspec.json.Decoder(_Known)
 _kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
 _request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
-# Recorded decisions have this list, so it leaves out the kinds that came later.
-_LATER = (*ACL_EVENTS, *ENTITY_EVENTS, AssignReplicasToDirs, AlterIsrs, LogEndOffsets, ReplicaReports)
-_KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__ if kind not in _LATER))
+_KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
 _PATH = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
@@ -48,7 +47,20 @@ def decode(raw: bytes) -> AnyEvent | Malformed:
     except msgspec.ValidationError as error:
         return _malformed(raw, str(error))
     except _UNREADABLE as error:
-        return Malformed(field="", message=_bounded(f"not a JSON object: {error}"))
+        return Malformed(field="", message=_bounded(f"not a JSON object: {_foreign(raw) or error}"))
+
+
+def _foreign(raw: bytes) -> str:
+    """Say what a text begins with that some writers put before JSON; nothing if it begins otherwise."""
+    if not raw:
+        return "the record has no value"
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if raw.startswith(mark):
+            return f"it begins with a byte order mark ({encoding}): expected UTF-8 without one"
+    if raw[0] == 0 and len(raw) >= _REGISTRY_BYTES:
+        schema = int.from_bytes(raw[1:_REGISTRY_BYTES])
+        return f"it begins with the {_REGISTRY_BYTES} bytes of a schema registry (schema {schema}): expected plain JSON"
+    return ""
 
 
 def _malformed(raw: bytes, message: str) -> Malformed:
@@ -59,11 +71,16 @@ def _malformed(raw: bytes, message: str) -> Malformed:
     if missing:
         field = f"{field}.{missing[1]}".removeprefix(".")
     what = _bounded(what)
-    if field == "kind":
-        what = f"{what}; expected one of {_KINDS}"
     known = _read(_known, raw, _Known())
     request_id, request = _read(_request_id, known.request_id, None), _read(_kind, known.kind, "")
+    if field == "kind":
+        what = f"{what}; {_expected_kind(request)}"
     return Malformed(field=field, message=what, request_id=request_id, request=request)
+
+
+def _expected_kind(kind: str) -> str:
+    near = difflib.get_close_matches(kind, _KINDS, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(_KINDS)}"
 
 
 def _read(decoder: "msgspec.json.Decoder[_T]", raw: bytes | msgspec.Raw, otherwise: _T) -> _T:

@@ -16,6 +16,7 @@ from sinks.metrics import Metrics
 from sinks.web.site import Site
 from streaming.batch_listener import BatchListener
 from streaming.batch_writer import BatchWriter
+from streaming.bus_watch import BusWatch
 from streaming.checkpoint import check_own, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
@@ -263,10 +264,11 @@ class Job:
                 retention.join(TICKER_STOP_TIMEOUT_S)
 
     def _watch(self, decider: Decider, ticker: Ticker, retention: Retention, lock: CheckpointLock) -> None:
+        bus_watch = BusWatch(self._bus, self._metrics)
         while not self._stopping.wait(WATCH_INTERVAL_S):
             check_claim(self._bus, self._tenure.claim)
             lock.take()
             self._endpoint.retry()
-            self._metrics.bus_at(self._bus.due_seq(self._metrics.decided_seq))
+            bus_watch.look()
             check_parts(self._bus, self._tenure.claim, ticker, retention, decider)
         logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

@@ -46,7 +46,7 @@ class ActiveWatch:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._through = bus.last_seq()
+        self._tick = bus.newest_tick()
         self._sign = (bus.claimed_epoch(), bus.decided_seq())
         self._sign_ms = steady_ms()
         self._stall: StallWatch | None = None
@@ -58,17 +58,15 @@ class ActiveWatch:
 
     def silent_ms(self) -> int:
         """Look at the bus, and return for how long it has shown no sign of life."""
-        # Read first, so that a tick that comes in between is seen by the next look.
-        last = self._bus.last_seq()
-        ticked = self._bus.ticked(self._through)
+        tick = self._bus.newest_tick()
         sign = (self._bus.claimed_epoch(), self._bus.decided_seq())
         # Before the first look no wait has begun: Spark's start takes long, and is no stall.
         late_ms = self._stall.end() if self._stall else 0
         self._stall = self._stall or StallWatch(LOOK_INTERVAL_MS, LATENESS_MS_MIN)
-        if ticked or sign != self._sign:
+        if tick > self._tick or sign != self._sign:
             self._sign_ms = steady_ms()
         self._sign_ms += late_ms
-        self._sign, self._through = sign, last
+        self._sign, self._tick = sign, max(tick, self._tick)
         return steady_ms() - self._sign_ms
 
     def was_locked_out(self) -> bool:

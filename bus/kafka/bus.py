@@ -7,10 +7,10 @@ from functools import partial
 from bus import pieces
 from bus.clock import now_ms
 from bus.decided_runs import DecidedRuns, runs_in
-from bus.engine_only import is_tick, refuse_engine_kinds
+from bus.engine_only import refuse_engine_kinds
 from bus.interface import (
     DECISIONS_BYTES_MAX,
-    TICK_SOUGHT_MAX,
+    Blocked,
     Claim,
     Decided,
     DecidedColumns,
@@ -27,6 +27,7 @@ from bus.kafka.mark import Mark
 from bus.kafka.publisher import Publisher
 from bus.kafka.state_reader import read_state
 from bus.kafka.topics import open_topics
+from bus.kafka.undecidable import Undecidable
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
 from isrflow.bus_url import KAFKA
@@ -57,6 +58,7 @@ class KafkaBus(KafkaHistory):
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
         super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions
+        self._undecidable = Undecidable(self._connection, self.offsets_partitions)
         self._publisher = Publisher(self._connection, self.offsets_partitions)
         self._controller = Controller(self._connection, decision_blocks=decision_blocks)
         self._decisions = DecisionReader(self._connection, self._controller.mark)
@@ -121,12 +123,14 @@ class KafkaBus(KafkaHistory):
     def resigned_epoch(self) -> int:
         return self._controller.mark().resigned
 
-    def ticked(self, after: int) -> bool:
-        end = self._connection.end_offset(self.address.events)
-        start = self._connection.start_offset(self.address.events)
-        with self._events_lock:
-            self._events.seek(max(start, offset_after(after), end - TICK_SOUGHT_MAX))
-            return any(is_tick(record.value) for record in self._events.take(end, TICK_SOUGHT_MAX))
+    def newest_tick(self) -> int:
+        return self._undecidable.newest_tick()
+
+    def blocked(self) -> Blocked | None:
+        return self._undecidable.blocked()
+
+    def blocker(self) -> str:
+        return self._undecidable.blocker()
 
     @property
     def held_claim(self) -> Claim:
@@ -235,5 +239,6 @@ class KafkaBus(KafkaHistory):
     def close(self) -> None:
         self._publisher.close()
         self._controller.close()
+        self._undecidable.close()
         self._events.close()
         self._decisions.close()

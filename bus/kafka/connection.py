@@ -139,8 +139,12 @@ class Connection:
 
     def written_offset(self, topic: str, partition: int = 0) -> int:
         """Return the offset after the last written record, committed or not."""
+        return self.written_offsets(topic, range(partition, partition + 1))[0]
+
+    def written_offsets(self, topic: str, partitions: range) -> list[int]:
+        """Return ``written_offset`` for several partitions."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, range(partition, partition + 1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
+        return self._offsets(topic, partitions, latest, IsolationLevel.READ_UNCOMMITTED)
 
     def await_committed(self, topic: str) -> int:
         """Return the offset after what is written now, once all of it is committed or aborted. Raises ``BusError``."""

@@ -31,9 +31,11 @@ _ENTERED = {"message.timestamp.type": "LogAppendTime"}
 # decided yet, because the engine was away.
 _NEVER = {"retention.ms": "-1", "retention.bytes": "-1"}
 _KEPT = {"cleanup.policy": "delete"} | _NEVER
-# Topics of an older version may lack these. The engine works with them, but it cannot tell an author's wrong clock, or
-# loses events while it is away.
-_TOLD = _ENTERED | _NEVER
+# Otherwise a setting of the brokers would compress these topics again, and a plain client may lack the codec.
+_AS_SENT = {"compression.type": "producer"}
+# Topics that others have made may lack these. The engine works with them, but it cannot tell an author's wrong clock,
+# loses events while it is away, or has readers that cannot read it.
+_TOLD = _ENTERED | _NEVER | _AS_SENT
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
 # The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
 _OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
@@ -93,7 +95,7 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
     }
     partitions = {address.offsets: OFFSETS_PARTITIONS, address.snapshots: snapshots.PARTITIONS}
     return {
-        name: NewTopic(name, partitions.get(name, 1), replication_factor, config=config | in_sync)
+        name: NewTopic(name, partitions.get(name, 1), replication_factor, config=config | in_sync | _AS_SENT)
         for name, config in settings.items()
     }
 
@@ -110,7 +112,10 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
         for setting, needed in (topic.config or {}).items():
             value = str(found[topic.topic][setting].value)
             if setting in _TOLD and value != needed:
-                logger.warning("topic lacks a setting", topic=topic.topic, setting=setting, is_now=value, wanted=needed)
+                at = f"--bootstrap-server {connection.address.servers} --alter --entity-type topics"
+                mend = f"kafka-configs.sh {at} --entity-name {topic.topic} --add-config {setting}={needed}"
+                lacks = {"topic": topic.topic, "setting": setting, "is_now": value, "wanted": needed}
+                logger.warning("topic lacks a setting", **lacks, mend=mend)
             expected = _unlike(setting, value, needed)
             if expected:
                 raise BusError(

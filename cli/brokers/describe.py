@@ -31,9 +31,9 @@ def command(settings: Settings, broker: int, form: str) -> None:
     try:
         found = read_committed(bus, settings.bus_name)
         away = away_of(bus, found, StateTimes(), [broker_of(found, broker)])
+        warn_if_old(found.cluster, bus)
     finally:
         bus.close()
-    warn_if_old(found.cluster)
     described = _described(found, broker) | {"away": away[0].document if away else None}
     if form == "json":
         show_json(described)

@@ -44,7 +44,8 @@ def command(form: str, folder: Path) -> None:
     stopped = [row["name"] for row in processes if row["state"] != "running"]
     amiss = [f"not running: {', '.join(stopped)}"] if stopped else []
     if led and not led.handed_back and not found["engine"]["decides"]:
-        amiss.append(f"no engine decides on {led.bus}: 'isrflow cluster up' starts one")
+        why = found["engine"]["blocked"] or "'isrflow cluster up' starts one"
+        amiss.append(f"no engine decides on {led.bus}: {why}")
     if amiss:
         raise Unreachable("; ".join(amiss))
 
@@ -68,6 +69,7 @@ def _led_rows(led: LedCluster) -> Row:
     bus = led.bus.open(read_only=True)
     try:
         deciding = decides(bus)
+        blocker = "" if deciding else bus.blocker()
     finally:
         bus.close()
     cluster = led.bus.cluster()
@@ -77,6 +79,7 @@ def _led_rows(led: LedCluster) -> Row:
         "engine": {
             "state": led.engine.state if ours else "elsewhere" if deciding else "stopped",
             "decides": deciding,
+            "blocked": f"events cannot be decided because of {blocker}" if blocker else None,
             "controller_epoch": cluster.controller_epoch,
             "pid": led.engine.pid,
             "bus": str(led.bus),

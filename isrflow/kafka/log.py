@@ -14,6 +14,7 @@ from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.kafka.address import parse
+from isrflow.kafka.blocker import blocker_among
 from isrflow.kafka.client_config import client_config
 from isrflow.kafka.limits import (
     ANY_BYTES,
@@ -160,6 +161,14 @@ class KafkaLog:
     def wait(self, timeout_s: float) -> None:
         """Wait for a moment, because the next ``decisions`` fetches by itself."""
         time.sleep(min(FETCH_WAIT_MS / 1000, timeout_s))
+
+    def blocker(self) -> str:
+        """Say which open transaction keeps events from being decided; empty if none does, or if Kafka does not say."""
+        places = [(self._address.events, 0)]
+        places += [(self._address.offsets, number) for number in range(self._offsets_partitions)]
+        with contextlib.suppress(KafkaError):
+            return blocker_among(self._address, places)
+        return ""
 
     def _ends(self) -> tuple[int, int]:
         """Return the first offset that retention has not removed, and the offset after the last committed decision.

@@ -26,6 +26,10 @@ class SqliteLog(LogFile):
         with self._errors(), self._snapshot():
             return self._removed_up_to()
 
+    def blocker(self) -> str:
+        """Return nothing, because an open transaction on a file keeps no events from being decided."""
+        return ""
+
     def wait(self, timeout_s: float) -> None:
         """Return when another process has written, or after ``timeout_s``."""
         deadline_s = time.monotonic() + timeout_s

@@ -54,7 +54,9 @@ def role_of(snapshot: Snapshot) -> str:
 def liveness(snapshot: Snapshot, steady_ms: int) -> Health:
     """Say whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
     why = []
-    silent_ms = steady_ms - max(snapshot.last_commit_steady_ms or 0, snapshot.took_over_steady_ms)
+    # A restart cannot end a stranger's transaction.
+    began_ms = max(snapshot.took_over_steady_ms, snapshot.last_blocked_steady_ms)
+    silent_ms = steady_ms - max(snapshot.last_commit_steady_ms or 0, began_ms)
     if snapshot.active and silent_ms > STUCK_AFTER_MS:
         why.append(f"it should decide, and has not committed for {silent_ms // 1000} s")
     why += _not_looked(snapshot, steady_ms, STUCK_AFTER_MS)
@@ -85,6 +87,8 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
         why.append(f"it does not decide: {role_of(snapshot)}")
     else:
         why += _not_committed(snapshot, steady_ms)
+        if snapshot.blocker:
+            why.append(f"for {snapshot.blocked_ms // 1000} s events could not be decided because of {snapshot.blocker}")
     for off_ms, whose in ((snapshot.clock_off_ms, "its machine's"), (snapshot.bus_clock_off_ms, "the bus's")):
         if snapshot.active and off_ms is not None and abs(off_ms) > CLOCK_OFF_MS_MAX:
             direction = "ahead of" if off_ms > 0 else "behind"

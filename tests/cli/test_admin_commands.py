@@ -291,7 +291,7 @@ def test_a_request_without_an_engine_ends_with_3(isrflow: Isrflow, tmp_path: Pat
     started(tmp_path).stop()
     done = isrflow("topics", "delete", "orders", "--timeout-ms", "50")
     assert done.exit_code == 3
-    assert done.stderr.endswith("The engine will not begin it after this time.\n")
+    assert done.stderr.endswith("The engine will not begin it after this time: is the engine running?\n")
 
 
 def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:

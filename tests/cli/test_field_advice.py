@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bus.embedded import EmbeddedBus
-from cli.field_advice import ADVICE_MAX, advice_about
+from cli.field_advice import ADVICE_MAX
+from isrflow.field_advice import advice_about
 from tests.cli.conftest import Isrflow
 from tests.support.waiting import TIMEOUT_S
 
@@ -32,7 +33,7 @@ def topic(**fields: object) -> bytes:
     ],
 )
 def test_a_field_like_one_that_is_missing_is_probably_mistyped(fields: dict[str, object], near: str) -> None:
-    advice = advice_about(topic(**fields))
+    advice = advice_about("create_topic", {"kind", "topic", *fields})
     assert advice.endswith(f"did you mean '{near}'?") if near else advice == ""
 
 

@@ -104,8 +104,10 @@ def test_a_refused_and_a_malformed_request_are_answered(decided_url: str) -> Non
     with isrflow.connect(decided_url) as bus:
         assert bus.ask({"kind": "delete_topic", "topic": "t"})["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
         malformed = bus.ask({"kind": "delete_topic", "topic": 7})
-        assert malformed["seq"] > 0
-        assert malformed["error"] == "INVALID_REQUEST" if malformed["kind"] == "answer" else malformed["field"]
+        assert (malformed["error"], malformed["message"]) == ("INVALID_REQUEST", "topic: Expected `str`, got `int`")
+        late = bus.ask({"kind": "delete_topic", "topic": "t", "time_ms": 2**53})
+        assert (late["error"], late["message"].split(" ")[:2]) == ("INVALID_REQUEST", ["time_ms:", "it"])
+        assert bus.ask({"kind": "delete_topic", "topic": "t", "request_id": []})["field"] == "request_id"
 
 
 def test_a_report_of_a_log_end_goes_where_the_engine_looks_for_it(decided_url: str) -> None:
@@ -172,6 +174,9 @@ class FlowingLog:
 
     def wait(self, timeout_s: float) -> None:
         raise AssertionError("there is always another decision")
+
+    def blocker(self) -> str:
+        return ""
 
     def close(self) -> None:
         pass

@@ -70,6 +70,7 @@ def sample(*, kafka_names: bool = True) -> Metrics:
         now_ms=NOW_MS,
         engine_ms=NOW_MS,
     )
+    metrics.blocked(3, 1_000, "")
     metrics.at_risk(ROWS)
     metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)
     return metrics

@@ -89,7 +89,8 @@ class RulesEngine:
             entries = bus.read(after, min(last, after + BATCH * bus.seq_step))
             if not entries:
                 # On Kafka the marker of a transaction takes an offset, so no event has this seq.
-                after = last
+                # But behind an open transaction they have one, and cannot be read yet.
+                after = max(after, min(last, bus.last_seq()))
                 continue
             outcome = step(state, list(logged(entries)), policy)
             state, after = outcome.state, entries[-1].seq

@@ -16,6 +16,7 @@ TOPICS = "TopicCommand"
 REASSIGN_PARTITIONS = "reassign.ReassignPartitionsCommand"
 LEADER_ELECTION = "LeaderElectionCommand"
 FEATURES = "FeatureCommand"
+TRANSACTIONS = "TransactionsCommand"
 # This one is not among the other tools, and comes with the brokers' jars.
 CONFIGS = "kafka.admin.ConfigCommand"
 TOOLS = KAFKA_VERSIONS[KAFKA_VERSION].tools

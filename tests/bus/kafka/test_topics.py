@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 from structlog.testing import capture_logs
 
+from brokers.launch.kafka.tools import CONFIGS, run_tool
 from bus.interface import BusError
 from bus.kafka import topics
 from bus.kafka.bus import KafkaBus
@@ -16,6 +17,8 @@ from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
+from conf.jars import fetch
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import seq_of
 from state.found import Found, found_in
@@ -138,8 +141,14 @@ def test_topics_are_created_with_bounded_segments(bus: KafkaBus, kafka_url: str)
             str(64 * MIB),
             "1",
         ]
+    for name in wanted_names(bus):
+        assert settings_of(admin, name, "compression.type") == ["producer"], "and not the brokers' setting"
     with pytest.raises(BusError, match=r"(?i)replication factor"):
         open_bus(f"{kafka_url}-of-two", replication_factor=2)
+
+
+def wanted_names(bus: KafkaBus) -> list[str]:
+    return list(topics.wanted_topics(bus.address, 1))
 
 
 def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
@@ -174,6 +183,7 @@ def test_a_negative_time_is_before_all_events_and_not_one_of_kafkas_special_time
 def test_a_topic_that_lacks_a_wanted_setting_is_used_with_a_warning(kafka_url: str) -> None:
     name = f"{kafka_url.rpartition('/')[2]}.events"
     config = {"retention.ms": "3600000", "retention.bytes": "-1", "max.message.bytes": str(16 * MIB)}
+    config |= {"compression.type": "zstd"}
     admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})
     admin.create_topics([NewTopic(name, 1, config=config)])[name].result(TIMEOUT_S)
     wait_until(lambda: name in admin.list_topics(timeout=TIMEOUT_S).topics, "the topic to be listed")
@@ -182,4 +192,11 @@ def test_a_topic_that_lacks_a_wanted_setting_is_used_with_a_warning(kafka_url: s
     assert [(one["setting"], one["is_now"]) for one in told] == [
         ("retention.ms", "3600000"),
         ("message.timestamp.type", "CreateTime"),
+        ("compression.type", "zstd"),
     ]
+    servers = kafka_url.split("/")[2]
+    script, *options = told[2]["mend"].split()
+    assert (script, options[:2]) == ("kafka-configs.sh", ["--bootstrap-server", servers])
+    fetch(KAFKA_VERSIONS[KAFKA_VERSION].jars)
+    run_tool(CONFIGS, servers, options[2:])
+    assert settings_of(admin, name, "compression.type") == ["producer"]

@@ -49,6 +49,7 @@ def test_an_engine_that_decides_is_ready_and_healthy() -> None:
         (with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX - 1), "its last commit is 10 s ago"),
         (with_(last_engine_ms=65_000), "the engine's clock is 15 s ahead of its machine's"),
         (with_(bus_clock_off_ms=-15_000), "the engine's clock is 15 s behind the bus's"),
+        (with_(blocked_ms=3_000, blocker="it"), "for 3 s events could not be decided because of it"),
     ],
 )
 def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> None:
@@ -98,3 +99,12 @@ def test_a_standby_that_could_not_take_over_is_not_worth_keeping() -> None:
     assert liveness(WAITING, T_MS + STUCK_AFTER_MS - 100).ok
     stuck = liveness(WAITING, T_MS + STUCK_AFTER_MS + 1)
     assert stuck.why == ("it stands by, and has not looked whether it is its turn for 300 s",)
+
+
+def test_an_engine_is_not_restarted_because_of_a_strangers_transaction() -> None:
+    stuck = with_(last_commit_steady_ms=T_MS - STUCK_AFTER_MS - 1, took_over_steady_ms=0)
+    # The engine looks every second.
+    blocked = with_(last_commit_steady_ms=T_MS - 900_000, took_over_steady_ms=0, last_blocked_steady_ms=T_MS - 1_000)
+    assert not liveness(stuck, T_MS).ok
+    assert liveness(blocked, T_MS).ok
+    assert not liveness(blocked, T_MS + STUCK_AFTER_MS).ok, "it has ended, and the engine still decides nothing"

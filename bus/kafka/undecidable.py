@@ -1,0 +1,79 @@
+"""What a stranger's open transaction hides on a bus on Kafka: events from everybody, and ticks from a standby.
+
+Everybody reads committed records, so nobody sees what stands behind the beginning of an open transaction. Two offsets
+show it: Kafka gives readers of committed records an earlier end (the last stable offset) than others. Whose transaction
+it is takes requests of another kind (``isrflow/kafka/blocker.py``), so it is asked only where somebody is told.
+"""
+
+import threading
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from bus.engine_only import is_tick
+from bus.interface import TICK_SOUGHT_MAX, Blocked
+from bus.kafka.connection import Connection
+from bus.kafka.log_reader import LogReader
+from isrflow.kafka.blocker import blocker_among
+from isrflow.kafka.seqs import seq_of
+
+_UNCOMMITTED: dict[str, Any] = {"isolation.level": "read_uncommitted"}
+
+
+class Undecidable:
+    """The events of one bus that cannot be decided yet. Several threads may use it."""
+
+    def __init__(self, connection: Connection, offsets_partitions: int) -> None:
+        self._connection = connection
+        address = connection.address
+        self._topics = {address.events: range(1), address.offsets: range(offsets_partitions)}
+        self._uncommitted: LogReader | None = None
+        self._newest_tick = 0
+        # Held while ticks are read, because each read moves the reader.
+        self._lock = threading.Lock()
+
+    def blocked(self) -> Blocked | None:
+        """Return them (``Bus.blocked``)."""
+        for topic, partitions in self._topics.items():
+            # In this order, or a record that comes in between would look like one that cannot be read.
+            written = self._connection.written_offsets(topic, partitions)
+            committed = self._connection.end_offsets(topic, partitions)
+            for partition, (end, readable) in enumerate(zip(written, committed, strict=True)):
+                if readable < end:
+                    return Blocked((topic, partition, readable), end - readable)
+        return None
+
+    def blocker(self) -> str:
+        """Say what keeps them from being decided (``Bus.blocker``)."""
+        found = self.blocked()
+        if found is None:
+            return ""
+        topic, partition, offset = found.place
+        try:
+            return blocker_among(self._connection.address, [(topic, partition)])
+        except KafkaError as error:
+            return (
+                f"an open transaction in {topic}-{partition} at offset {offset}, of which Kafka says no more: {error}"
+            )
+
+    def newest_tick(self) -> int:
+        """Return the newest tick (``Bus.newest_tick``)."""
+        topic = self._connection.address.events
+        with self._lock:
+            end = self._connection.written_offset(topic)
+            first = max(self._connection.start_offset(topic), end - TICK_SOUGHT_MAX)
+            if self._uncommitted is None:
+                self._uncommitted = LogReader(self._connection, topic, **_UNCOMMITTED)
+            reader = self._uncommitted
+            if not first <= reader.next_offset <= end or reader.is_lost:
+                reader.seek(first)
+            for record in reader.take(end, TICK_SOUGHT_MAX):
+                if is_tick(record.value):
+                    self._newest_tick = seq_of(record.offset)
+            return self._newest_tick if self._newest_tick >= seq_of(first) else 0
+
+    def close(self) -> None:
+        with self._lock:
+            if self._uncommitted is not None:
+                self._uncommitted.close()
+                self._uncommitted = None
