@@ -5,8 +5,8 @@ it on. The ``time_ms`` of any other event is compared with the time at which the
 ahead, its author's clock is wrong and the event is refused. Otherwise one wrong clock could fence every broker, or keep
 any broker from ever being fenced again.
 
-An engine names its settings in its claim. In a log without a claim, or whose claim names none, as people write it by
-hand, every event moves the clock.
+An engine names its settings in its claim, and its bus knows the claim. In a log without a claim, or with one that
+people wrote by hand, every event moves the clock.
 """
 
 from msgspec.structs import replace

@@ -61,7 +61,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         batch.recorder.reject("controller_epoch", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", message)
         return
-    is_by_engine = event.settings is not None
+    is_by_engine = event.settings is not None or batch.logged.is_claim is True
     commit_claim(batch, str(event.controller_id), event.controller_epoch, has_engine_clock=is_by_engine)
     clock.begin(batch, event)
     sessions.grant_whole_session(batch, gateways.with_session(batch))
