@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import msgspec
 
 from bus.interface import BusError, OvertakenError
-from state.rules import NEWEST_RULES
 
 EPOCH_MAX = 2**31 - 1
 
@@ -14,7 +13,7 @@ EPOCH_MAX = 2**31 - 1
 def controller_started(
     controller_id: str, controller_epoch: int, settings: Mapping[str, str], time_ms: int, decided_seq: int
 ) -> bytes:
-    """Write ``controller_started`` for a job that decides by ``settings`` and by the newest rules from here on.
+    """Write ``controller_started`` for a job that decides by ``settings`` from here on.
 
     Earlier jobs decided up to ``decided_seq``.
     """
@@ -25,7 +24,6 @@ def controller_started(
             "controller_id": controller_id,
             "controller_epoch": controller_epoch,
             "settings": settings,
-            "rules_version": NEWEST_RULES,
             "decided_seq": decided_seq,
         }
     )

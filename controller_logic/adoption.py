@@ -5,7 +5,6 @@ repeats what its brokers know already, unless its leader or a member of its ISR 
 election, which goes on from the epochs that were found.
 """
 
-from controller_logic import fencing
 from controller_logic.availability import elect_leader, replicas_failed
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment, tell_leader_and_isr
@@ -19,17 +18,14 @@ from state.adoption_events import AdoptTopic, FoundPartition
 from state.ids import NO_EPOCH, NO_LEADER, is_topic_id
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.reason import Reason
-from state.rules import ADOPTION_RULES, READABLE_ID_RULES
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
     """Go on with a topic as it was found. One whose name is taken is refused."""
-    if fencing.of_later_rules(batch, event, ADOPTION_RULES):
-        return
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     refusal = (
         complaint_about_creation(batch, event.topic, config)
-        or _complaint_about_id(batch, event.topic_id)
+        or _complaint_about_id(event.topic_id)
         or _complaint_about_partitions(event)
     )
     if refusal is not None:
@@ -77,8 +73,8 @@ def _state_of(found: FoundPartition) -> PartitionState:
     return PartitionState.NewPartition if found.leader_epoch == NO_EPOCH else PartitionState.OfflinePartition
 
 
-def _complaint_about_id(batch: Batch, topic_id: str) -> Refusal | None:
-    if batch.state.rules_version < READABLE_ID_RULES or is_topic_id(topic_id):
+def _complaint_about_id(topic_id: str) -> Refusal | None:
+    if is_topic_id(topic_id):
         return None
     return Refusal("INVALID_REQUEST", f"topic_id {topic_id!r:.40} is expected to be a uuid, 22 characters in base64")
 

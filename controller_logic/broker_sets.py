@@ -34,21 +34,18 @@ class BrokerSets(NamedTuple):
         """Return the sets without a broker."""
         return BrokerSets(*[_with(held, broker, is_in=False) for held in self])
 
-    def put(self, broker: Broker, *, strays_removed: bool) -> "BrokerSets":
+    def put(self, broker: Broker) -> "BrokerSets":
         """Return the sets with a broker as it is now, whatever it was."""
         number = broker.broker
-        wanted = _memberships(broker, strays_removed=strays_removed)
+        wanted = _memberships(broker)
         return BrokerSets(*[_with(held, number, is_in=is_in) for held, is_in in zip(self, wanted, strict=True)])
 
 
-def sets_of(brokers: Iterable[Broker], *, strays_removed: bool) -> BrokerSets:
-    """Return the sets of all ``brokers``.
-
-    With ``strays_removed`` a broker of Kafka 4 that is away reports nothing of what it deletes.
-    """
+def sets_of(brokers: Iterable[Broker]) -> BrokerSets:
+    """Return the sets of all ``brokers``."""
     found: list[list[int]] = [[] for _ in BrokerSets._fields]
     for broker in brokers:
-        for members, is_in in zip(found, _memberships(broker, strays_removed=strays_removed), strict=True):
+        for members, is_in in zip(found, _memberships(broker), strict=True):
             if is_in:
                 members.append(broker.broker)
     return BrokerSets(*map(frozenset, found))
@@ -65,7 +62,7 @@ def inputs_of(broker: Broker) -> tuple[object, ...]:
     return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs
 
 
-def _memberships(broker: Broker, *, strays_removed: bool) -> tuple[bool, ...]:
+def _memberships(broker: Broker) -> tuple[bool, ...]:
     """Say of each set whether the broker is in it."""
     is_active, is_live = broker.is_active, broker.is_live
     is_away = broker.behind_gateway and not is_active
@@ -75,7 +72,7 @@ def _memberships(broker: Broker, *, strays_removed: bool) -> tuple[bool, ...]:
         is_active,
         is_live,
         is_live and not broker.behind_gateway,
-        not (is_away and strays_removed),
+        not is_away,
         has_one_left,
         has_several and not has_one_left,
     )

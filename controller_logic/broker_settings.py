@@ -13,7 +13,6 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
 from state.metadata_format import IN_FORCE_FORMAT, SET_AGAIN_FORMAT
 from state.policy import TOPIC_NAMES, Policy
-from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
@@ -23,7 +22,7 @@ def in_force(policy: Policy) -> dict[str, str]:
 
 
 def _can_be_announced(batch: Batch) -> bool:
-    return batch.state.rules_version >= ANNOUNCING_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
+    return batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
 def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str | None]) -> tuple[str, ...]:
@@ -31,7 +30,7 @@ def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str 
 
     A broker reads a keystore again when it is told of its path, whether or not the path has changed (KAFKA-14136).
     """
-    if batch.state.rules_version < SET_AGAIN_RULES or batch.state.quorum.metadata_format < SET_AGAIN_FORMAT:
+    if batch.state.quorum.metadata_format < SET_AGAIN_FORMAT:
         return ()
     return tuple(sorted(name for name, value in config.items() if value is not None and before.get(name) == value))
 

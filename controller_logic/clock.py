@@ -1,11 +1,12 @@
-"""Which events count by their time, and how the engine's clock moves (version 2 of the rules).
+"""Which events count by their time, and how the engine's clock moves.
 
-Only the engine's own events move the clock: a claim begins it, ticks and extensions move it on. The ``time_ms`` of any
-other event is compared with the time at which the bus got the event. If it is too far ahead, its author's clock is
-wrong and the event is refused.
+From an engine's claim on, only the engine's own events move the clock: the claim begins it, ticks and extensions move
+it on. The ``time_ms`` of any other event is compared with the time at which the bus got the event. If it is too far
+ahead, its author's clock is wrong and the event is refused. Otherwise one wrong clock could fence every broker, or keep
+any broker from ever being fenced again.
 
-Rejected, after it was version 1: the greatest ``time_ms`` of any event. One wrong clock could fence every broker, or
-keep any broker from ever being fenced again.
+An engine names its settings in its claim, and its bus knows the claim. In a log without a claim, or with one that
+people wrote by hand, every event moves the clock.
 """
 
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ def is_admitted(batch: Batch) -> bool:
     event = batch.logged.event
     if not isinstance(event, Event) or isinstance(event, ControllerStarted):
         return True
+    if not batch.state.has_engine_clock:
+        return True
     if type(event) in _ENGINE_TYPES and isinstance(event, ENGINE_EVENTS):
         return _is_of_the_engine(batch, event) and (isinstance(event, LeaderImbalance) or _advances_clock(batch, event))
     if batch.logged.entered_ms is None:
@@ -43,7 +46,9 @@ def is_admitted(batch: Batch) -> bool:
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
     """Say whether the current job made an event. Events that a former job still sent are skipped."""
     current = batch.state.controller_epoch
-    if event.controller_epoch == current:
+    # No bus kept a log that people wrote by hand, and its ticks need not name an epoch.
+    is_by_hand = event.controller_epoch is None and batch.logged.entered_ms is None
+    if is_by_hand or event.controller_epoch == current:
         return True
     if event.controller_epoch is not None and event.controller_epoch < current:
         batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", f"controller epoch {current} has begun")
@@ -71,7 +76,7 @@ def begin(batch: Batch, event: ControllerStarted) -> None:
 
     If it is set back, all times that were noted by the former clock become the claim's time.
     """
-    if batch.state.now_ms - event.time_ms <= LEAP_MS_MAX:
+    if not batch.state.has_engine_clock or batch.state.now_ms - event.time_ms <= LEAP_MS_MAX:
         _set_clock(batch, max(batch.state.now_ms, event.time_ms))
         return
     _set_clock(batch, event.time_ms)

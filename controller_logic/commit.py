@@ -41,7 +41,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules
-from state.log_directory import MIGRATING, UNASSIGNED
+from state.log_directory import UNASSIGNED
 from state.partition import Partition, ReplicaState
 from state.placed_partition import (
     NO_DIRECTORY,
@@ -52,7 +52,6 @@ from state.placed_partition import (
     with_new_replicas,
 )
 from state.reason import Reason
-from state.rules import EXPLAINED_RULES, ONLINE_RULES, UNASSIGNED_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _NOTHING_ELSE = PartitionChange()
@@ -107,7 +106,7 @@ def _commit_settled(
     # Apply
     if state.dirs_left and change.replicas is not None and change.directories is None:
         change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
-    if to is None and change.leader is not None and before.leader == NO_LEADER and state.rules_version >= ONLINE_RULES:
+    if to is None and change.leader is not None and before.leader == NO_LEADER:
         to = _online_after(state, before, change)
     after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
     if before.lost_logs and not after.lost_logs:
@@ -132,7 +131,7 @@ def _commit_settled(
         is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
         is_election |= reason is Reason.LOG_LEFT_BEHIND
         over = None
-        if is_election and state.rules_version >= EXPLAINED_RULES:
+        if is_election:
             isr = before.isr if change.elected_from is None else change.elected_from
             lost = before.lost_logs
             over = passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=lost)
@@ -166,10 +165,8 @@ def _directories_told(
     Kafka's brokers hear that a new replica on a broker with several directories is in none yet. Without that, the
     broker makes no log for the replica after one of its directories has failed.
     """
-    is_told = state.rules_version >= UNASSIGNED_RULES
-    unassigned = UNASSIGNED if is_told else MIGRATING
-    told = {} if change.directories is None else changed_directories(before, after, unassigned)
-    if is_told and state.dir_choosers and (is_new or change.replicas is not None):
+    told = {} if change.directories is None else changed_directories(before, after)
+    if state.dir_choosers and (is_new or change.replicas is not None):
         chosen_by = state.dir_choosers.intersection(after.replicas).difference(() if is_new else before.replicas)
         told |= {replica: UNASSIGNED for replica in sorted(chosen_by) if directory_of(after, replica) == NO_DIRECTORY}
     return told or None

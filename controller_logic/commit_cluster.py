@@ -76,9 +76,9 @@ def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
     batch.state.put_clock(now_ms, entered_ms)
 
 
-def commit_claim(batch: Batch, controller_id: str, controller_epoch: int, rules_version: int) -> None:
-    """Commit a claim. From here on decisions are made in its name, by its version of the rules."""
-    batch.state.put_claim(controller_id, controller_epoch, rules_version)
+def commit_claim(batch: Batch, controller_id: str, controller_epoch: int, *, has_engine_clock: bool) -> None:
+    """Commit a claim. From here on decisions are made in its name."""
+    batch.state.put_claim(controller_id, controller_epoch, has_engine_clock=has_engine_clock)
 
 
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:

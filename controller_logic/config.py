@@ -17,9 +17,8 @@ from state.events import AlterConfig
 from state.features import newest_metadata_version
 from state.ids import broker_named
 from state.limits import Scalar
-from state.policy import NAMES, TOPIC_NAMES, complaint_about, complaint_about_text, misspelt
+from state.policy import NAMES, TOPIC_NAMES, complaint_about, misspelt
 from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
-from state.rules import BOUNDED_RULES, CHECKED_RULES, KAFKA_TEXT_RULES, PLAIN_RULES, READABLE_CONFIG_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -33,19 +32,9 @@ def _text(value: Scalar) -> str | None:
     return None if value is None else str(value)
 
 
-def complaint_about_value(batch: Batch, key: str, value: str, *, plainly: bool) -> str | None:
-    """Say what is wrong with a value of a setting that rules read; None if nothing is.
-
-    Older versions of the rules take ``1.0`` for 1 unless it must be written ``plainly``, and no white space or sign.
-    """
-    if batch.state.rules_version >= KAFKA_TEXT_RULES:
-        return complaint_about_text(key, value)
-    return complaint_about(key, value, plainly=plainly)
-
-
-def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None]) -> str | None:
+def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
     """Say what is wrong with those of a topic's settings that rules read; None if nothing is."""
-    return _first_complaint(batch, config, TOPIC_NAMES)
+    return _first_complaint(config, TOPIC_NAMES)
 
 
 def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str | None:
@@ -55,8 +44,6 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
     itself. A broker that finds one there makes no log of the topic, and does not start again. Which settings there are
     depends on the newest of the brokers.
     """
-    if batch.state.rules_version < READABLE_CONFIG_RULES:
-        return None
     brokers = [broker for broker in batch.state.brokers.values() if broker.behind_gateway]
     if not brokers:
         return None
@@ -66,15 +53,8 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
     return next((complaint for complaint in complaints if complaint is not None), None)
 
 
-def complaint_about_growth(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say which of the settings ``after`` are too large for a bus. Older versions of the rules have no such limit."""
-    return complaint_about_size(before, after) if batch.state.rules_version >= BOUNDED_RULES else None
-
-
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
     """Say which settings are too large: those of the entity, or those that all shards share together."""
-    if batch.state.rules_version < BOUNDED_RULES:
-        return None
     held = (batch.state.config, *batch.state.broker_config.values())
     return complaint_about_size(before, after) or complaint_about_shared(held, (*_without(held, before), after))
 
@@ -83,31 +63,30 @@ def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict
     return [config for config in held if config is not one]
 
 
-def _first_complaint(batch: Batch, config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
-    misspelling = _complaint_about_names(batch, config, keys or NAMES)
+def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+    misspelling = _complaint_about_names(config, keys or NAMES)
     if misspelling is not None:
         return misspelling
     for key, value in config.items():
         if value is not None and (keys is None or key in keys):
-            complaint = complaint_about_value(batch, key, value, plainly=batch.state.rules_version >= PLAIN_RULES)
+            complaint = complaint_about(key, value)
             if complaint is not None:
                 return complaint
     return None
 
 
-def _complaint_about_names(batch: Batch, config: Mapping[str, str | None], names: Collection[str]) -> str | None:
+def _complaint_about_names(config: Mapping[str, str | None], names: Collection[str]) -> str | None:
     """Say which of the settings misspells one of ``names``. A setting may be removed whatever its name is."""
-    if batch.state.rules_version >= CHECKED_RULES:
-        for key, value in config.items():
-            meant = misspelt(key, names) if value is not None else None
-            if meant is not None:
-                return f"unknown setting {key!r}; did you mean {meant!r}?"
+    for key, value in config.items():
+        meant = misspelt(key, names) if value is not None else None
+        if meant is not None:
+            return f"unknown setting {key!r}; did you mean {meant!r}?"
     return None
 
 
 def _complaint_about_fit(batch: Batch, config: Mapping[str, str | None], after: dict[str, str]) -> str | None:
     """Say whether the cluster's settings ``after`` a change could not work together."""
-    if batch.state.rules_version < CHECKED_RULES or not FITTED & set(config):
+    if not FITTED & set(config):
         return None
     tick = batch.state.settings.get(TICK_INTERVAL)
     values = msgspec.to_builtins(batch.state.policy_under(after)) | ({TICK_INTERVAL: int(tick)} if tick else {})
@@ -134,7 +113,7 @@ def alter_config(batch: Batch, event: AlterConfig) -> None:
 
 def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
     config = text_of(event.config)
-    complaint = _first_complaint(batch, config)
+    complaint = _first_complaint(config)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
@@ -174,12 +153,12 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
     if topic is None or topic.is_deleting:
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
         return
-    complaint = complaint_about_topic_config(batch, config) or complaint_of_brokers(batch, config)
+    complaint = complaint_about_topic_config(config) or complaint_of_brokers(batch, config)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return
     after = _merged(topic.config, config)
-    complaint = complaint_about_growth(batch, topic.config, after)
+    complaint = complaint_about_size(topic.config, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return
@@ -200,7 +179,7 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     config = text_of(event.config)
     before = batch.state.broker_config.get(name, {})
     after = _merged(before, config)
-    complaint = _complaint_about_names(batch, config, NAMES) or _complaint_about_sizes(batch, before, after)
+    complaint = _complaint_about_names(config, NAMES) or _complaint_about_sizes(batch, before, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return

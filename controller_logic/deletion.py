@@ -16,8 +16,7 @@ deletion is asked for again. A retry leaves out the replicas that are not online
 
 * While a partition of the topic is reassigned, the deletion waits. The topic lives on, and is shown as ``ineligible``.
   With brokers of Kafka 4 only, it does not wait.
-* A replica that a reassignment had removed is told once more, and forgotten. Up to version 17 of the rules it takes
-  part until its broker is unregistered.
+* A replica that a reassignment had removed is told once more, and forgotten.
 * A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
   topics whose ids are not in the metadata log, so its replicas are successful at once.
 * An unregistered broker is not waited for. If it comes back, it has logs of a topic that is gone, and topics have ids.
@@ -44,7 +43,6 @@ from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
 from state.report_events import OneReport
-from state.rules import ASSIGNED_ONLY_RULES, DIRECTORY_RULES
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
@@ -105,14 +103,10 @@ def begin(batch: Batch, topic: WorkingTopic) -> None:
 def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     removed = tuple([entry.broker for entry in partition.removed])
-    if batch.state.rules_version < ASSIGNED_ONLY_RULES:
-        # Brokers that have yet to remove a replica that a reassignment removed take part too.
-        held |= {entry.broker: entry.state for entry in partition.removed}
     assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    if batch.state.rules_version >= DIRECTORY_RULES:
-        # A broker of Kafka 4 removes what is left in a lost directory when it can read it again, without being told.
-        others = batch.state.active - batch.state.reporting
-        assigned = tuple([replica for replica in partition.replicas if replica in assigned or replica in others])
+    # A broker of Kafka 4 removes what is left in a lost directory when it can read it again, without being told.
+    others = batch.state.active - batch.state.reporting
+    assigned = tuple([replica for replica in partition.replicas if replica in assigned or replica in others])
     online = {*assigned, *batch.state.active.intersection(removed)}
     states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
     change = PartitionChange(
@@ -220,8 +214,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
     """Go on with a deletion after a claim: tell active brokers again what to remove. End it if it waits for nobody."""
-    if batch.state.rules_version >= ASSIGNED_ONLY_RULES:
-        _forget_removed(batch, topic, frozenset())
+    _forget_removed(batch, topic, frozenset())
     if waits_for_nobody(batch):
         _pass_over_all(batch, topic)
         _settle(batch, topic)

@@ -1,7 +1,6 @@
 """Say for what a deletion waits, and for whom."""
 
 from controller_logic.batch import Batch
-from state.rules import AT_ONCE_RULES, NAME_FREE_RULES
 
 
 def are_all_behind_gateways(batch: Batch) -> bool:
@@ -15,7 +14,7 @@ def ignores_moves(batch: Batch) -> bool:
 
     In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
     """
-    return batch.state.rules_version >= AT_ONCE_RULES and are_all_behind_gateways(batch)
+    return are_all_behind_gateways(batch)
 
 
 def waits_for_nobody(batch: Batch) -> bool:
@@ -24,7 +23,7 @@ def waits_for_nobody(batch: Batch) -> bool:
     Brokers of Kafka 4 know topics by their ids, and read in the metadata log that one is gone before they read of
     another one of its name.
     """
-    return batch.state.rules_version >= NAME_FREE_RULES and are_all_behind_gateways(batch)
+    return are_all_behind_gateways(batch)
 
 
 def is_passed_over(batch: Batch, broker: int) -> bool:

@@ -13,14 +13,13 @@ from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT, VOTERS_FORMAT
-from state.rules import ENTITY_RULES, EXPIRY_RULES, LEVEL_RULES, TOKEN_RULES, VOTERS_RULES
 
 # They are stored as a whole with each batch. One such limit is for all tokens, and one for all others.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
-# The rules and the metadata format that a type needs, where it needs later ones than the first types did.
-_LATER = {TOKEN: (TOKEN_RULES, TOKEN_FORMAT), VOTERS: (VOTERS_RULES, VOTERS_FORMAT)}
+# The metadata format that a type needs, where it needs a later one than the first types did.
+_FORMATS = {TOKEN: TOKEN_FORMAT, VOTERS: VOTERS_FORMAT}
 
 
 def alter_entity(batch: Batch, event: AlterEntity) -> None:
@@ -31,14 +30,14 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     entity_id = entity_id_of(event.entity_type, event.names)
     before = held[entity_id].values if entity_id in held else _NOTHING
     try:
-        after = checked(event.entity_type, event.names, before, text_of(event.values), batch.state.rules_version)
+        after = checked(event.entity_type, event.names, before, text_of(event.values))
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
         if event.entity_type == FEATURES:
             _check_levels(batch, before, after)
         if event.entity_type == VOTERS and not before:
             check_brokers(batch.state.brokers.values(), {}, {KRAFT_VERSION: "1"})
         if after != before:
-            _check_size(_counted_with(batch, entity, {**held, entity_id: entity}))
+            _check_size(_counted_with(entity, {**held, entity_id: entity}))
     except ComplaintError as complaint:
         batch.recorder.answer(complaint.error, str(complaint))
         return
@@ -48,7 +47,7 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
 
 
 def _check_levels(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    if batch.state.rules_version >= LEVEL_RULES and _has_log(batch):
+    if _has_log(batch):
         check_metadata_version(before, after)
     check_brokers(batch.state.brokers.values(), before, after)
 
@@ -58,22 +57,17 @@ def _has_log(batch: Batch) -> bool:
 
 
 def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
-    is_level = event.entity_type == FEATURES and METADATA_VERSION in event.values
-    if is_level and batch.state.rules_version >= LEVEL_RULES:
+    if event.entity_type == FEATURES and METADATA_VERSION in event.values:
         # Before the log begins, the level with which it begins is chosen.
-        return _has_log(batch) and fencing.cannot_be_kept(batch, event, LEVEL_RULES, LEVEL_FORMAT)
-    if event.entity_type in _LATER:
-        return fencing.cannot_be_kept(batch, event, *_LATER[event.entity_type], event.entity_type)
-    return fencing.cannot_be_kept(batch, event, ENTITY_RULES, ENTITY_FORMAT)
+        return _has_log(batch) and fencing.cannot_be_kept(batch, LEVEL_FORMAT)
+    return fencing.cannot_be_kept(batch, _FORMATS.get(event.entity_type, ENTITY_FORMAT))
 
 
-def _counted_with(batch: Batch, entity: Entity, after: Mapping[str, Entity]) -> Mapping[str, Entity]:
+def _counted_with(entity: Entity, after: Mapping[str, Entity]) -> Mapping[str, Entity]:
     """Return the entities that share a limit with ``entity``.
 
     Every client may make tokens, so they must take no room from what admins need.
     """
-    if batch.state.rules_version < EXPIRY_RULES:
-        return after
     is_token = entity.entity_type == TOKEN
     return {held_id: one for held_id, one in after.items() if (one.entity_type == TOKEN) == is_token}
 

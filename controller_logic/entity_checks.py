@@ -16,9 +16,7 @@ from controller_logic.token_checks import check_token, check_token_names, checke
 from controller_logic.voter_checks import check_voters, checked_voter
 from state.entity import FEATURES, VOTERS, EntityType
 from state.entity_complaint import ComplaintError
-from state.features import supported_by
 from state.group_settings import complaint_about_group
-from state.rules import FEW_GROUPS_RULES
 
 Names = Mapping[str, str | None]
 _CLIENT_METRICS: EntityType = "client_metrics"
@@ -53,17 +51,13 @@ class _Type(NamedTuple):
 
 
 def checked(
-    entity_type: EntityType,
-    names: Names,
-    before: Mapping[str, str],
-    changes: Mapping[str, str | None],
-    rules_version: int,
+    entity_type: EntityType, names: Names, before: Mapping[str, str], changes: Mapping[str, str | None]
 ) -> dict[str, str]:
     """Return an entity's values after ``changes``. Raises ``ComplaintError``.
 
     A value may be removed whatever it is called.
     """
-    of = _type(entity_type, rules_version)
+    of = _TYPES[entity_type]
     of.names(names)
     after = dict(before)
     for key, value in changes.items():
@@ -111,7 +105,7 @@ def _anything(before: Mapping[str, str], after: Mapping[str, str]) -> None:
     return None
 
 
-def _subscribed(key: str, value: str, names: Names, *, groups_max: int) -> str:
+def _subscribed(key: str, value: str, names: Names) -> str:
     """Check one setting of a subscription to clients' metrics (``ClientMetricsConfigs``)."""
     if key == "interval.ms":
         if _INT.fullmatch(value.strip()) is None:
@@ -121,17 +115,17 @@ def _subscribed(key: str, value: str, names: Names, *, groups_max: int) -> str:
             raise ComplaintError("INVALID_REQUEST", f"interval.ms: {value} is not {limits}")
     elif key == "match":
         for pattern in (one.strip() for one in value.split(",") if value.strip()):
-            _check_pattern(pattern, groups_max)
+            _check_pattern(pattern)
     elif key != "metrics":
         raise ComplaintError("INVALID_REQUEST", f"clients' metrics have no setting {key!r}")
     return value
 
 
-def _check_pattern(pattern: str, groups_max: int) -> None:
+def _check_pattern(pattern: str) -> None:
     name, _, expression = pattern.partition("=")
     is_readable = len(pattern) <= _PATTERN_CHARS_MAX and "=" not in expression and expression
-    if expression.count("(") > groups_max:
-        raise ComplaintError("INVALID_CONFIG", f"match: {pattern!r} has more than {groups_max} opening brackets")
+    if expression.count("(") > _GROUPS_MAX:
+        raise ComplaintError("INVALID_CONFIG", f"match: {pattern!r} has more than {_GROUPS_MAX} opening brackets")
     if name.strip() not in _MATCHED or not is_readable or _NOT_JAVA.search(expression) or not _compiles(expression):
         raise ComplaintError("INVALID_CONFIG", f"match: {pattern!r} is not a pattern of the form name=expression")
 
@@ -144,25 +138,11 @@ def _compiles(expression: str) -> bool:
     return True
 
 
-def _type(entity_type: EntityType, rules_version: int) -> _Type:
-    """Return the checks of a type. Older rules know fewer levels of features, and set no limit to groups."""
-    if entity_type == FEATURES:
-        supported = supported_by(rules_version)
-        return _Type(partial(_check_unnamed, FEATURES), partial(checked_level, supported=supported), _anything)
-    if entity_type == _CLIENT_METRICS and rules_version < FEW_GROUPS_RULES:
-        # No value has so many, so that a pattern with too many characters gets the same answer as before.
-        return _subscription(groups_max=_VALUE_BYTES_MAX)
-    return _TYPES[entity_type]
-
-
-def _subscription(groups_max: int) -> _Type:
-    return _Type(_check_subscription_name, partial(_subscribed, groups_max=groups_max), _anything)
-
-
 _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
     "group": _Type(_check_group_name, _as_given, _check_group_settings),
-    _CLIENT_METRICS: _subscription(_GROUPS_MAX),
+    _CLIENT_METRICS: _Type(_check_subscription_name, _subscribed, _anything),
+    FEATURES: _Type(partial(_check_unnamed, FEATURES), checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
     "delegation_token": _Type(check_token_names, checked_token_value, check_token),
     VOTERS: _Type(partial(_check_unnamed, VOTERS), checked_voter, check_voters),

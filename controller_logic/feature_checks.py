@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 
 from state.broker import Broker
 from state.entity_complaint import ComplaintError
-from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, Levels, not_supported
+from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
 from state.registration import Feature
 
 _LEVEL_DIGITS_MAX = 5
 
 
-def checked_level(feature: str, value: str, names: Mapping[str, str | None], supported: Mapping[str, Levels]) -> str:
-    """Return a feature's level as it is kept. ``supported`` is what gateways support. Raises ``ComplaintError``."""
+def checked_level(feature: str, value: str, names: Mapping[str, str | None]) -> str:
+    """Return a feature's level as it is kept. Raises ``ComplaintError`` if gateways do not support it."""
     if not (value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS_MAX):
         raise _invalid(feature, value, "a level is a number from 0 on")
-    reason = not_supported("a gateway", supported.get(feature), int(value))
+    reason = not_supported("a gateway", SUPPORTED.get(feature), int(value))
     if reason is not None:
         raise _invalid(feature, value, reason)
     return str(int(value))

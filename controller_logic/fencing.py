@@ -7,7 +7,7 @@ from msgspec import UNSET
 from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
-from state.event import AdminEvent, Event
+from state.event import AdminEvent
 from state.events import AlterIsr, IsrWritten, OfReplica
 from state.isr_events import TopicIsrs
 from state.log_end_events import TopicLogEnds
@@ -27,20 +27,8 @@ class Refusal(NamedTuple):
     message: str
 
 
-def of_later_rules(batch: Batch, event: Event, rules_version: int, what: str = "") -> bool:
-    """Say whether only a later version of the rules knows ``what``, or the event's kind. Then the event is refused."""
-    if batch.state.rules_version >= rules_version:
-        return False
-    message = f"version {batch.state.rules_version} of the rules has no {what or event.__struct_config__.tag}"
-    batch.recorder.reject("kind", message, Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
-    return True
-
-
-def cannot_be_kept(batch: Batch, event: Event, rules_version: int, metadata_format: int, what: str = "") -> bool:
-    """Say whether the event's decision could not become records. Then the event is refused."""
-    if of_later_rules(batch, event, rules_version, what):
-        return True
+def cannot_be_kept(batch: Batch, metadata_format: int) -> bool:
+    """Refuse the event at hand if its decision could not become records; return whether it was refused."""
     if batch.state.quorum.metadata_format >= metadata_format:
         return False
     message = f"no gateway leads, or one of them cannot write metadata format {metadata_format}: upgrade all gateways"

@@ -20,15 +20,12 @@ from controller_logic.commit_cluster import commit_gateway, commit_quorum, commi
 from state.broker import Broker
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.ids import NO_LEADER, NO_TIME
-from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT, SET_AGAIN_FORMAT
+from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
-from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, NO_OLDER_RULES, SET_AGAIN_RULES, UNREPEATED_RULES
 
 # Quorum epochs begin at most once in this time, because gateways do not start or stop more often.
 EPOCH_MS = 500
-# Version 2 of the rules assumed that every restored backup is at least this old.
-LONG_SILENCE_MS = 60_000
 # Three years. Epochs have 32 bits, so a wrong clock can raise the epoch by this much nine times.
 EPOCHS_ON_MAX = 200_000_000
 
@@ -40,12 +37,12 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
-    if batch.state.rules_version >= ANNOUNCING_RULES and _is_too_old(batch, event.gateway, event.metadata_format):
+    if _is_too_old(batch, event.gateway, event.metadata_format):
         return
     former = batch.state.gateways.get(event.gateway)
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
-    writes = _announced_format(batch, event.metadata_format)
+    writes = min(event.metadata_format, NEWEST_FORMAT)
     gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
@@ -68,17 +65,13 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         batch.recorder.reject("incarnation", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("STALE_BROKER_EPOCH", message)
         return
-    if (
-        batch.state.rules_version >= NO_OLDER_RULES
-        and event.metadata_format is not UNSET
-        and _is_too_old(batch, event.gateway, event.metadata_format)
-    ):
+    if event.metadata_format is not UNSET and _is_too_old(batch, event.gateway, event.metadata_format):
         return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
     gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
     if event.metadata_format is not UNSET:
-        gateway = replace(gateway, metadata_format=_announced_format(batch, event.metadata_format))
+        gateway = replace(gateway, metadata_format=min(event.metadata_format, NEWEST_FORMAT))
     if event.hears is not UNSET:
         gateway = replace(gateway, hears=tuple(sorted(set(event.hears))))
     commit_gateway(batch, gateway)
@@ -183,11 +176,7 @@ def lead_on(batch: Batch) -> None:
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     unheard_ms = batch.state.now_ms - batch.state.quorum.heard_ms
-    if (
-        batch.state.rules_version >= ANY_BACKUP_RULES
-        and leader is not None
-        and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
-    ):
+    if leader is not None and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms:
         _elect(batch, leader, _unheard(batch), Reason.CONTROLLER_STARTED)
     tell_changed_settings(batch)
 
@@ -203,20 +192,11 @@ def _live_but(batch: Batch, leader: Gateway) -> list[Gateway]:
     return [one for one in batch.state.gateways.values() if _is_live(batch, one) and one.gateway != leader.gateway]
 
 
-def _announced_format(batch: Batch, announced: int) -> int:
-    """Return what an announcement counts as. An engine takes no format for one that came after its rules."""
-    if batch.state.rules_version < ANNOUNCING_RULES:
-        return FIRST_FORMAT
-    return min(announced, NEWEST_FORMAT if batch.state.rules_version >= SET_AGAIN_RULES else SET_AGAIN_FORMAT - 1)
-
-
 def _format(batch: Batch) -> int:
     """Return the newest format that can be written by every gateway that may still write the metadata log.
 
     A gateway that is stopping may still write until it is silent.
     """
-    if batch.state.rules_version < ANNOUNCING_RULES:
-        return FIRST_FORMAT
     writing = [gateway.metadata_format for gateway in batch.state.gateways.values() if not _is_silent(batch, gateway)]
     return max(batch.state.quorum.metadata_format, min(writing, default=FIRST_FORMAT))
 
@@ -251,19 +231,14 @@ def _epochs_on(batch: Batch) -> int:
     If bus and gateways were restored from a backup, brokers have seen epochs that the event log does not know, at most
     one each half second. If one of them were used again, brokers would take its records for those that they have read.
     """
-    if batch.state.rules_version < UNREPEATED_RULES or batch.state.quorum.heard_ms == 0:
+    if batch.state.quorum.heard_ms == 0:
         return 1
-    if batch.state.rules_version < ANY_BACKUP_RULES:
-        silent_ms = batch.state.now_ms - batch.state.quorum.heard_ms
-        return 1 if silent_ms < LONG_SILENCE_MS else min(silent_ms // 1_000, EPOCHS_ON_MAX)
     return max(1, min((_at_least_ms(batch) - batch.state.quorum.heard_ms) // EPOCH_MS, EPOCHS_ON_MAX))
 
 
 def _at_least_ms(batch: Batch) -> int:
     """Return the latest known time. The clock stands still while no job decides, but the next claim shows the time."""
-    if batch.state.rules_version < ANY_BACKUP_RULES or batch.logged.found_ms is None:
-        return batch.state.now_ms
-    return max(batch.state.now_ms, batch.logged.found_ms)
+    return max(batch.state.now_ms, batch.logged.found_ms or 0)
 
 
 def _behind(batch: Batch) -> list[Broker]:

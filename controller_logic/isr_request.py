@@ -24,15 +24,12 @@ from state.decisions import PartitionResult
 from state.events import AlterIsr, AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition
-from state.rules import ISR_REQUEST_RULES
 
 _TWICE = Refusal("INVALID_REQUEST", "the partition is named twice")
 
 
 def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     """Commit the ISRs that a leader asks for, and answer with the rows that are refused."""
-    if fencing.of_later_rules(batch, event, ISR_REQUEST_RULES):
-        return
     complaint = _complaint(event)
     if complaint is not None:
         batch.recorder.answer("INVALID_REQUEST", complaint)

@@ -32,7 +32,6 @@ from state.events import (
 )
 from state.ids import NO_TIME
 from state.reason import Reason
-from state.rules import DIRECTORY_RULES, FIRST_LOSS_RULES, ONE_HEARTBEAT_RULES
 
 
 def register(batch: Batch, event: BrokerRegister) -> None:
@@ -60,7 +59,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         listeners=event.listeners,
         log_dirs=event.log_dirs,
         last_contact_ms=heard_ms,
-        offline_log_dirs=_offline_dirs(batch, event, former),
+        offline_log_dirs=_offline_dirs(event, former),
         features=event.features,
         behind_gateway=event.behind_gateway,
         heard_ms=heard_ms,
@@ -73,10 +72,8 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     log_directories.registered(batch, former, broker)
 
 
-def _offline_dirs(batch: Batch, event: BrokerRegister, former: Broker | None) -> tuple[str, ...]:
-    if batch.state.rules_version < DIRECTORY_RULES or not event.behind_gateway:
-        return ()
-    return log_directories.offline_dirs(former, event.log_dirs)
+def _offline_dirs(event: BrokerRegister, former: Broker | None) -> tuple[str, ...]:
+    return log_directories.offline_dirs(former, event.log_dirs) if event.behind_gateway else ()
 
 
 def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
@@ -85,7 +82,7 @@ def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
         rack=event.rack,
         listeners=event.listeners,
         log_dirs=event.log_dirs,
-        offline_log_dirs=_offline_dirs(batch, event, former),
+        offline_log_dirs=_offline_dirs(event, former),
         features=event.features,
         behind_gateway=event.behind_gateway,
     )
@@ -123,8 +120,6 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
 
 def _asks_for_more(batch: Batch, event: BrokerHeartbeat, broker: Broker) -> bool:
     """Say whether a decision about the broker's state follows, whatever else the heartbeat says."""
-    if batch.state.rules_version < ONE_HEARTBEAT_RULES:
-        return False
     if event.want_shutdown:
         return batch.state.policy.controlled_shutdown_enable
     return broker.is_live if event.want_fence else broker.state == BrokerState.fenced
@@ -189,7 +184,7 @@ def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    if broker.connection_lost_ms == NO_TIME or batch.state.rules_version < FIRST_LOSS_RULES:
+    if broker.connection_lost_ms == NO_TIME:
         broker = replace(broker, connection_lost_ms=batch.state.now_ms)
         commit_broker(batch, broker)
     batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)

@@ -39,7 +39,9 @@ from state.metadata_format import DIRECTORY_FORMAT
 from state.partition import Partition, ReplicaState
 from state.placed_partition import NO_DIRECTORY, directories_of, directory_of, moved_to
 from state.reason import Reason
-from state.rules import DIRECTORY_RULES, UNASSIGNED_RULES
+
+# The ids that say that a replica is in no known directory.
+_NO_DIRECTORY = (MIGRATING, UNASSIGNED)
 
 
 def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,7 +59,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
     counts, because gateways forget it too.
     """
     is_as_before = former is not None and former.log_dirs == broker.log_dirs
-    if not _counts(batch, broker) or (is_as_before and not broker.has_several_dirs):
+    if not broker.behind_gateway or (is_as_before and not broker.has_several_dirs):
         return
     is_alone = former is not None and former.behind_gateway and len(former.log_dirs) == 1
     before = former.log_dirs[0] if is_alone and former is not None and not former.has_several_dirs else NO_DIRECTORY
@@ -81,7 +83,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
 
 def unregistered(batch: Batch, broker: Broker) -> None:
     """Keep where a broker with one directory has the logs of partitions that nobody leads. It may come back without."""
-    if _counts(batch, broker) and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
+    if broker.behind_gateway and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
         for topic, partition in _partitions_on(batch, broker):
             is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
             if is_kept and broker.broker not in partition.lost_logs:
@@ -95,7 +97,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
     ``reason`` is None if the event says more about the broker, because one event has one decision about a broker.
     """
     failed = tuple([directory for directory in broker.log_dirs if directory in offline])
-    if not failed or not _counts(batch, broker) or len(failed) == len(broker.log_dirs):
+    if not failed or not broker.behind_gateway or len(failed) == len(broker.log_dirs):
         return broker
     left = tuple([directory for directory in broker.log_dirs if directory not in failed])
     known = (*broker.offline_log_dirs, *failed)[-OFFLINE_KEPT_MAX:]
@@ -105,10 +107,6 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
         if directory_of(partition, broker.broker) in failed:
             replicas_failed(batch, topic, partition, frozenset({broker.broker}))
     return broker
-
-
-def _counts(batch: Batch, broker: Broker) -> bool:
-    return batch.state.rules_version >= DIRECTORY_RULES and broker.behind_gateway
 
 
 def _partitions_on(batch: Batch, broker: Broker) -> Iterator[tuple[WorkingTopic, Partition]]:
@@ -121,8 +119,6 @@ def _partitions_on(batch: Batch, broker: Broker) -> Iterator[tuple[WorkingTopic,
 
 def assign_replicas_to_dirs(batch: Batch, event: AssignReplicasToDirs) -> None:
     """Note in which directory a broker's replicas are. The answer has a result for each."""
-    if fencing.of_later_rules(batch, event, DIRECTORY_RULES):
-        return
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
@@ -145,7 +141,7 @@ def _assigned(batch: Batch, event: AssignReplicasToDirs, broker: Broker, number:
         error, message = "NOT_LEADER_OR_FOLLOWER", f"broker {broker.broker} has no replica of {event.topic}-{number}"
     elif not broker.has_several_dirs:
         # Its replicas can be nowhere else, so they have no entries.
-        if event.directory not in (*broker.log_dirs, *_no_directory(batch)):
+        if event.directory not in (*broker.log_dirs, *_NO_DIRECTORY):
             error, message = "INVALID_REQUEST", f"broker {broker.broker} has no log directory {event.directory}"
     else:
         _assign(batch, topic, partition, broker, event.directory)
@@ -157,7 +153,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
 
     Both are one change, because a replica whose directory is known and failed must never be elected in between.
     """
-    directory = NO_DIRECTORY if directory in _no_directory(batch) else directory
+    directory = NO_DIRECTORY if directory in _NO_DIRECTORY else directory
     former, directories = directory_of(partition, broker.broker), moved_to(partition, broker.broker, directory)
     if directories == (directories_of(partition) or (NO_DIRECTORY,) * len(directories)):
         return
@@ -184,11 +180,6 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
             reason = without_leader_reason(partition, broker.broker, reason)
             reason = reason if elected is None else election_reason(partition, elected)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
-
-
-def _no_directory(batch: Batch) -> tuple[str, ...]:
-    """List the ids that say that a replica is in no known directory."""
-    return (MIGRATING, UNASSIGNED) if batch.state.rules_version >= UNASSIGNED_RULES else (MIGRATING,)
 
 
 def _state_of(partition: Partition, broker: Broker) -> ReplicaState:

@@ -35,7 +35,6 @@ from state.events import LogEndOffsets
 from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
-from state.rules import LOG_ENDS_RULES
 
 # By number: a partition, and the log ends reported of it.
 _Gathered = dict[int, tuple[Partition, list[LogEnd]]]
@@ -45,8 +44,6 @@ _NOTHING: tuple[None, list[LogEnd]] = (None, [])
 
 def log_end_offsets(batch: Batch, event: LogEndOffsets) -> None:
     """Gather where the logs of a broker's replicas end. The next tick decides what follows from it."""
-    if fencing.of_later_rules(batch, event, LOG_ENDS_RULES):
-        return
     if event.rows > RESULTS_MAX:
         message = f"report at most {RESULTS_MAX} log ends, not {event.rows}"
         batch.recorder.reject("topics", message, Reason.REQUEST_REFUSED)

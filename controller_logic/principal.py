@@ -2,7 +2,6 @@
 
 from controller_logic.batch import Batch
 from state.event import AdminEvent
-from state.rules import NAMED_RULES
 
 
 def name_in_decisions(batch: Batch) -> None:
@@ -11,5 +10,5 @@ def name_in_decisions(batch: Batch) -> None:
     What follows later, such as the end of a reassignment, is caused by other events and has no principal.
     """
     event = batch.logged.event
-    if isinstance(event, AdminEvent) and event.principal and batch.state.rules_version >= NAMED_RULES:
+    if isinstance(event, AdminEvent) and event.principal:
         batch.recorder.name_admin(event.principal)

@@ -100,10 +100,9 @@ def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
 
 
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
-    """Decode an event log and give each event the clock of version 1 of the rules.
+    """Decode an event log and give each event the greatest ``time_ms`` since the last claim.
 
-    That clock is the greatest ``time_ms`` since the last claim. So the times of events that were decided under version
-    2 do not affect it.
+    That is the clock where no engine has claimed.
     """
     clock_ms = 0
     for entry in entries:

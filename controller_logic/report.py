@@ -20,7 +20,6 @@ from state.events import ReplicaReport, ReplicaReports
 from state.partition import ReplicaState
 from state.reason import Reason
 from state.report_events import OneReport, TopicReports
-from state.rules import REPORTS_RULES
 
 # Brokers report this error for a replica whose log directory is lost. Other errors mean that a decision came late or
 # twice, and that the replica is unchanged.
@@ -43,8 +42,6 @@ def replica_report(batch: Batch, event: ReplicaReport) -> None:
 
 def replica_reports(batch: Batch, event: ReplicaReports) -> None:
     """Do for each row what ``replica_report`` does."""
-    if fencing.of_later_rules(batch, event, REPORTS_RULES):
-        return
     if event.rows > RESULTS_MAX:
         message = f"report on at most {RESULTS_MAX} replicas, not {event.rows}"
         batch.recorder.reject("topics", message, Reason.REQUEST_REFUSED)

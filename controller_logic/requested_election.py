@@ -16,7 +16,6 @@ from state.events import ElectLeaders, TopicPartition
 from state.ids import NO_LEADER
 from state.partition import Partition
 from state.reason import Reason
-from state.rules import BOUNDED_RULES
 from state.topic_name import NAME_LENGTH_MAX
 
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
@@ -32,7 +31,7 @@ def elect_leaders(batch: Batch, event: ElectLeaders) -> None:
         for topic in batch.state.topics():
             if not topic.is_queued_for_deletion:
                 results += _elect_in_topic(batch, topic, event.election_type)
-    elif len(event.partitions) > RESULTS_MAX and batch.state.rules_version >= BOUNDED_RULES:
+    elif len(event.partitions) > RESULTS_MAX:
         batch.recorder.answer("INVALID_REQUEST", f"name at most {RESULTS_MAX} partitions, not {len(event.partitions)}")
         return
     else:

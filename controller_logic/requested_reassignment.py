@@ -10,7 +10,6 @@ from controller_logic.working_topic import WorkingTopic
 from state.events import AlterReassignment
 from state.partition import Partition
 from state.reason import Reason
-from state.rules import CANCELLED_RULES
 
 
 def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
@@ -35,7 +34,7 @@ def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tup
         after = commit_partition(batch, topic, partition, change, Reason.REASSIGNMENT)
         is_withheld = after is partition
         return Refusal("UNKNOWN_SERVER_ERROR", "the change would break an invariant") if is_withheld else None
-    if topic.deletion_waits and batch.state.rules_version >= CANCELLED_RULES:
+    if topic.deletion_waits:
         # The records that would be lost are to be deleted anyway.
         deletion.begin(batch, topic)
         return None

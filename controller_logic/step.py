@@ -36,7 +36,6 @@ from controller_logic.batch import Batch
 from state import events as e
 from state.cluster import Outcome, State
 from state.policy import Policy
-from state.rules import ENGINE_CLOCK_RULES
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 
@@ -115,7 +114,7 @@ def step(
             if batch.log_ends and not isinstance(logged.event, e.LogEndOffsets):
                 log_end_report.settle_log_ends(batch)
             batch.begin(logged)
-            if working.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(batch):
+            if clock.is_admitted(batch):
                 event = logged.event
                 if not (isinstance(event, e.AdminEvent) and _comes_too_late(batch, event)):
                     HANDLERS[type(event)](batch, event)

@@ -3,14 +3,13 @@
 from controller_logic import balance, clock, deletion, gateways, removal, sessions
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
-from controller_logic.commit_cluster import commit_claim, commit_clock
-from controller_logic.config import change_settings, complaint_about_value, text_of
+from controller_logic.commit_cluster import commit_claim
+from controller_logic.config import change_settings, text_of
 from state.decisions import StopReplica
 from state.events import ControllerStarted
-from state.policy import NAMES
+from state.policy import NAMES, complaint_about
 from state.policy_fit import TICK_INTERVAL
 from state.reason import Reason
-from state.rules import CHECKED_RULES, ENGINE_CLOCK_RULES, NEWEST_RULES
 
 # An interval with more digits is longer than any session.
 TICK_DIGITS = 16
@@ -36,18 +35,11 @@ def _resume(batch: Batch) -> None:
                 removal.resume(batch, topic, after)
 
 
-def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
-    if event.rules_version < ENGINE_CLOCK_RULES:
-        commit_clock(batch, max(batch.state.now_ms, event.time_ms), batch.state.clock_entered_ms)
-    else:
-        clock.begin(batch, event)
-
-
 def _given(event: ControllerStarted) -> dict[str, str]:
     """Return those of the claim's settings that rules read."""
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
     tick = given.get(TICK_INTERVAL, "")
-    has_tick = event.rules_version >= CHECKED_RULES and tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
+    has_tick = tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
     return {key: value for key, value in given.items() if key in NAMES or (key == TICK_INTERVAL and has_tick)}
 
 
@@ -57,8 +49,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     If the bus knows which events are claims, any other is refused. A claim that the bus knows counts even if its epoch
     is lower than the current one, because then the current one was forged. Live brokers get a whole session from now
     on, because no controller was there to hear them; one that no controller hears gets it once. Impossible settings are
-    reported together and ignored, but the epoch counts all the same. A claim by a newer version of the rules is
-    refused: a later isrflow made it.
+    reported together and ignored, but the epoch counts all the same.
     """
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"
@@ -70,23 +61,15 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         batch.recorder.reject("controller_epoch", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", message)
         return
-    if event.rules_version > NEWEST_RULES:
-        message = f"rules version {event.rules_version} is not known here: this isrflow has those up to {NEWEST_RULES}"
-        batch.recorder.reject("rules_version", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
-        return
-    commit_claim(batch, str(event.controller_id), event.controller_epoch, event.rules_version)
+    is_by_engine = event.settings is not None or batch.logged.is_claim is True
+    commit_claim(batch, str(event.controller_id), event.controller_epoch, has_engine_clock=is_by_engine)
     before_ms = batch.state.now_ms
-    _begin_clock(batch, event)
+    clock.begin(batch, event)
     unheard_ms = max(0, batch.state.now_ms - before_ms)
     sessions.grant_whole_session(batch, gateways.with_session(batch), unheard_ms=unheard_ms)
     gateways.forgive_silence(batch)
     given = _given(event)
-    complaints = {
-        key: complaint
-        for key, value in given.items()
-        if (complaint := complaint_about_value(batch, key, value, plainly=False))
-    }
+    complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)

@@ -7,7 +7,6 @@ removes the same tokens at the same events.
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_expired
 from state.entity import TOKEN, TOKEN_EXPIRY
-from state.rules import EXPIRY_RULES
 
 
 def remove_expired(batch: Batch) -> None:
@@ -18,8 +17,5 @@ def remove_expired(batch: Batch) -> None:
         for entity_id, one in batch.state.entities.items()
         if one.entity_type == TOKEN and int(one.values[TOKEN_EXPIRY]) < now_ms
     }
-    if len(expired) > 1 and batch.state.rules_version < EXPIRY_RULES:
-        # Such a tick failed, and changed nothing.
-        raise ValueError("two decisions in one place")
     if expired:
         commit_expired(batch, expired)

@@ -5,7 +5,8 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
-from controller_logic.config import complaint_about_growth, complaint_about_topic_config, complaint_of_brokers, text_of
+from controller_logic.config import complaint_about_topic_config, complaint_of_brokers, text_of
+from controller_logic.config_limits import complaint_about_size
 from controller_logic.deletion_waits import are_all_behind_gateways, ignores_moves
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
@@ -17,7 +18,6 @@ from state.events import CreatePartitions, CreateTopic
 from state.ids import NO_LEADER, topic_id_of
 from state.partition import Topic, TopicState
 from state.reason import Reason
-from state.rules import BOUNDED_RULES, LED_RULES, RACKLESS_RULES, REGISTERED_RULES, STRAYS_RULES
 from state.topic_name import complaint_about_topic_name
 
 PARTITIONS_MAX = 100_000
@@ -53,9 +53,7 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
     """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer which."""
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
-        message = f"there is no topic {event.topic}"
-        if topic is not None and batch.state.rules_version >= STRAYS_RULES:
-            message = _how_it_stands(topic)
+        message = f"there is no topic {event.topic}" if topic is None else _how_it_stands(topic)
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
     if topic.is_reassigning and not ignores_moves(batch):
@@ -88,14 +86,13 @@ def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...],
 
 def complaint_about_creation(batch: Batch, name: str, config: dict[str, str]) -> Refusal | None:
     """Say why there cannot be a new topic of this name with these settings; None if there can."""
-    return _complaint_about_name(batch, name) or _complaint_about_config(batch, config)
+    return _complaint_about_name(batch, name) or _complaint_about_config(config)
 
 
 def _complaint_about_name(batch: Batch, name: str) -> Refusal | None:
     topic = batch.state.topic(name)
     if topic is not None:
-        exists = f"topic {name} exists" if batch.state.rules_version < STRAYS_RULES else _how_it_stands(topic)
-        return Refusal("TOPIC_ALREADY_EXISTS", exists)
+        return Refusal("TOPIC_ALREADY_EXISTS", _how_it_stands(topic))
     message, twin = complaint_about_topic_name(name), batch.state.twin_of(name)
     if message is None and twin is not None:
         message = f"{name} differs from topic {twin} in '.' and '_' only"
@@ -111,8 +108,8 @@ def _how_it_stands(topic: WorkingTopic) -> str:
     return f"topic {topic.topic} exists"
 
 
-def _complaint_about_config(batch: Batch, config: dict[str, str]) -> Refusal | None:
-    return _invalid_config(complaint_about_topic_config(batch, config) or complaint_about_growth(batch, {}, config))
+def _complaint_about_config(config: dict[str, str]) -> Refusal | None:
+    return _invalid_config(complaint_about_topic_config(config) or complaint_about_size({}, config))
 
 
 def _invalid_config(complaint: str | None) -> Refusal | None:
@@ -133,13 +130,9 @@ def _assignment(batch: Batch, event: CreateTopic, topic_id: str) -> Replicas | R
         return Refusal("INVALID_PARTITIONS", f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
     if (refusal := _complaint_about_factor(batch, factor)) is not None:
         return refusal
-    if _are_too_many(batch, partitions * factor):
+    if partitions * factor > REPLICAS_MAX:
         return _too_many_replicas(partitions * factor)
     return _placed(batch, partitions, factor, start_of(topic_id))
-
-
-def _are_too_many(batch: Batch, replicas: int) -> bool:
-    return replicas > REPLICAS_MAX and batch.state.rules_version >= BOUNDED_RULES
 
 
 def _too_many_replicas(replicas: int) -> Refusal:
@@ -156,8 +149,6 @@ def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
 
 def _fenced(batch: Batch) -> Racks:
     """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
-    if batch.state.rules_version < REGISTERED_RULES:
-        return {}
     held = batch.state.brokers.values()
     return {one.broker: one.rack for one in held if one.behind_gateway and one.broker not in batch.state.active}
 
@@ -165,7 +156,7 @@ def _fenced(batch: Batch) -> Racks:
 def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
     active: Racks = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
     fenced = _fenced(batch)
-    if batch.state.rules_version >= RACKLESS_RULES and are_all_behind_gateways(batch):
+    if are_all_behind_gateways(batch):
         active, fenced = with_rack_of_the_others(active, fenced)
     return place_registered(active, fenced, partitions, factor, start, first_partition)
 
@@ -205,7 +196,7 @@ def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
     Those brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
     ZooKeeper mode a partition may wait for its first leader.
     """
-    if batch.state.rules_version < LED_RULES or any(broker in batch.state.active for broker in replicas):
+    if any(broker in batch.state.active for broker in replicas):
         return False
     return batch.state.quorum.voter != NO_LEADER or any(
         batch.state.brokers[broker].behind_gateway for broker in replicas
@@ -227,7 +218,7 @@ def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions
         return _complaint_about_replicas(batch, listed, len(first), count) or listed
     if (refusal := _complaint_about_factor(batch, len(first))) is not None:
         return refusal
-    if _are_too_many(batch, event.total * len(first)):
+    if event.total * len(first) > REPLICAS_MAX:
         return _too_many_replicas(event.total * len(first))
     # As AdminZkClient.createNewPartitionsAssignment: start from the first partition's preferred replica, or from the
     # next broker while that one is away.

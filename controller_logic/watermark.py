@@ -43,7 +43,6 @@ from state.events import LogEndOffset
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition
 from state.reason import Reason
-from state.rules import AGAIN_RULES
 
 
 def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
@@ -76,8 +75,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     if is_current and event.leader_epoch == partition.leader_epoch:
         place = partition.replicas.index(event.broker)
         after = with_log_ends(partition, [(place, event.log_end_offset)], batch.state.now_ms)
-        if batch.state.rules_version >= AGAIN_RULES:
-            after = noting_a_shorter_log(after, event.broker, event.log_end_offset)
+        after = noting_a_shorter_log(after, event.broker, event.log_end_offset)
         commit_log_end(batch, topic, after)
         commit_watermark_due(batch, topic, partition)
     batch.recorder.answer_if_requested()

@@ -24,7 +24,6 @@ from state.ids import without_collisions
 from state.metadata_quorum import Gateway
 from state.partition import Partition, Topic
 from state.policy import Policy, base_of, laid_over
-from state.rules import ENGINE_CLOCK_RULES, STRAYS_RULES
 
 
 class WorkingState:
@@ -39,10 +38,10 @@ class WorkingState:
         # The engine's clock, and the bus's time at which it was last set.
         self.now_ms = cluster.clock_ms
         self.clock_entered_ms = cluster.clock_entered_ms
+        self.has_engine_clock = cluster.has_engine_clock
         # The newest claim.
         self.controller_id = cluster.controller_id
         self.controller_epoch = cluster.controller_epoch
-        self.rules_version = cluster.rules_version
         # Layers of settings, the lowest first: base, claim's, cluster's dynamic ones, overrides. ``policy`` is the sum.
         self._base_policy = base_of(policy)
         self.settings = cluster.settings
@@ -148,18 +147,17 @@ class WorkingState:
     def begin(self, logged: Logged) -> None:
         """Take up the next event."""
         self.seq = logged.seq
-        if self.rules_version < ENGINE_CLOCK_RULES and logged.clock_ms > self.now_ms:
+        if not self.has_engine_clock and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms
 
     def put_clock(self, now_ms: int, entered_ms: int) -> None:
         """Set the engine's clock; the event that sets it came at the bus's time ``entered_ms``."""
         self.now_ms, self.clock_entered_ms = now_ms, entered_ms
 
-    def put_claim(self, controller_id: str, controller_epoch: int, rules_version: int) -> None:
-        """Decide in the name of a new claim from here on, by its version of the rules."""
+    def put_claim(self, controller_id: str, controller_epoch: int, *, has_engine_clock: bool) -> None:
+        """Decide in the name of a new claim from here on."""
         self.controller_id, self.controller_epoch = controller_id, controller_epoch
-        self.rules_version = rules_version
-        self._read_brokers()
+        self.has_engine_clock = has_engine_clock
 
     def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
         """Replace the claim's settings and the cluster's dynamic ones.
@@ -199,10 +197,10 @@ class WorkingState:
             return
         self._brokers[number] = broker
         if former is None or inputs_of(former) != inputs_of(broker):
-            self._take(self._sets.put(broker, strays_removed=self.rules_version >= STRAYS_RULES))
+            self._take(self._sets.put(broker))
 
     def _read_brokers(self) -> None:
-        self._take(sets_of(self._brokers.values(), strays_removed=self.rules_version >= STRAYS_RULES))
+        self._take(sets_of(self._brokers.values()))
 
     def _take(self, sets: BrokerSets) -> None:
         self._sets = sets
@@ -263,8 +261,8 @@ class WorkingState:
             clock_ms=self.now_ms,
             controller_id=self.controller_id,
             controller_epoch=self.controller_epoch,
-            rules_version=self.rules_version,
             clock_entered_ms=self.clock_entered_ms,
+            has_engine_clock=self.has_engine_clock,
             settings=self.settings,
             config=self.config,
             broker_config=self.broker_config,

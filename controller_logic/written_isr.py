@@ -36,7 +36,6 @@ from state.change import PartitionChange
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState
 from state.reason import Reason
-from state.rules import BOUNCED_RULES, RECOVERED_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from state.written_events import IsrWritten
 
 Ids = tuple[int, ...]
@@ -46,8 +45,6 @@ _ZXID = re.compile(r"[0-9]{1,19}")
 
 def isr_written(batch: Batch, event: IsrWritten) -> None:
     """Commit the ISR that was written, less the members that are not online, and replace a leader outside it."""
-    if fencing.of_later_rules(batch, event, WRITTEN_ISR_RULES):
-        return
     found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
         batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
@@ -89,7 +86,7 @@ def _change(
     if partition.leader in members and partition.leader not in restarted:
         isr = tuple([member for member in members if member in online or member == partition.leader])
         change = isr_change(partition, isr, RECOVERY[event.leader_recovery_state])
-        if change is None and _must_hear(batch, partition, event, isr):
+        if change is None and _must_hear(partition, event, isr):
             return PartitionChange(raises_epochs=True), Reason.ISR_SHRUNK
         if change is None:
             return None, Reason.ISR_ALTERED
@@ -111,7 +108,7 @@ def _change(
 
 def _restarted(batch: Batch, event: IsrWritten, members: Set[int]) -> Set[int]:
     """Return those of the ``members`` who restarted after the ISR was written; nobody if all of them did."""
-    if batch.state.rules_version < BOUNCED_RULES or event.zxid is None:
+    if event.zxid is None:
         return frozenset()
     since = {member for member in members if _began(batch, member) > event.zxid}
     return since if since != members else frozenset()
@@ -123,16 +120,14 @@ def _began(batch: Batch, member: int) -> int:
     return int(incarnation) if _ZXID.fullmatch(incarnation) else 0
 
 
-def _must_hear(batch: Batch, partition: Partition, event: IsrWritten, isr: Ids) -> bool:
+def _must_hear(partition: Partition, event: IsrWritten, isr: Ids) -> bool:
     """Say whether the leader acts on members that are not in ``isr``. It obeys no request of its own leader epoch."""
     is_now = event.leader_epoch == partition.leader_epoch
-    return batch.state.rules_version >= BOUNCED_RULES and is_now and set(event.isr) != set(isr)
+    return is_now and set(event.isr) != set(isr)
 
 
 def _is_needed(batch: Batch, removed: Ids, members: Ids, online: Ids) -> bool:
     """Say whether, of a written ISR, only replicas that a reassignment has removed since can lead."""
-    if batch.state.rules_version < TAKEN_BACK_RULES:
-        return False
     return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(removed))
 
 
@@ -155,18 +150,14 @@ def _led(
     online: Ids,
 ) -> PartitionChange:
     """Add to ``change`` the election of a leader from a written ISR, or the wait for one."""
-    if batch.state.rules_version >= TAKEN_BACK_RULES:
-        change = replace(change, elected_from=isr)
-    if batch.state.rules_version >= RECOVERED_RULES:
-        # Brokers that write the ISR themselves know nothing of recovery (KIP-704).
-        change = replace(change, leader_recovery_state=LeaderRecoveryState.RECOVERED)
+    # Brokers that write the ISR themselves know nothing of recovery (KIP-704).
+    change = replace(change, elected_from=isr, leader_recovery_state=LeaderRecoveryState.RECOVERED)
     elected = elect_offline(isr, online, unclean_allowed=topic.unclean_allowed)
     if elected is not None:
         won = led_by(elected)
         return replace(change, state=won.state, leader=won.leader, isr=won.isr, unclean=won.unclean)
-    if batch.state.rules_version >= TAKEN_BACK_RULES:
-        # As ever when all members are gone, one stays that has every committed record.
-        isr = (event.broker,) if event.broker in isr else isr[:1]
+    # As ever when all members are gone, one stays that has every committed record.
+    isr = (event.broker,) if event.broker in isr else isr[:1]
     return replace(change, state=PartitionState.OfflinePartition, leader=NO_LEADER, isr=isr)
 
 

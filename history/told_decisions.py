@@ -9,7 +9,6 @@ from state import decisions as d
 from state.ids import NO_LEADER
 from state.obstacle import Obstacle
 from state.reason import Reason
-from state.rules import EXPLAINED_RULES
 
 _R = Reason
 RULES: dict[Reason, str] = {
@@ -145,9 +144,6 @@ def _is_election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> bool:
 
 def _election(after: d.LeaderAndIsr) -> Iterator[str]:
     passed_over = {} if after.passed_over is UNSET else after.passed_over
-    is_first = after.leader == after.replicas[0]
-    if not passed_over and not is_first and after.reason != Reason.TOPIC_DELETED:
-        yield f"Rules before version {EXPLAINED_RULES} decided this, and did not say who was passed over."
     for broker, obstacle in passed_over.items():
         if broker != after.leader:
             yield f"Broker {broker} was passed over because {OBSTACLES.get(obstacle, obstacle)}."

@@ -14,7 +14,6 @@ from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
-from state.rules import FIRST_RULES
 
 STATE_VERSION = 1
 
@@ -79,7 +78,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     shards: int = 1
     # The newest event that was applied.
     seq: int = 0
-    # The engine's clock. Version 1 of the rules: the greatest time_ms of any event; later ones: of the engine's events.
+    # The engine's clock: the greatest time_ms of its own events; without has_engine_clock, of any event.
     clock_ms: int = 0
     controller_id: str = ""
     controller_epoch: int = 0
@@ -105,10 +104,10 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     next_producer_id: int = 0
     # By broker: how many of its replicas in this shard have not completed their newest request.
     backlog: dict[int, int] = {}
-    # The version of the rules that the newest claim brought.
-    rules_version: int = FIRST_RULES
     # The bus's time at which the event that set clock_ms arrived.
     clock_entered_ms: int = NO_TIME
+    # Whether an engine made the newest claim, so that only its events move the clock.
+    has_engine_clock: bool = False
     # The settings that brokers behind gateways act on, as last announced to them.
     in_force: dict[str, str] = {}
     # By id, in its order. Only shard 0 has them.

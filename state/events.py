@@ -29,7 +29,6 @@ from state.limits import (
     Ids,
     Name,
     Offset,
-    RulesVersion,
     Scalar,
     Text,
     Texts,
@@ -39,7 +38,6 @@ from state.log_end_events import LogEndOffsets as LogEndOffsets
 from state.registration import Feature, Listener
 from state.report_events import ReplicaReport as ReplicaReport
 from state.report_events import ReplicaReports as ReplicaReports
-from state.rules import FIRST_RULES
 from state.written_events import IsrWritten as IsrWritten
 
 
@@ -181,9 +179,8 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
 
     controller_id: Text | int
     controller_epoch: Epoch
-    # The job decides by these settings and this version of the rules.
+    # The job decides by these settings. None: no engine made the claim, and every event moves the clock.
     settings: dict[str, Scalar] | None = None
-    rules_version: RulesVersion = FIRST_RULES
     # The last event that earlier jobs decided.
     decided_seq: Offset | None = None
 
@@ -274,7 +271,7 @@ class Logged(msgspec.Struct, frozen=True):
     """An event in its place in the one total order."""
 
     seq: int
-    # The greatest time_ms of all shards' events up to here: the clock of version 1 of the rules.
+    # The greatest time_ms of all shards' events up to here: the clock where no engine has claimed.
     clock_ms: int
     event: AnyEvent | Malformed | Progress
     # The text that was published.

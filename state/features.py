@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from state.registration import Feature
-from state.rules import LEVEL_RULES, STREAMS_RULES
 
 METADATA_VERSION, STREAMS_VERSION = "metadata.version", "streams.version"
 KRAFT_VERSION = "kraft.version"
@@ -51,16 +50,6 @@ def newest_metadata_version(features: Iterable[Feature]) -> int:
     """Return the newest metadata version that one of some brokers supports, by the ``features`` of all of them."""
     supported = [feature.max_version for feature in features if feature.name == METADATA_VERSION]
     return max(supported, default=USUAL_METADATA_VERSION)
-
-
-def supported_by(rules_version: int) -> dict[str, Levels]:
-    """Return the features that rules of a version know, with their levels."""
-    known = SUPPORTED.copy()
-    if rules_version < STREAMS_RULES:
-        del known[STREAMS_VERSION]
-    if rules_version < LEVEL_RULES:
-        known[METADATA_VERSION] = Levels(USUAL_METADATA_VERSION, USUAL_METADATA_VERSION)
-    return known
 
 
 def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:

@@ -5,7 +5,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from state.metadata_format import FIRST_FORMAT
-from state.rules import FIRST_RULES
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -20,4 +19,3 @@ Scalar = str | int | float | bool | None
 Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
 Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})\Z")], Ids], Meta(max_length=1_000_000)]
 MetadataFormat = Annotated[int, Meta(ge=FIRST_FORMAT, le=2**31 - 1)]
-RulesVersion = Annotated[int, Meta(ge=FIRST_RULES, le=2**31 - 1)]

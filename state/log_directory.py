@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 
-# The replica is in a directory that was chosen before directories had ids. Before version 16 of the rules this was the
-# id of a replica whose broker has not said yet where it is.
+# The replica is in a directory that was chosen before directories had ids.
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
-# The replica's broker has not said yet in which directory it is. Before version 16 this counted as a lost directory.
+# The replica's broker has not said yet in which directory it is.
 UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
 # The replica was in a directory that is lost, and nobody knows in which one.
 LOST = "AAAAAAAAAAAAAAAAAAAAAg"
@@ -17,8 +16,8 @@ def is_online(directory: str, online: Collection[str]) -> bool:
     """Say whether a replica in ``directory`` can be read. ``online`` are the directories that its broker can read.
 
     The id is empty if the replica has no directory of its own (``state.placed_partition``). If a broker names no
-    directories, all of them count as online. Only rules before version 16 store ``UNASSIGNED``.
+    directories, all of them count as online.
     """
     if directory in ("", MIGRATING):
         return True
-    return directory not in (UNASSIGNED, LOST) and (not online or directory in online)
+    return directory != LOST and (not online or directory in online)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from state.broker import Broker
-from state.log_directory import is_online
+from state.log_directory import UNASSIGNED, is_online
 from state.partition import Partition
 
 # In place of a directory: the only one of its broker, or not assigned yet.
@@ -84,10 +84,10 @@ def moved_to(partition: Partition, broker: int, directory: str) -> tuple[str, ..
     )
 
 
-def changed_directories(before: Partition, after: Partition, unassigned: str) -> dict[int, str]:
-    """Return the directory of each replica that is in another one than before; ``unassigned`` where it has none."""
+def changed_directories(before: Partition, after: Partition) -> dict[int, str]:
+    """Return the directory of each replica that is in another one than before; ``UNASSIGNED`` where it has none."""
     return {
-        replica: directory_of(after, replica) or unassigned
+        replica: directory_of(after, replica) or UNASSIGNED
         for replica in after.replicas
         if directory_of(after, replica) != directory_of(before, replica)
     }

@@ -1,7 +1,6 @@
 """The settings that rules read, under Kafka's names."""
 
 import difflib
-import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
@@ -62,7 +61,6 @@ _LIMITS = {
 _ALMOST = 0.92
 # Longer names are near none, and need not be compared.
 _NAME_CHARS_MAX = 100
-_WHOLE = re.compile(r"-?[0-9]+")
 
 
 def policy_of(settings: dict[str, Any]) -> Policy:
@@ -86,9 +84,8 @@ def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
         return policy.overlaid(dict(config))
     except msgspec.ValidationError:
         for key, value in config.items():
-            plain = plainly_written(value)
-            if complaint_about(key, plain, plainly=False) is None:
-                policy = policy.overlaid({key: plain})
+            if complaint_about(key, value) is None:
+                policy = policy.overlaid({key: plainly_written(value)})
         return policy
 
 
@@ -97,23 +94,7 @@ def for_topic(policy: Policy, config: Mapping[str, str]) -> Policy:
     return laid_over(policy, {name: config[name] for name in TOPIC_NAMES if name in config})
 
 
-def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None:
-    """Say what is wrong with ``value`` as the setting ``key``; None if it is right, or if no rule reads it.
-
-    Brokers read settings too, and Kafka does not take 1.0 for 1 or 1 for true. With ``plainly`` these are wrong.
-    """
-    if key not in NAMES:
-        return None
-    try:
-        policy_of({key: value})
-    except msgspec.ValidationError as error:
-        return str(error)
-    kind = "bool" if key in _SWITCHES else "int"
-    is_plain = value.lower() in ("true", "false") if kind == "bool" else _WHOLE.fullmatch(value)
-    return None if is_plain or not plainly else f"Expected `{kind}`, got `str` - at `$.{key}`"
-
-
-def complaint_about_text(key: str, value: str) -> str | None:
+def complaint_about(key: str, value: str) -> str | None:
     """Say what is wrong with ``value`` as the setting ``key``, read as Kafka reads it (``ConfigDef.parseType``).
 
     Return None if it is right, or if no rule reads it.

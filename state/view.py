@@ -26,7 +26,6 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
             "controller_epoch": cluster.controller_epoch,
             "seq": cluster.seq,
             "time_ms": cluster.clock_ms,
-            "rules_version": cluster.rules_version,
             "clock_skew_ms": cluster.clock_skew_ms,
             "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
             "topics": [_topic(topic) for topic in ordered],

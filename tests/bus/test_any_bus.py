@@ -23,7 +23,6 @@ from bus.interface import (
 from bus.kafka import sending
 from bus.open_bus import open_bus
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
-from state.rules import NEWEST_RULES
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -88,7 +87,6 @@ def test_a_claim_takes_an_epoch_and_publishes_an_event(bus: Bus, other: Bus) -> 
         "controller_id": "a",
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
-        "rules_version": NEWEST_RULES,
         "decided_seq": 0,
     }
     assert list(entries)[1:] == [first.seq, second.seq]

@@ -56,7 +56,6 @@ def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) ->
         "controller_epoch",
         "seq",
         "time_ms",
-        "rules_version",
         "clock_skew_ms",
         "brokers",
         "topics",

@@ -109,7 +109,7 @@ def test_an_empty_log_is_an_empty_cluster(isrflow: Isrflow, tmp_path: Path) -> N
 
 
 def test_facts_recorded_by_the_bus_count(isrflow: Isrflow, tmp_path: Path) -> None:
-    claim = {"kind": "controller_started", "time_ms": 1_000, "controller_id": "a", "rules_version": 2}
+    claim = {"kind": "controller_started", "time_ms": 1_000, "controller_id": "a"}
     events = [
         claim | {"controller_epoch": 1, "is_claim": True, "entered_ms": 1_000},
         claim | {"controller_epoch": 2**31 - 1, "is_claim": False, "entered_ms": 1_000},

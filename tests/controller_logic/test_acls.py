@@ -14,7 +14,6 @@ from state.decisions import AclsDecision, Answer, Rejected
 from state.metadata_format import ACL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ACL_RULES
 from tests.support.world import World
 
 ALICE = {
@@ -37,9 +36,9 @@ def acl(fields: dict[str, str]) -> Acl:
     return Acl(**fields)  # type: ignore[arg-type]
 
 
-def world(rules_version: int = ACL_RULES, metadata_format: int = ACL_FORMAT) -> World:
+def world(metadata_format: int = ACL_FORMAT) -> World:
     started = World()
-    started.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=rules_version)
+    started.publish("controller_started", controller_id="c", controller_epoch=1)
     started.tick()
     started.publish(
         "gateway_started", gateway=100, incarnation="g", voters=[100], metadata_format=metadata_format, request_id="g"
@@ -212,13 +211,6 @@ def test_acls_wait_until_every_gateway_can_write_them() -> None:
     assert create(started, ALICE) == "UNSUPPORTED_VERSION"
     started.publish("delete_acls", filters=[{}], request_id="q")
     assert (started.error, started.all(AclsDecision)) == ("UNSUPPORTED_VERSION", [])
-
-
-def test_earlier_versions_of_the_rules_have_no_acls() -> None:
-    started = world(ACL_RULES - 1)
-    assert create(started, ALICE) == "INVALID_REQUEST"
-    assert (started.one(Rejected).field, started.one(Rejected).reason) == ("kind", Reason.REQUEST_REFUSED)
-    assert held(started) == set()
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])

@@ -7,7 +7,6 @@ import pytest
 from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from state.partition import PartitionState
 from state.reason import Reason
-from state.rules import ADOPTION_RULES, READABLE_ID_RULES
 from tests.support.world import World, claimed
 
 ID = "TP9lxr6dp7ZsOP5Q0S-ctQ"
@@ -47,8 +46,6 @@ def test_a_topic_whose_id_brokers_cannot_read_is_refused(topic_id: str) -> None:
     world = claimed(1, 2, 3)
     assert adopt(world, LED, topic_id=topic_id) == "INVALID_REQUEST"
     assert "topic_id" in (world.one(Answer).message or "")
-    older = claimed(1, 2, 3, rules_version=READABLE_ID_RULES - 1)
-    assert adopt(older, LED, topic_id=topic_id) == "NONE"
 
 
 def test_what_follows_continues_the_epochs() -> None:
@@ -143,9 +140,3 @@ def test_what_no_controller_leaves_is_refused(wrong: dict[str, Any]) -> None:
     assert adopt(world, LED, LED | wrong) == "INVALID_REQUEST"
     assert str(world.one(Answer).message).startswith("partition 1: ")
     assert world.kinds == "answer"
-
-
-def test_an_engine_of_older_rules_refuses_to_take_a_topic_over() -> None:
-    world = claimed(1, 2, 3, rules_version=ADOPTION_RULES - 1)
-    assert adopt(world, LED) == "INVALID_REQUEST"
-    assert world.kinds == "answer,rejected"

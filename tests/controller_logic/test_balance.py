@@ -108,7 +108,7 @@ def test_a_count_of_an_older_check_or_controller_is_ignored(world: World) -> Non
     second = first | {"checked_seq": world.state.cluster.imbalance_seq, "request_id": 1}
     world.publish("controller_started", controller_id="c", controller_epoch=1)
     world.publish(**second)
-    assert (world.kinds, world.error) == ("answer", "NONE")
+    assert (world.kinds, world.error) == ("answer", "STALE_CONTROLLER_EPOCH")
 
 
 @pytest.mark.parametrize(("counts", "moves"), [((1, 10), 0), ((2, 10), 2), ((0, 0), 0), ((0, 5), 0)])

@@ -31,20 +31,18 @@ brokers = st.builds(
 )
 
 
-@given(changes=st.lists(brokers, max_size=8), gone=st.sets(st.integers(1, 4)), strays_removed=st.booleans())
-def test_a_change_of_one_broker_gives_the_sets_of_all(
-    changes: Sequence[Broker], gone: set[int], strays_removed: bool
-) -> None:
+@given(changes=st.lists(brokers, max_size=8), gone=st.sets(st.integers(1, 4)))
+def test_a_change_of_one_broker_gives_the_sets_of_all(changes: Sequence[Broker], gone: set[int]) -> None:
     held: dict[int, Broker] = {}
-    sets = sets_of((), strays_removed=strays_removed)
+    sets = sets_of(())
     for broker in changes:
         held[broker.broker] = broker
-        sets = sets.put(broker, strays_removed=strays_removed)
-        assert sets == sets_of(held.values(), strays_removed=strays_removed)
+        sets = sets.put(broker)
+        assert sets == sets_of(held.values())
     for number in gone:
         held.pop(number, None)
         sets = sets.without(number)
-    assert sets == sets_of(held.values(), strays_removed=strays_removed)
+    assert sets == sets_of(held.values())
 
 
 def test_each_set_says_what_its_brokers_may_and_must_do() -> None:
@@ -54,7 +52,7 @@ def test_each_set_says_what_its_brokers_may_and_must_do() -> None:
     away = replace(A_BROKER, broker=4, state=BrokerState.fenced, behind_gateway=True)
     one_left = replace(A_BROKER, broker=5, behind_gateway=True, log_dirs=DIRS[:1], offline_log_dirs=DIRS[1:])
     several = replace(A_BROKER, broker=6, behind_gateway=True, log_dirs=DIRS)
-    assert sets_of((plain, fenced, leaving, away, one_left, several), strays_removed=True) == BrokerSets(
+    assert sets_of((plain, fenced, leaving, away, one_left, several)) == BrokerSets(
         active=frozenset({1, 5, 6}),
         live=frozenset({1, 3, 5, 6}),
         reporting=frozenset({1, 3}),
@@ -62,4 +60,3 @@ def test_each_set_says_what_its_brokers_may_and_must_do() -> None:
         with_dir_left=frozenset({5}),
         choosing_dirs=frozenset({6}),
     )
-    assert 4 in sets_of((away,), strays_removed=False).awaited

@@ -8,17 +8,14 @@ from msgspec.structs import replace
 
 from state.decisions import ConfigDecision, QuorumDecision, Rejected
 from state.metadata_format import NEWEST_FORMAT, SET_AGAIN_FORMAT
-from state.rules import ANNOUNCING_RULES, SET_AGAIN_RULES
 from tests.support.world import World
 
-# The newest metadata format that rules before SET_AGAIN_RULES know.
-KNOWN_FORMAT = SET_AGAIN_FORMAT - 1
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
-def claim(world: World, epoch: int, *, rules_version: int = ANNOUNCING_RULES, **settings: Any) -> None:
+def claim(world: World, epoch: int, **settings: Any) -> None:
     named = {name.replace("_", "."): value for name, value in settings.items()}
-    told = {"controller_id": "j", "controller_epoch": epoch, "rules_version": rules_version}
+    told = {"controller_id": "j", "controller_epoch": epoch}
     world.publish("controller_started", **told, settings=named)
 
 
@@ -49,7 +46,7 @@ def test_the_first_gateway_hears_the_engines_settings(world: World) -> None:
     start(world)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
     assert (world.one(ConfigDecision).entity, world.one(ConfigDecision).config) == ("cluster", {})
-    assert world.one(QuorumDecision).metadata_format == KNOWN_FORMAT
+    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
     start(world, 101)
     assert world.kinds == ""
 
@@ -79,7 +76,7 @@ def test_a_take_over_is_announced_only_with_other_settings(world: World) -> None
 
 def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
     world = World()
-    claim(world, 1, rules_version=1, min_insync_replicas=2)
+    claim(world, 1, min_insync_replicas=2)
     start(world, metadata_format=1)
     claim(world, 2, min_insync_replicas=2)
     assert world.kinds == ""
@@ -91,12 +88,11 @@ def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
     assert world.kinds == "quorum"
 
 
-def test_a_gateway_upgraded_before_the_engine_names_its_format_in_a_heartbeat() -> None:
+def test_a_gateway_may_name_its_format_in_a_heartbeat() -> None:
     world = World()
-    claim(world, 1, rules_version=1, min_insync_replicas=2)
-    start(world)
+    claim(world, 1, min_insync_replicas=2)
+    start(world, metadata_format=1)
     assert world.kinds == "quorum"
-    claim(world, 2, min_insync_replicas=2)
     beat(world, 100)
     assert world.kinds == ""
     beat(world, 100, metadata_format=NEWEST_FORMAT)
@@ -106,7 +102,7 @@ def test_a_gateway_upgraded_before_the_engine_names_its_format_in_a_heartbeat() 
         100,
         "a",
         2,
-        KNOWN_FORMAT,
+        NEWEST_FORMAT,
     )
     beat(world, 100, metadata_format=NEWEST_FORMAT)
     assert world.kinds == ""
@@ -163,7 +159,7 @@ KEYSTORE = {"listener.name.ssl.ssl.keystore.location": "/etc/broker.p12"}
 @pytest.mark.parametrize("entity", [{"entity": "broker", "name": "1"}, {"entity": "cluster"}])
 def test_brokers_are_told_of_a_setting_that_is_set_again(entity: dict[str, str]) -> None:
     world = World()
-    claim(world, 1, rules_version=SET_AGAIN_RULES)
+    claim(world, 1)
     start(world)
     world.publish("alter_config", **entity, config=KEYSTORE)
     assert world.one(ConfigDecision).set_again is UNSET
@@ -180,24 +176,10 @@ def test_brokers_are_told_of_a_setting_that_is_set_again(entity: dict[str, str])
         assert world.kinds == "answer"
 
 
-@pytest.mark.parametrize(("rules", "metadata_format"), [(SET_AGAIN_RULES - 1, NEWEST_FORMAT), (SET_AGAIN_RULES, 10)])
-def test_older_rules_and_gateways_tell_of_changes_only(rules: int, metadata_format: int) -> None:
+def test_gateways_that_cannot_write_it_tell_of_changes_only() -> None:
     world = World()
-    claim(world, 1, rules_version=rules)
-    start(world, metadata_format=metadata_format)
+    claim(world, 1)
+    start(world, metadata_format=SET_AGAIN_FORMAT - 1)
     for kinds in ("config,answer", "answer"):
         world.publish("alter_config", entity="broker", name="1", config=KEYSTORE)
         assert sorted(world.kinds.split(",")) == sorted(kinds.split(","))
-
-
-def test_older_rules_name_no_format_that_they_do_not_know() -> None:
-    """Gateways may be updated before the engine. A newer isrflow must still decide that engine's log alike."""
-    world = World()
-    claim(world, 1, rules_version=SET_AGAIN_RULES - 1)
-    start(world, metadata_format=SET_AGAIN_FORMAT)
-    assert world.one(QuorumDecision).metadata_format == KNOWN_FORMAT
-    beat(world, 100, metadata_format=SET_AGAIN_FORMAT)
-    assert world.all(QuorumDecision) == []
-    claim(world, 2, rules_version=SET_AGAIN_RULES)
-    beat(world, 100, metadata_format=SET_AGAIN_FORMAT)
-    assert world.one(QuorumDecision).metadata_format == SET_AGAIN_FORMAT

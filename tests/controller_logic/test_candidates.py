@@ -1,15 +1,12 @@
 """An election names the replicas that it passed over, and why."""
 
-from msgspec import UNSET
-
 from state.decisions import LeaderAndIsr
-from state.rules import EXPLAINED_RULES, NEWEST_RULES
 from tests.support.world import World
 
 
 def world_of(*brokers: int) -> World:
     world = World()
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=NEWEST_RULES)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
     world.tick()
     for broker in brokers:
         world.join(broker)
@@ -62,14 +59,3 @@ def test_an_unclean_election_names_its_leader_too_because_a_clean_one_passed_it_
     world.fence(1)
     assert world.one(LeaderAndIsr).leader == 2
     assert world.one(LeaderAndIsr).passed_over == {1: "BROKER_FENCED", 2: "NOT_IN_SYNC"}
-
-
-def test_older_rules_name_nobody() -> None:
-    world = World()
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=EXPLAINED_RULES - 1)
-    world.tick()
-    for broker in (1, 2):
-        world.join(broker)
-    world.create("t", (1, 2))
-    world.fence(1)
-    assert world.one(LeaderAndIsr).passed_over is UNSET

@@ -1,4 +1,4 @@
-"""The engine's clock under version 2 of the rules: whose events move it, and which times are believed."""
+"""The engine's clock: whose events move it, and which times are believed."""
 
 import msgspec
 import pytest
@@ -9,7 +9,6 @@ from state.decisions import Rejected
 from state.ids import NO_TIME
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENGINE_CLOCK_RULES
 from tests.support.world import World
 
 HOUR_MS = 3_600_000
@@ -27,7 +26,7 @@ def world() -> World:
 
 
 def claim(world: World, epoch: int, **fields: object) -> None:
-    fields = {"controller_id": "c", "rules_version": ENGINE_CLOCK_RULES} | fields
+    fields = {"controller_id": "c"} | fields
     world.publish("controller_started", controller_epoch=epoch, **fields)
 
 
@@ -82,6 +81,7 @@ def test_a_late_event_is_never_refused_and_counts_when_it_came(world: World) -> 
 @pytest.mark.parametrize("epoch", [None, 2, 2**31 - 1])
 def test_ticks_and_claims_that_no_engine_made_are_refused(world: World, kind: str, epoch: int | None) -> None:
     before = world.state.cluster.clock_ms
+    world.entered_ms = world.now
     world.now += HOUR_MS
     world.publish(kind, controller_epoch=epoch, by_ms=1, checked_seq=1, counts={})
     assert (world.one(Rejected).field, world.one(Rejected).reason) == ("controller_epoch", Reason.UNKNOWN_CLAIM)
@@ -130,8 +130,8 @@ def test_a_claim_slightly_behind_continues_from_the_clock(world: World) -> None:
 
 
 def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
-    """The first claim under these rules also resets a clock that an event drove far ahead under the older rules."""
-    claim(world, 2, rules_version=1)
+    """Before the first claim of an engine, any event drives the clock."""
+    world.publish("controller_started", controller_id="by hand", controller_epoch=2, settings=None)
     world.offsets("t", b1=10, b2=10, b3=10)
     world.now += 10**15
     for broker in (1, 2, 3):
@@ -170,7 +170,6 @@ def test_a_reset_clock_leaves_fenced_brokers_the_sessions_that_they_had(world: W
 @pytest.mark.parametrize("is_later", [True, False])
 def test_a_reset_clock_leaves_no_time_in_the_future_at_which_a_gateway_was_heard(world: World, is_later: bool) -> None:
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100])
-    heard_ms = world.state.cluster.quorum.heard_ms
     world.now += HOUR_MS
     claim_ms = world.now
     world.tick(5 * HOUR_MS)
@@ -178,11 +177,11 @@ def test_a_reset_clock_leaves_no_time_in_the_future_at_which_a_gateway_was_heard
         world.publish("gateway_heartbeat", gateway=100, incarnation="first")
     world.now = claim_ms
     claim(world, 2)
-    assert world.state.cluster.quorum.heard_ms == (claim_ms if is_later else heard_ms)
+    assert world.state.cluster.quorum.heard_ms == claim_ms
 
 
 def test_a_report_from_the_future_does_not_count_as_caught_up(world: World) -> None:
-    claim(world, 2, rules_version=1)
+    world.publish("controller_started", controller_id="by hand", controller_epoch=2, settings=None)
     world.alter_isr("t", (1, 2))
     world.now += 10**15
     world.offsets("t", b1=10, b2=10, b3=10)
@@ -195,22 +194,13 @@ def test_a_report_from_the_future_does_not_count_as_caught_up(world: World) -> N
     assert world.partition("t").lags[2].caught_up_time_ms == NO_TIME
 
 
-def test_a_job_under_older_rules_continues_from_the_clock(world: World) -> None:
-    world.tick(500)
-    claim(world, 2, rules_version=1)
-    assert world.state.cluster.clock_ms == 1_500
-    world.now += 10
-    world.beat(1)
-    assert world.state.cluster.clock_ms == 1_510, "any event moves it again"
-
-
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_a_change_of_the_rules_is_independent_of_batches(shards: int, size: int) -> None:
+def test_whose_events_move_the_clock_is_independent_of_batches(shards: int, size: int) -> None:
     events = [
         ("controller_started", 1_000, {"controller_id": "c", "controller_epoch": 1}),
         ("broker_register", 90_000, {"broker": 1, "incarnation": "a"}),
-        ("controller_started", 1_100, {"controller_id": "c", "controller_epoch": 2, "rules_version": 2}),
+        ("controller_started", 1_100, {"controller_id": "c", "controller_epoch": 2, "settings": {}}),
         ("create_topic", 10**12, {"topic": "t", "assignment": {"0": [1]}}),
         ("tick", 1_200, {"controller_epoch": 2}),
         ("delete_topic", 10**12, {"topic": "other"}),

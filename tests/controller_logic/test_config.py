@@ -6,7 +6,6 @@ import pytest
 
 from state.decisions import Answer, ConfigDecision
 from state.policy import NAMES, misspelt
-from state.rules import CHECKED_RULES, NEWEST_RULES
 from tests.support.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -122,23 +121,22 @@ def test_leading_zeros_name_the_same_broker() -> None:
     assert sorted(world.state.cluster.broker_config) == ["0", "7"]
 
 
-@pytest.mark.parametrize(("rules_version", "error"), [(1, "NONE"), (2, "INVALID_CONFIG")])
 @pytest.mark.parametrize("entity", ["cluster", "topic"])
-def test_a_setting_is_written_as_brokers_read_it(rules_version: int, error: str, entity: str) -> None:
+def test_a_setting_is_written_as_brokers_read_it(entity: str) -> None:
     world = World(1)
     world.create("t", (1,))
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=rules_version)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
     alter(world, entity, "t" if entity == "topic" else None, **{"min.insync.replicas": 1.0})
-    assert world.error == error
+    assert world.error == "INVALID_CONFIG"
 
 
 @pytest.fixture
 def claimed() -> World:
-    """A cluster under the newest rules, whose engine ticks every 500 ms."""
+    """A cluster whose engine ticks every 500 ms."""
     world = World(1)
     world.create("t", (1,))
     settings = {"tick.idle.interval.ms": "500", "broker.session.timeout.ms": "9000"}
-    claim = {"controller_id": "c", "controller_epoch": 1, "rules_version": NEWEST_RULES, "settings": settings}
+    claim = {"controller_id": "c", "controller_epoch": 1, "settings": settings}
     world.publish("controller_started", **claim)
     return world
 
@@ -169,13 +167,11 @@ def test_settings_that_cannot_work_together_are_refused_as_at_a_start(
 def test_a_setting_that_fits_is_set_and_an_older_misfit_stops_no_other(claimed: World) -> None:
     alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 501})
     assert claimed.error == "NONE"
-    claimed.publish(
-        "controller_started", controller_id="c", controller_epoch=2, rules_version=NEWEST_RULES, settings={}
-    )
+    claimed.publish("controller_started", controller_id="c", controller_epoch=2, settings={})
     alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 1})
     assert claimed.error == "NONE", "this claim brought no tick interval"
     settings = {"tick.idle.interval.ms": 500}
-    claim = {"controller_id": "c", "controller_epoch": 3, "rules_version": NEWEST_RULES, "settings": settings}
+    claim = {"controller_id": "c", "controller_epoch": 3, "settings": settings}
     claimed.publish("controller_started", **claim)
     alter(claimed, "cluster", None, **{MIN_ISR: 2})
     assert claimed.error == "NONE"
@@ -200,14 +196,6 @@ def test_settings_are_read_and_told_in_order_of_name(claimed: World, entity: str
     assert list(claimed.one(ConfigDecision).config.items()) == [("a", "true"), ("b", "false"), ("c", "3")]
     alter(claimed, entity, name, **{"unclean.leader.election.enabl": True, "min.insync.replica": 2})
     assert "min.insync" in (claimed.one(Answer).message or "")
-
-
-@pytest.mark.parametrize(("rules_version", "error"), [(CHECKED_RULES - 1, "NONE"), (CHECKED_RULES, "INVALID_CONFIG")])
-def test_older_rules_take_a_misspelt_setting(rules_version: int, error: str) -> None:
-    world = World(1)
-    world.claim(rules_version)
-    alter(world, "cluster", None, **{"min.insync.replica": 2})
-    assert world.error == error
 
 
 @pytest.mark.parametrize("entity", ["cluster", "topic", "broker"])

@@ -18,7 +18,6 @@ from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from state.canonical import RESULTS_MAX, bounded
 from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
 from state.policy import Policy
-from state.rules import BOUNDED_RULES
 from tests.support.world import World
 
 BIG = "x" * VALUE_BYTES_MAX
@@ -27,7 +26,7 @@ BIG = "x" * VALUE_BYTES_MAX
 @pytest.fixture
 def world() -> World:
     world = World(1, 2)
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
     world.create("t", (1, 2))
     return world
 
@@ -88,18 +87,6 @@ def test_a_topic_is_not_created_with_settings_too_large(world: World) -> None:
     assert world.one(TopicDecision).config == {"a.b": BIG}
 
 
-def test_a_log_under_older_rules_is_decided_as_before() -> None:
-    world = World(1)
-    world.create("t", (1,))
-    assert alter(world, "topic", "t", {"a.b": BIG + "x"}).error == "NONE"
-    assert alter(world, "cluster", None, {"a.b": BIG + "x"}).error == "NONE"
-    assert world.one(ConfigDecision).config == {"a.b": BIG + "x"}
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
-    # Existing settings stay, even if they are too large.
-    assert alter(world, "cluster", None, {"c.d": "y"}).error == "NONE"
-    assert alter(world, "cluster", None, {"c.d": BIG + "y"}).error == "INVALID_CONFIG"
-
-
 def test_settings_from_before_the_limits_may_become_fewer_and_smaller_but_not_more_or_larger() -> None:
     many = {f"k{nth:04}": "" for nth in range(KEYS_MAX + 2)}
     fewer = dict(list(many.items())[1:])
@@ -135,7 +122,7 @@ def test_the_largest_settings_fit_a_message(world: World) -> None:
 
 def test_a_topic_has_no_more_replicas_than_an_answer_names() -> None:
     world = World(*range(12))
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
     world.publish("create_topic", topic="t", partitions=100_000, replication_factor=11)
     said = world.one(Answer)
     assert (said.error, said.message) == (
@@ -175,7 +162,7 @@ def test_too_many_results_list_refusals_and_count_the_rest() -> None:
 
 def test_unknown_topic_names_are_answered_once() -> None:
     events = [
-        {"kind": "controller_started", "time_ms": 1, "controller_epoch": 1, "controller_id": 1, "rules_version": 2},
+        {"kind": "controller_started", "time_ms": 1, "controller_epoch": 1, "controller_id": 1},
         {
             "kind": "elect_leaders",
             "time_ms": 1,

@@ -35,7 +35,7 @@ def line(seq: int, kind: str, at_ms: int, **fields: Any) -> Line:
 
 
 def claim(seq: int, epoch: int, at_ms: int, **fields: Any) -> Line:
-    told = {"controller_id": "c", "controller_epoch": epoch, "rules_version": 2} | fields
+    told = {"controller_id": "c", "controller_epoch": epoch} | fields
     return line(seq, "controller_started", at_ms, **told)
 
 

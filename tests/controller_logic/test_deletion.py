@@ -12,7 +12,6 @@ from state.decisions import Answer, TopicDecision
 from state.partition import Partition
 from state.policy import Policy
 from state.report_events import ReportRow
-from state.rules import STRAYS_RULES
 from tests.support.world import World
 
 
@@ -98,7 +97,7 @@ def test_a_report_does_not_go_through_all_partitions(world: World) -> None:
 
 
 def claim(world: World, epoch: int) -> None:
-    world.publish("controller_started", controller_id="j", controller_epoch=epoch, rules_version=STRAYS_RULES)
+    world.publish("controller_started", controller_id="j", controller_epoch=epoch)
 
 
 def test_a_deletion_that_waited_for_a_broker_of_kafka_4_ends_when_it_is_asked_for_again(world: World) -> None:
@@ -110,15 +109,4 @@ def test_a_deletion_that_waited_for_a_broker_of_kafka_4_ends_when_it_is_asked_fo
     world.register(3, behind_gateway=True)
     assert world.all(TopicDecision) == []
     delete(world)
-    assert world.one(TopicDecision).state == "deleted"
-
-
-def test_a_deletion_waiting_under_older_rules_ends_with_the_take_over(world: World) -> None:
-    world.register(3, behind_gateway=True)
-    world.fence(3)
-    delete(world)
-    for broker, partition in [(1, 0), (2, 0), (2, 1)]:
-        report(world, broker, partition)
-    assert world.all(TopicDecision) == []
-    claim(world, 1)
     assert world.one(TopicDecision).state == "deleted"

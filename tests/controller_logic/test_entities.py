@@ -8,13 +8,12 @@ from controller_logic import entities as rules
 from controller_logic.replay import decide
 from controller_logic.resharding import resharded
 from state.codec import decode_cluster, encode_cluster
-from state.decisions import EntityDecision, Rejected
+from state.decisions import EntityDecision
 from state.entity import entity_id_of
 from state.features import METADATA_VERSION
 from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENTITY_RULES, LEVEL_RULES, SHARED_RULES, STREAMS_RULES
 from state.view import view_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
@@ -22,8 +21,8 @@ from tests.support.world import World
 ALICE: dict[str, str | None] = {"user": "alice"}
 
 
-def world(rules_version: int = ENTITY_RULES, metadata_format: int = ENTITY_FORMAT) -> World:
-    return test_acls.world(rules_version, metadata_format)
+def world(metadata_format: int = ENTITY_FORMAT) -> World:
+    return test_acls.world(metadata_format)
 
 
 def alter(started: World, entity_type: str, names: dict[str, str | None], values: dict[str, Any], **more: Any) -> str:
@@ -75,7 +74,7 @@ def test_the_order_of_the_parts_of_a_name_does_not_count() -> None:
 
 def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_raised() -> None:
     started = World()
-    started.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=LEVEL_RULES)
+    started.publish("controller_started", controller_id="c", controller_epoch=1)
     started.tick()
     for level in (29, 21):
         assert alter(started, "features", {}, {METADATA_VERSION: level}) == "NONE"
@@ -89,35 +88,20 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
 
 
-@pytest.mark.parametrize(
-    ("rules_version", "error"),
-    [(LEVEL_RULES, "UNSUPPORTED_VERSION"), (LEVEL_RULES - 1, "NONE"), (SHARED_RULES, "NONE")],
-)
-def test_a_broker_registers_only_if_it_supports_the_levels_in_force(rules_version: int, error: str) -> None:
-    """From version 16 on only its gateway checks that, because shard 0 alone knows the levels."""
-    started = world(rules_version, LEVEL_FORMAT)
+def test_only_its_gateway_checks_that_a_broker_supports_the_levels_in_force() -> None:
+    """Shard 0 alone knows the levels."""
+    started = world(LEVEL_FORMAT)
     assert alter(started, "features", {}, {"transaction.version": 2, "group.version": 0}) == "NONE"
     levels = [{"name": "transaction.version", "min_version": 0, "max_version": 1}]
     who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "behind_gateway": True, "request_id": "r"}
     started.publish("broker_register", **who, features=levels)
-    assert started.error == error
-    levels[0]["max_version"] = 2
-    started.publish("broker_register", **who, features=levels)
     assert started.error == "NONE"
 
 
-@pytest.mark.parametrize(("rules_version", "metadata_format"), [(LEVEL_RULES - 1, LEVEL_FORMAT), (LEVEL_RULES, 7)])
-def test_the_metadata_version_is_not_raised_where_it_cannot_be(rules_version: int, metadata_format: int) -> None:
-    started = world(rules_version, metadata_format)
-    assert alter(started, "features", {}, {METADATA_VERSION: 28}) in ("INVALID_UPDATE_VERSION", "UNSUPPORTED_VERSION")
+def test_the_metadata_version_is_not_raised_where_it_cannot_be() -> None:
+    started = world(LEVEL_FORMAT - 1)
+    assert alter(started, "features", {}, {METADATA_VERSION: 28}) == "UNSUPPORTED_VERSION"
     assert held(started) == {}
-
-
-@pytest.mark.parametrize(
-    ("rules_version", "error"), [(STREAMS_RULES, "NONE"), (STREAMS_RULES - 1, "INVALID_UPDATE_VERSION")]
-)
-def test_older_rules_know_no_streams_groups(rules_version: int, error: str) -> None:
-    assert alter(world(rules_version), "features", {}, {"streams.version": 1}) == error
 
 
 NOBODY: dict[str, str | None] = {}
@@ -168,7 +152,6 @@ REFUSED: list[tuple[str, dict[str, str | None], dict[str, Any], str]] = [
     # The number 1 in digits that Python reads too, and in more of them than any level has.
     ("features", {}, {"share.version": "\u0661"}, "INVALID_UPDATE_VERSION"),
     ("features", {}, {"share.version": "000001"}, "INVALID_UPDATE_VERSION"),
-    ("features", {}, {"metadata.version": 26}, "INVALID_UPDATE_VERSION"),
     ("features", {}, {"eligible.leader.replicas.version": 1}, "INVALID_UPDATE_VERSION"),
     ("scram_credential", {"user": "bob"}, CREDENTIAL, "INVALID_REQUEST"),
     ("scram_credential", BOB | {"user": ""}, CREDENTIAL, "UNACCEPTABLE_CREDENTIAL"),
@@ -217,13 +200,6 @@ def test_a_change_that_kafka_allows_is_allowed(
     started = world()
     assert alter(started, entity_type, names, values) == "NONE"
     assert set(started.one(EntityDecision).values) == set(values)
-
-
-def test_older_rules_refuse_entities_and_do_not_call_them_malformed() -> None:
-    started = world(rules_version=ENTITY_RULES - 1)
-    assert quota(started, ALICE) == "INVALID_REQUEST"
-    assert started.one(Rejected).reason == Reason.REQUEST_REFUSED
-    assert held(started) == {}
 
 
 def test_entities_wait_until_all_gateways_can_write_them() -> None:
@@ -288,7 +264,7 @@ def test_a_level_waits_until_every_broker_supports_it() -> None:
 
 
 def test_all_shards_register_a_broker_that_does_not_support_a_level() -> None:
-    started = world(SHARED_RULES, LEVEL_FORMAT)
+    started = world(LEVEL_FORMAT)
     started.join(1, features=[{"name": "share.version", "min_version": 0, "max_version": 1}])
     assert alter(started, "features", {}, {"share.version": 1}) == "NONE"
     started.publish("broker_register", broker=2, incarnation="i", behind_gateway=True, features=[], request_id="r")

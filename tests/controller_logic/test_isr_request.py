@@ -9,7 +9,6 @@ from state.alike import AlikeDecision
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer, LeaderAndIsr, Rejected
 from state.policy import Policy
-from state.rules import ISR_REQUEST_RULES
 from tests.support.world import World
 
 
@@ -163,11 +162,3 @@ def test_an_unknown_broker_is_rejected_once_in_any_number_of_shards() -> None:
     assert (world.one(Rejected).field, world.one(Answer).error) == ("broker", "BROKER_ID_NOT_REGISTERED")
     log = list(enumerate(world.log, start=1))
     assert decide(log, Policy(), shards=7).decisions == decide(log, Policy()).decisions
-
-
-def test_older_rules_have_no_such_event(storm: World) -> None:
-    storm.claim(rules_version=ISR_REQUEST_RULES - 1)
-    storm.alter_isrs(1, ("t", 0, (1,)), request_id="q")
-    assert storm.one(Rejected).field == "kind"
-    assert storm.one(Answer).error == "INVALID_REQUEST"
-    assert not storm.all(LeaderAndIsr)

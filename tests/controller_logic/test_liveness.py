@@ -4,7 +4,6 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, Rejected
-from state.rules import FIRST_LOSS_RULES
 from tests.support.world import World, claimed
 
 
@@ -123,15 +122,14 @@ def fenced(world: World) -> list[tuple[int, str]]:
 
 
 def test_the_grace_begins_with_the_first_report_of_a_lost_connection() -> None:
-    for rules_version, ends_after_ms in ((FIRST_LOSS_RULES, 1_000), (FIRST_LOSS_RULES - 1, 1_600)):
-        world = claimed(1, 2, rules_version=rules_version)
-        world.publish("alter_config", entity="cluster", config={"broker.connection.lost.grace.ms": 1_000})
-        began_ms = world.now
-        while not fenced(world):
-            if world.now - began_ms <= 600:
-                world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
-            world.tick(200)
-        assert world.now - began_ms == ends_after_ms
+    world = claimed(1, 2)
+    world.publish("alter_config", entity="cluster", config={"broker.connection.lost.grace.ms": 1_000})
+    began_ms = world.now
+    while not fenced(world):
+        if world.now - began_ms <= 600:
+            world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
+        world.tick(200)
+    assert world.now - began_ms == 1_000
 
 
 def test_an_engine_delay_extends_the_grace(graceful: World) -> None:

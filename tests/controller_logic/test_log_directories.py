@@ -6,14 +6,13 @@ from state.decisions import Answer, LeaderAndIsr
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED
 from state.metadata_format import DIRECTORY_FORMAT, NEWEST_FORMAT
 from state.placed_partition import directories_of
-from state.rules import DIRECTORY_RULES, NEWEST_RULES, UNASSIGNED_RULES
 from tests.controller_logic import test_acls
 from tests.support.world import World
 
 
-def started(rules_version: int = NEWEST_RULES, metadata_format: int = NEWEST_FORMAT) -> World:
+def started(metadata_format: int = NEWEST_FORMAT) -> World:
     """Brokers 12 and 13 behind a gateway, with one directory each."""
-    world = test_acls.world(rules_version, metadata_format)
+    world = test_acls.world(metadata_format)
     world.join(12, behind_gateway=True, log_dirs=["D"])
     world.join(13, behind_gateway=True, log_dirs=["E"])
     return world
@@ -43,16 +42,6 @@ def assign(world: World, broker: int, directory: str, topic: str = "t") -> str:
     world.publish("assign_replicas_to_dirs", **fields, request_id="a")
     answer = world.one(Answer)
     return answer.error if answer.error != "NONE" else answer.results[0].error
-
-
-def test_older_rules_refuse_an_assignment_and_pass_over_failed_directories() -> None:
-    world = started(DIRECTORY_RULES - 1)
-    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
-    world.create("t", (11, 12, 13))
-    before = world.partition("t")
-    assert assign(world, 11, "A") == "INVALID_REQUEST"
-    world.beat(11, offline_log_dirs=["A"])
-    assert (world.broker(11).log_dirs, world.partition("t")) == (("A", "B"), before)
 
 
 def test_failed_directories_of_a_broker_without_a_gateway_are_passed_over() -> None:
@@ -88,15 +77,14 @@ def test_the_same_assignment_once_more_decides_nothing(first: str, again: str) -
     assert world.all(LeaderAndIsr) == []
 
 
-@pytest.mark.parametrize(("rules_version", "told"), [(UNASSIGNED_RULES, UNASSIGNED), (UNASSIGNED_RULES - 1, MIGRATING)])
-def test_brokers_hear_of_a_replica_that_is_in_no_directory_any_more(rules_version: int, told: str) -> None:
-    world = started(rules_version)
+def test_brokers_hear_of_a_replica_that_is_in_no_directory_any_more() -> None:
+    world = started()
     world.join(11, behind_gateway=True, log_dirs=["A", "B"])
     world.create("t", (11, 12, 13))
     assert assign(world, 11, "A") == "NONE"
     assert world.one(LeaderAndIsr).directories == {11: "A"}
     assert assign(world, 11, MIGRATING) == "NONE"
-    assert world.one(LeaderAndIsr).directories == {11: told}
+    assert world.one(LeaderAndIsr).directories == {11: UNASSIGNED}
 
 
 def test_a_replica_in_a_failed_directory_hands_over_to_the_next_one() -> None:

@@ -12,7 +12,6 @@ from state.decisions import Answer, HighWatermark, Rejected
 from state.event_text import decode
 from state.events import Logged
 from state.policy import Policy
-from state.rules import LOG_ENDS_RULES
 from tests.support.world import World
 
 
@@ -115,14 +114,6 @@ def test_a_report_of_too_many_rows_is_refused(trio: World) -> None:
     assert trio.one(Answer).error == "INVALID_REQUEST"
     assert trio.one(Rejected).field == "topics"
     assert trio.partition("u").log_end_offsets == ()
-
-
-def test_older_rules_refuse_the_report(trio: World) -> None:
-    trio.claim(rules_version=LOG_ENDS_RULES - 1)
-    trio.log_ends(1, *everything(5), request_id="q")
-    assert trio.one(Answer).error == "INVALID_REQUEST"
-    assert trio.one(Rejected).field == "kind"
-    assert trio.partition("t").log_end_offsets == ()
 
 
 def test_shards_name_what_each_of_them_refuses_in_one_answer(trio: World) -> None:

@@ -10,14 +10,13 @@ from state.decisions import NoOp, QuorumDecision
 from state.metadata_format import NEWEST_FORMAT, NO_OP_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import NEWEST_RULES
 from tests.support.world import World
 
 NAME = "metadata.max.idle.interval.ms"
 
 
 def claim(world: World, epoch: int = 1, **settings: int) -> None:
-    told = {"controller_id": "j", "controller_epoch": epoch, "rules_version": NEWEST_RULES}
+    told = {"controller_id": "j", "controller_epoch": epoch}
     world.publish("controller_started", **told, settings={NAME: 5_000} if not settings else settings["settings"])
 
 

@@ -2,14 +2,13 @@
 
 import pytest
 
-from state.decisions import Answer, EntityDecision
-from state.rules import FEW_GROUPS_RULES
+from state.decisions import EntityDecision
 from tests.controller_logic.test_entities import METRICS, alter, world
 
 
 @pytest.mark.parametrize("depth", [0, 300, 600])
 def test_the_answer_about_a_pattern_does_not_depend_on_how_deep_the_caller_is(depth: int) -> None:
-    started = world(FEW_GROUPS_RULES)
+    started = world()
 
     def asked(groups: int, deeper: int) -> str:
         if deeper:
@@ -19,18 +18,6 @@ def test_the_answer_about_a_pattern_does_not_depend_on_how_deep_the_caller_is(de
         return alter(started, "client_metrics", METRICS, {"match": f"client_id={pattern}"})
 
     assert [asked(50, depth), asked(51, depth)] == ["NONE", "INVALID_CONFIG"]
-
-
-def test_older_rules_set_no_limit_to_groups() -> None:
-    pattern = f"client_id={'(' * 60}a{')' * 60}"
-    assert alter(world(FEW_GROUPS_RULES - 1), "client_metrics", METRICS, {"match": pattern}) == "NONE"
-
-
-def test_older_rules_say_of_a_long_pattern_what_they_said() -> None:
-    started = world(FEW_GROUPS_RULES - 1)
-    pattern = f"client_id={'(' * 1_001}"
-    assert alter(started, "client_metrics", METRICS, {"match": pattern}) == "INVALID_CONFIG"
-    assert started.one(Answer).message == f"match: {pattern!r} is not a pattern of the form name=expression"
 
 
 @pytest.mark.parametrize(
@@ -43,11 +30,11 @@ def test_older_rules_say_of_a_long_pattern_what_they_said() -> None:
     ],
 )
 def test_a_pattern_has_an_end_and_one_equals_sign(match: str, error: str) -> None:
-    assert alter(world(FEW_GROUPS_RULES), "client_metrics", METRICS, {"match": match}) == error
+    assert alter(world(), "client_metrics", METRICS, {"match": match}) == error
 
 
 def test_values_are_kept_in_order_of_name() -> None:
-    started = world(FEW_GROUPS_RULES)
+    started = world()
     assert alter(started, "client_metrics", METRICS, {"metrics": "a"}) == "NONE"
     assert alter(started, "client_metrics", METRICS, {"match": "client_id=a", "interval.ms": 1_000}) == "NONE"
     assert list(started.one(EntityDecision).values) == ["interval.ms", "match", "metrics"]

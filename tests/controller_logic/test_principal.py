@@ -10,7 +10,6 @@ from state.canonical import number
 from state.decisions import Answer, LeaderAndIsr, TopicDecision, decode
 from state.event_text import decode as decode_event
 from state.events import Logged
-from state.rules import NAMED_RULES
 from tests.support.world import World
 
 ALICE = "User:alice"
@@ -18,9 +17,9 @@ ALICE = "User:alice"
 ODD = 'User:CN=100%d "index":0, "topic":"",\\,O=%'
 
 
-def world(rules_version: int = NAMED_RULES) -> World:
+def world() -> World:
     started = World()
-    started.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=rules_version)
+    started.publish("controller_started", controller_id="c", controller_epoch=1)
     for broker in (1, 2, 3):
         started.join(broker)
     return started
@@ -62,12 +61,6 @@ def test_what_follows_later_has_no_principal() -> None:
     for broker in (2, 3):
         started.beat(broker, fence=True)
         assert {one.principal for one in started.decisions} == {UNSET}
-
-
-def test_earlier_versions_of_the_rules_name_nobody() -> None:
-    started = world(NAMED_RULES - 1)
-    create(started, principal=ALICE)
-    assert {one.principal for one in started.decisions} == {UNSET}
 
 
 def test_names_of_many_partitions_travel_in_runs() -> None:

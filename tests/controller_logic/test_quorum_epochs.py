@@ -5,20 +5,19 @@ import pytest
 from controller_logic.gateways import EPOCH_MS, EPOCHS_ON_MAX
 from state.decisions import QuorumDecision
 from state.reason import Reason
-from state.rules import ANY_BACKUP_RULES, UNREPEATED_RULES
 from tests.controller_logic.test_gateways import gateway_beats, leads, start, tick
 from tests.controller_logic.test_gateways import world as world
 from tests.support.world import World
 
 
-def claim(world: World, epoch: int, rules_version: int = ANY_BACKUP_RULES) -> None:
-    world.publish("controller_started", controller_id="c", controller_epoch=epoch, rules_version=rules_version)
+def claim(world: World, epoch: int) -> None:
+    world.publish("controller_started", controller_id="c", controller_epoch=epoch)
 
 
-def led(rules_version: int = ANY_BACKUP_RULES) -> World:
+def led() -> World:
     """Make a world whose quorum is led by gateway 100, with a heartbeat just now."""
     world = World()
-    claim(world, 1, rules_version)
+    claim(world, 1)
     start(world, 100)
     gateway_beats(world, 100)
     return world
@@ -83,19 +82,6 @@ def test_a_short_silence_takes_the_next_epoch(world: World) -> None:
     tick(world, EPOCH_MS)
     start(world, 100, "second")
     assert leads(world) == (100, epoch + 1)
-
-
-def test_under_older_rules_a_recent_backup_is_not_recognized() -> None:
-    world = led(UNREPEATED_RULES)
-    tick(world, 59_000)
-    start(world, 100, "second")
-    assert leads(world) == (100, 2)
-    gateway_beats(world, 100, "second")
-    tick(world, 60_000)
-    claim(world, 2, UNREPEATED_RULES)
-    assert world.all(QuorumDecision) == []
-    start(world, 100, "third")
-    assert leads(world) == (100, 62)
 
 
 def test_a_clock_that_jumps_leaves_epochs_for_later(world: World) -> None:

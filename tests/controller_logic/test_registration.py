@@ -4,15 +4,14 @@ import pytest
 
 from state.broker import BrokerState
 from state.metadata_format import DIRECTORY_FORMAT
-from state.rules import DIRECTORY_RULES, NEWEST_RULES, OWN_ID_RULES
 from tests.support.world import World
 
 SESSION_MS = 9_000
 DISK, OTHER_DISK = ["disk-one"], ["another"]
 
 
-def claim(world: World, epoch: int, rules_version: int = OWN_ID_RULES) -> None:
-    world.publish("controller_started", controller_id="c", controller_epoch=epoch, rules_version=rules_version)
+def claim(world: World, epoch: int) -> None:
+    world.publish("controller_started", controller_id="c", controller_epoch=epoch)
 
 
 def start_gateway(world: World, incarnation: str = "first") -> None:
@@ -178,18 +177,13 @@ def test_a_broker_without_a_gateway_does_not_take_an_id_from_behind_one(world: W
 
 
 @pytest.mark.parametrize(
-    ("rules_version", "metadata_format", "error"),
-    [
-        (DIRECTORY_RULES, DIRECTORY_FORMAT, "NONE"),
-        (DIRECTORY_RULES, DIRECTORY_FORMAT - 1, "INVALID_REGISTRATION"),
-        (DIRECTORY_RULES - 1, DIRECTORY_FORMAT - 1, "NONE"),
-    ],
+    ("metadata_format", "error"), [(DIRECTORY_FORMAT, "NONE"), (DIRECTORY_FORMAT - 1, "INVALID_REGISTRATION")]
 )
 def test_several_directories_wait_until_every_gateway_can_write_where_replicas_are(
-    rules_version: int, metadata_format: int, error: str
+    metadata_format: int, error: str
 ) -> None:
     world = World()
-    claim(world, 1, rules_version)
+    claim(world, 1)
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], metadata_format=metadata_format)
     world.register(1, behind_gateway=True, log_dirs=["one"])
     assert world.error == "NONE"
@@ -197,23 +191,10 @@ def test_several_directories_wait_until_every_gateway_can_write_where_replicas_a
     assert (world.error, set(world.state.cluster.brokers)) == (error, {1, 2} if error == "NONE" else {1})
 
 
-def test_under_older_rules_another_process_is_a_bounce(world: World) -> None:
-    claim(world, 2, OWN_ID_RULES - 1)
-    assert is_let_in(world, disk=OTHER_DISK)
-
-
-@pytest.mark.parametrize(
-    ("rules_version", "disk", "let_in"),
-    [
-        (DIRECTORY_RULES, [*DISK, "new"], True),
-        (DIRECTORY_RULES, OTHER_DISK, False),
-        (DIRECTORY_RULES - 1, DISK, True),
-        (DIRECTORY_RULES - 1, [*DISK, "new"], False),
-    ],
-)
-def test_a_process_with_more_directories_is_the_successor(rules_version: int, disk: list[str], let_in: bool) -> None:
+@pytest.mark.parametrize(("disk", "let_in"), [(DISK, True), ([*DISK, "new"], True), (OTHER_DISK, False)])
+def test_a_process_with_more_directories_is_the_successor(disk: list[str], let_in: bool) -> None:
     world = World()
-    claim(world, 1, rules_version)
+    claim(world, 1)
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], metadata_format=DIRECTORY_FORMAT)
     world.join(1, behind_gateway=True, log_dirs=DISK)
     lose_connection(world)
@@ -221,7 +202,7 @@ def test_a_process_with_more_directories_is_the_successor(rules_version: int, di
 
 
 def test_a_process_that_names_no_directory_is_the_successor_of_one_that_named_none(world: World) -> None:
-    claim(world, 2, NEWEST_RULES)
+    claim(world, 2)
     world.join(2, behind_gateway=True, log_dirs=[])
     lose_connection(world, 2)
     assert is_let_in(world, broker=2, disk=[])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, removed
 from tests.support.world import World
 
@@ -18,7 +17,7 @@ def world() -> World:
 
 
 def claim(world: World, epoch: int = 1) -> None:
-    world.publish("controller_started", controller_id="j", controller_epoch=epoch, rules_version=STRAYS_RULES)
+    world.publish("controller_started", controller_id="j", controller_epoch=epoch)
 
 
 def test_a_broker_of_kafka_4_that_is_away_is_forgotten_and_one_that_is_there_is_asked(world: World) -> None:
@@ -37,11 +36,3 @@ def test_a_broker_that_moved_behind_a_gateway_is_not_awaited_after_the_next_fail
     assert removed(world) == "1 Ineligible,2 Started"
     world.fence(2)
     assert removed(world) == "2 Ineligible"
-
-
-def test_a_broker_awaited_under_older_rules_is_not_awaited_after_a_take_over(world: World) -> None:
-    world.register(1, behind_gateway=True)
-    world.fence(1)
-    assert removed(world) == "1 Ineligible,2 Started"
-    claim(world)
-    assert removed(world) == "2 Started"

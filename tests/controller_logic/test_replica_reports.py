@@ -8,7 +8,6 @@ from controller_logic.replay import decide
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer, LeaderAndIsr, Rejected, TopicDecision
 from state.policy import Policy
-from state.rules import REPORTS_RULES
 from tests.support.world import World, claimed
 
 LOST = ("error", "KAFKA_STORAGE_ERROR")
@@ -116,13 +115,6 @@ def test_a_report_of_too_many_rows_is_refused(trio: World) -> None:
     assert trio.replica_states("t") == trio.replica_states("u") == "Online,Online,Online"
     report(trio, 1, {"t": rows})
     assert trio.replica_states("t") == "Offline,Online,Online"
-
-
-def test_older_rules_refuse_the_report(trio: World) -> None:
-    trio.claim(rules_version=REPORTS_RULES - 1)
-    report(trio, 1, {"t": [[0, 0, "offline"]]}, request_id="q")
-    assert (trio.error, trio.one(Rejected).field) == ("INVALID_REQUEST", "kind")
-    assert trio.replica_states("t") == "Online,Online,Online"
 
 
 def test_shards_name_what_each_of_them_refuses_in_one_answer(trio: World) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from cli.decision_line import text_of
 from state.decisions import Answer, EntityDecision, Rejected
-from state.rules import ENTITY_RULES
 from state.view import view_of
 from tests.controller_logic.test_entities import BOB, CREDENTIAL, KEY, alter, held, world
 
@@ -20,7 +19,6 @@ def test_a_credential_is_removed_as_a_whole() -> None:
 
 
 SECRET_EVENTS = [
-    {"names": BOB, "values": CREDENTIAL, "rules": ENTITY_RULES - 1},
     {"names": "oops", "values": CREDENTIAL},
     {"names": BOB, "values": CREDENTIAL | {"salt": ["c2FsdA=="]}},
 ]
@@ -28,7 +26,7 @@ SECRET_EVENTS = [
 
 @pytest.mark.parametrize("given", SECRET_EVENTS)
 def test_no_refusal_shows_a_secret(given: dict[str, Any]) -> None:
-    started = world(given.get("rules", ENTITY_RULES))
+    started = world()
     asked = {"entity_type": "scram_credential", "names": given["names"], "values": given["values"]}
     started.publish_raw(started.text_of("alter_entity", **asked, request_id="q"))
     rejected = started.one(Rejected)

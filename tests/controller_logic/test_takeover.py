@@ -3,7 +3,6 @@
 import pytest
 
 from state.decisions import Answer, Rejected
-from state.rules import NEWEST_RULES
 from tests.support.world import World, claimed
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -74,22 +73,6 @@ def test_a_take_over_elects_leaders_that_its_settings_allow(world: World) -> Non
     assert world.line("t") == "Offline leader=none epoch=1/2 isr=1"
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings={UNCLEAN: True})
     assert world.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
-
-
-def test_the_rules_of_the_newest_claim_are_in_force(world: World) -> None:
-    assert world.state.cluster.rules_version == 1
-    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=2)
-    assert world.state.cluster.rules_version == 2
-    world.publish("controller_started", controller_id="a", controller_epoch=5)
-    assert world.state.cluster.rules_version == 1, "a job of before took over"
-
-
-def test_unknown_rules_are_refused(world: World) -> None:
-    unknown = NEWEST_RULES + 1
-    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=unknown, request_id=1)
-    assert world.one(Rejected).field == "rules_version"
-    assert world.error == "UNSUPPORTED_VERSION"
-    assert (world.state.cluster.controller_epoch, world.state.cluster.rules_version) == (3, 1)
 
 
 def test_a_claim_unknown_to_the_bus_is_refused(world: World) -> None:

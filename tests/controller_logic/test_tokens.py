@@ -6,16 +6,12 @@ from typing import Any
 import pytest
 
 from controller_logic import entities
-from controller_logic.guard import guarded_step
 from controller_logic.replay import decide
-from state.decisions import Answer, EntityDecision, Rejected
+from state.decisions import Answer, EntityDecision
 from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID
-from state.event_text import decode
-from state.events import Logged
 from state.metadata_format import TOKEN_FORMAT
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import EXPIRY_RULES, TOKEN_RULES
 from tests.controller_logic import test_acls
 from tests.controller_logic.test_entities import alter, held, quota
 from tests.support.world import World
@@ -34,8 +30,8 @@ VALUES = {
 WHOLE = dict.fromkeys(VALUES)
 
 
-def world(rules_version: int = TOKEN_RULES, metadata_format: int = TOKEN_FORMAT) -> World:
-    return test_acls.world(rules_version, metadata_format)
+def world(metadata_format: int = TOKEN_FORMAT) -> World:
+    return test_acls.world(metadata_format)
 
 
 def token(started: World, values: dict[str, Any], names: dict[str, str | None] = ID, **more: Any) -> str:
@@ -119,7 +115,7 @@ def test_a_token_is_removed_at_the_first_tick_after_its_time() -> None:
 
 
 def test_tokens_whose_time_ends_together_are_removed_by_one_tick() -> None:
-    started = world(EXPIRY_RULES)
+    started = world()
     token(started, VALUES | {TOKEN_EXPIRY: "20000"})
     token(started, VALUES | {TOKEN_EXPIRY: "20001"}, OTHER)
     started.tick(60_000)
@@ -127,37 +123,15 @@ def test_tokens_whose_time_ends_together_are_removed_by_one_tick() -> None:
     assert (held(started), started.state.cluster.clock_ms) == ({}, started.now)
 
 
-def test_older_rules_failed_on_a_tick_that_ends_two_tokens() -> None:
-    started = world(EXPIRY_RULES - 1)
-    token(started, VALUES)
-    token(started, VALUES, OTHER)
-    started.now += 60_000
-    raw = b'{"kind":"tick","time_ms":%d,"controller_epoch":1}' % started.now
-    tick = Logged(started.state.cluster.seq + 1, started.now, decode(raw), raw)
-    [said] = guarded_step(started.state, [tick], Policy(), overrides={}).decisions
-    assert isinstance(said, Rejected)
-    assert said.reason == Reason.RULES_FAILED
-    assert said.message.endswith("ValueError: two decisions in one place")
-
-
 def test_tokens_take_no_room_from_other_entities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entities, "ENTITIES_MAX", 1)
-    started = world(EXPIRY_RULES)
+    started = world()
     assert [token(started, VALUES), token(started, VALUES, OTHER)] == ["NONE", "POLICY_VIOLATION"]
     assert [quota(started, {"user": user}) for user in ("alice", "bob")] == ["NONE", "POLICY_VIOLATION"]
     assert token(started, WHOLE) == "NONE"
 
 
-def test_under_older_rules_tokens_take_room_from_other_entities(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entities, "ENTITIES_MAX", 1)
-    started = world(EXPIRY_RULES - 1)
-    assert [token(started, VALUES), quota(started, {"user": "alice"})] == ["NONE", "POLICY_VIOLATION"]
-
-
-def test_older_rules_and_older_gateways_refuse_tokens() -> None:
-    started = world(rules_version=TOKEN_RULES - 1)
-    assert token(started, VALUES) == "INVALID_REQUEST"
-    assert started.one(Rejected).reason == Reason.REQUEST_REFUSED
+def test_older_gateways_refuse_tokens() -> None:
     started = world(metadata_format=TOKEN_FORMAT - 1)
     assert token(started, VALUES) == "UNSUPPORTED_VERSION"
 

@@ -9,7 +9,6 @@ from controller_logic.batch import Batch
 from controller_logic.replay import decide
 from state.partition import Topic, TopicState
 from state.policy import Policy
-from state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, told_to_delete
 from tests.support.world import World, claimed
 
@@ -90,7 +89,7 @@ def test_a_claim_within_a_batch_decides_by_its_own_rules_who_is_waited_for() -> 
     world.join(3, behind_gateway=True)
     world.create("t", (1, 3))
     world.fence(3)
-    world.claim(STRAYS_RULES)
+    world.claim()
     move(world, 1, 2)
     world.alter_isr("t", (1, 2))
     assert (world.partition("t").replicas, world.partition("t").removed) == ((1, 2), ())

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from state.decisions import LeaderAndIsr, Rejected, StopReplica
+from state.decisions import LeaderAndIsr, StopReplica
 from state.partition import LeaderRecoveryState
 from state.reason import Reason
-from state.rules import NEWEST_RULES, TAKEN_BACK_RULES, WRITTEN_ISR_RULES
 from tests.controller_logic.written_isrs import led, write
 from tests.support.world import World, claimed
 
@@ -152,9 +151,9 @@ def test_a_report_from_another_state_is_refused_and_a_repeated_one_too() -> None
     assert write(world, 1, 2) == "INVALID_UPDATE_VERSION"
 
 
-def moved(rules_version: int = NEWEST_RULES) -> World:
+def moved() -> World:
     """A world in which 2 and 3 lead and follow, because a reassignment that began at 1 and 2 has ended."""
-    world = claimed(1, 2, 3, rules_version=rules_version)
+    world = claimed(1, 2, 3)
     world.publish("create_topic", topic="t", assignment={"0": [1, 2]})
     world.publish("alter_reassignment", topic="t", partition=0, replicas=[2, 3])
     begun = world.partition("t")
@@ -198,12 +197,6 @@ def test_a_leader_that_wrote_its_isr_and_shuts_down_is_waited_for_too() -> None:
     assert write_alone(world) == "NONE"
     assert (world.partition("t").leader, world.partition("t").isr) == (-1, (1,))
     assert world.replica_states("t") == "Online,Online,Offline"
-
-
-def test_older_rules_let_the_target_lead_without_what_was_written() -> None:
-    world = moved(TAKEN_BACK_RULES - 1)
-    assert write_alone(world) == "NONE"
-    assert (world.partition("t").leader, world.partition("t").replicas) == (2, (2, 3))
 
 
 def test_a_replica_that_was_moved_away_stays_so_if_another_has_what_was_written() -> None:
@@ -257,26 +250,9 @@ def test_of_several_members_that_are_away_one_that_is_assigned_stays_in_the_isr(
     assert (held.leader, held.isr, held.replicas) == (-1, (2,), (2, 3, 4))
 
 
-@pytest.mark.parametrize("rules_version", [TAKEN_BACK_RULES, NEWEST_RULES])
-def test_without_a_member_online_one_member_stays_in_the_isr(rules_version: int) -> None:
-    world = led(rules_version)
+def test_without_a_member_online_one_member_stays_in_the_isr() -> None:
+    world = led()
     world.fence(1, 3)
     assert world.partition("t").leader == 2
     assert write(world, 1, 3, partition_epoch=world.partition("t").partition_epoch) == "NONE"
     assert (world.partition("t").leader, world.partition("t").isr) == (-1, (1,))
-
-
-def test_older_rules_withheld_an_isr_of_two_members_that_are_both_away() -> None:
-    world = led(TAKEN_BACK_RULES - 1)
-    # Such a change breaks an invariant, which is said.
-    world.is_checked = False
-    world.fence(1, 3)
-    before = world.partition("t")
-    assert write(world, 1, 3, partition_epoch=before.partition_epoch) == "UNKNOWN_SERVER_ERROR"
-    assert (world.one(Rejected).reason, world.partition("t")) == (Reason.INVARIANT_BROKEN, before)
-
-
-def test_an_engine_of_older_rules_refuses_what_leaders_write() -> None:
-    world = led(WRITTEN_ISR_RULES - 1)
-    assert write(world, 1, 3) == "INVALID_REQUEST"
-    assert world.kinds == "answer,rejected"

@@ -4,7 +4,6 @@ import pytest
 
 from state.decisions import LeaderAndIsr
 from state.reason import Reason
-from state.rules import BOUNCED_RULES, NEWEST_RULES
 from tests.controller_logic.written_isrs import led, write
 from tests.support.world import World
 
@@ -22,12 +21,10 @@ def test_a_leader_that_bounced_since_it_wrote_its_isr_leaves_it() -> None:
     assert (held.leader, held.leader_epoch, held.isr) == (3, 2, (3,))
 
 
-@pytest.mark.parametrize(
-    ("rules_version", "zxid"), [(BOUNCED_RULES - 1, 205), (NEWEST_RULES, 211), (NEWEST_RULES, None)]
-)
-def test_a_leader_that_did_not_bounce_since_stays(rules_version: int, zxid: int | None) -> None:
+@pytest.mark.parametrize("zxid", [211, None])
+def test_a_leader_that_did_not_bounce_since_stays(zxid: int | None) -> None:
     """Or of which it is not known."""
-    world = led(rules_version)
+    world = led()
     bounce(world, 1, 210)
     given = {} if zxid is None else {"zxid": zxid}
     assert write(world, 1, 2, partition_epoch=1, **given) == "NONE"
@@ -75,14 +72,13 @@ def test_a_member_that_bounced_leaves_and_its_leader_hears_of_it() -> None:
     assert write(world, 1, 2, 3, partition_epoch=1, zxid=205) == "INVALID_UPDATE_VERSION"
 
 
-@pytest.mark.parametrize("rules_version", [BOUNCED_RULES - 1, NEWEST_RULES])
-def test_a_leader_hears_that_the_one_that_it_added_is_away(rules_version: int) -> None:
-    world = led(rules_version)
+def test_a_leader_hears_that_the_one_that_it_added_is_away() -> None:
+    world = led()
     world.alter_isr("t", (1, 2))
     world.fence(3)
     assert write(world, 1, 2, 3, partition_epoch=1) == "NONE"
     told = [(one.isr, one.leader_epoch) for one in world.all(LeaderAndIsr)]
-    assert told == ([((1, 2), 1)] if rules_version >= BOUNCED_RULES else [])
+    assert told == [((1, 2), 1)]
 
 
 def test_a_leader_that_wrote_in_an_earlier_epoch_hears_of_the_present_one_anyway() -> None:

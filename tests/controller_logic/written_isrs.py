@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from state.rules import NEWEST_RULES
 from tests.support.world import World, claimed
 
 
-def led(rules_version: int = NEWEST_RULES, **config: str) -> World:
+def led(**config: str) -> World:
     """A world with one partition on brokers 1, 2 and 3, which 1 leads in epoch 0."""
-    world = claimed(1, 2, 3, rules_version=rules_version)
+    world = claimed(1, 2, 3)
     world.publish("create_topic", topic="t", assignment={"0": [1, 2, 3]}, config=config)
     return world
 

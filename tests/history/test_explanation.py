@@ -140,16 +140,6 @@ def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None
     bus.close()
 
 
-def test_an_election_by_older_rules_does_not_say_who_was_passed_over(tmp_path: Path) -> None:
-    bus = decided_log(tmp_path / "bus.db", "rules 3", "brokers 1 2", "topic t 1,2", "silence 1", "tick 9s")
-    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
-    assert explanation is not None
-    assert explanation.steps[-1].sentences[-1] == (
-        "Rules before version 4 decided this, and did not say who was passed over."
-    )
-    bus.close()
-
-
 def test_a_change_whose_past_retention_removed_is_not_told_as_an_election(tmp_path: Path) -> None:
     told = ("brokers 1 2 3", "topic t 1,2,3", "silence 1", "tick 9s", "isr-change t-0 isr=2")
     bus = decided_log(tmp_path / "bus.db", *told)

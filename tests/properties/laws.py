@@ -17,7 +17,6 @@ from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, base_of, laid_over
 from state.reason import Reason
-from state.rules import ANNOUNCING_RULES, EXPLAINED_RULES, ONLINE_RULES
 
 _NONE: Mapping[str, str] = {}
 
@@ -160,7 +159,7 @@ def check_addressees(state: State, before: Partition | None, after: Partition, d
         if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
             assert set(decision.to) <= set(state.cluster.brokers), "no other broker is addressed"
             was_led = before is not None and before.leader != NO_LEADER
-            if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= ONLINE_RULES:
+            if not was_led and decision.leader != NO_LEADER:
                 online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
                 assert set(decision.to) <= online & {b for b, known in state.cluster.brokers.items() if known.is_active}
 
@@ -176,7 +175,7 @@ def check_passed_over(state: State, before: Partition | None, after: Partition, 
         passed_over = [] if decision.passed_over is UNSET else list(decision.passed_over)
         is_election = decision.leader != (before.leader if before else NO_LEADER)
         expected: list[int] = []
-        if is_election and state.cluster.rules_version >= EXPLAINED_RULES:
+        if is_election:
             is_clean = decision.leader != NO_LEADER and not decision.unclean
             expected = list(after.replicas[: after.replicas.index(decision.leader)] if is_clean else after.replicas)
         elif decision.reason == Reason.LOG_LEFT_BEHIND:
@@ -192,7 +191,7 @@ def _is_behind_gateway(state: State, broker: int) -> bool:
 def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
     """Check that brokers behind gateways know the settings in force, if rules and log format have them."""
     cluster = state.cluster
-    if cluster.rules_version >= ANNOUNCING_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
+    if cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
         policy = policy_in_force(state, policy, overrides)
         expected_settings = {
             "min.insync.replicas": str(policy.min_insync_replicas),

@@ -34,7 +34,6 @@ from state.partition import (
 from state.placed_partition import placed
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import NEWEST_RULES
 from tests.histories.recorded import History, all_histories
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -125,7 +124,7 @@ def _broker(broker: int, state: BrokerState) -> Broker:
 def cluster_about(state: BrokerState = BrokerState.active) -> Cluster:
     """Return a cluster of three brokers under the newest rules, the first of which is in ``state``."""
     brokers = {n: _broker(n, state if n == 1 else BrokerState.active) for n in (1, 2, 3)}
-    return Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99), rules_version=NEWEST_RULES)
+    return Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99))
 
 
 def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]]) -> object:

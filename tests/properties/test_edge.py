@@ -24,7 +24,6 @@ from state.decisions import decode as decode_decision
 from state.event_text import decode
 from state.events import Malformed
 from state.policy import Policy
-from state.rules import NEWEST_RULES
 from streaming.imbalance_feedback import feedback_events
 from tests.properties.test_random_worlds import ALWAYS_ANSWERED
 from tests.properties.wild_events import BROKERS, texts
@@ -35,11 +34,11 @@ POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 START_MS = 1_000
 
 
-def opening(rules_version: int) -> list[dict[str, object]]:
+def opening() -> list[dict[str, object]]:
     """Return the events of a cluster with something to break: live brokers, topics, and a leading gateway."""
     wishes = {"want_fence": False, "want_shutdown": False}
     return [
-        {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1, "rules_version": rules_version},
+        {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1},
         *({"kind": "broker_register", "broker": b, "incarnation": "i1", "log_dirs": ["d"]} for b in BROKERS),
         *({"kind": "broker_heartbeat", "broker": b, "broker_epoch": b + 1} | wishes for b in BROKERS),
         {"kind": "gateway_started", "gateway": 100, "incarnation": "i1", "voters": [100, 101]},
@@ -48,8 +47,8 @@ def opening(rules_version: int) -> list[dict[str, object]]:
     ]
 
 
-def log_of(wild: list[bytes], rules_version: int) -> list[Entry]:
-    first = [msgspec.json.encode({"time_ms": START_MS + n} | e) for n, e in enumerate(opening(rules_version))]
+def log_of(wild: list[bytes]) -> list[Entry]:
+    first = [msgspec.json.encode({"time_ms": START_MS + n} | e) for n, e in enumerate(opening())]
     tick = msgspec.json.encode({"kind": "tick", "time_ms": START_MS + 200})
     claims = {1}
     return [
@@ -57,7 +56,7 @@ def log_of(wild: list[bytes], rules_version: int) -> list[Entry]:
     ]
 
 
-wild_logs = st.builds(log_of, st.lists(texts, min_size=1, max_size=25), st.sampled_from((1, NEWEST_RULES)))
+wild_logs = st.builds(log_of, st.lists(texts, min_size=1, max_size=25))
 
 
 def by_seq(decisions: list[tuple[int, int, bytes]]) -> dict[int, list[AnyDecision]]:

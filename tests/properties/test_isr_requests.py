@@ -15,7 +15,6 @@ from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica
 from state.events import AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition, Topic, TopicState
-from state.rules import NEWEST_RULES
 from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
 from tests.properties.test_alike import BASES, TIMES, VALUES, broadened, cluster_about
 from tests.support.lying_clocks import entries
@@ -87,7 +86,7 @@ def _requests(state: State, choices: list[int]) -> Iterator[AlterIsrs]:
 def test_each_row_gets_what_it_would_get_as_an_event_of_its_own(drawn: list[Draw], choices: list[int]) -> None:
     log = list(entries(broadened(raw for _, raw, _ in walk(drawn, POLICY))))
     [state] = decide(log, POLICY).states
-    state = replace(state, cluster=replace(state.cluster, rules_version=NEWEST_RULES))
+    state = replace(state, cluster=replace(state.cluster))
     for event in _requests(state, choices):
         state = _compared(state, event)
 

@@ -17,7 +17,6 @@ from state.decisions import Answer, AnyDecision, HighWatermark
 from state.events import LogEndOffsets
 from state.log_end_events import LogEndRow, TopicLogEnds
 from state.partition import Partition, PartitionState, ReplicaState
-from state.rules import NEWEST_RULES
 from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -66,7 +65,7 @@ def _reports(state: State, choices: list[int]) -> Iterator[LogEndOffsets]:
 @given(draws(max_size=60), st.lists(st.integers(0, 11), min_size=1, max_size=6))
 def test_each_row_counts_as_it_would_as_an_event_of_its_own(drawn: list[Draw], choices: list[int]) -> None:
     [state] = decide(list(entries(raw for _, raw, _ in walk(drawn, POLICY))), POLICY).states
-    state = replace(state, cluster=replace(state.cluster, rules_version=NEWEST_RULES))
+    state = replace(state, cluster=replace(state.cluster))
     for event in _reports(state, choices):
         state = _compared(state, event)
 

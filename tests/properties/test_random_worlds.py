@@ -14,7 +14,6 @@ from state.events import BrokerRegister, Malformed, OfReplica
 from state.ids import NO_TIME
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import OWN_ID_RULES
 from tests.properties.laws import check_laws
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
@@ -73,8 +72,6 @@ def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
         assert (outcome.state.cluster.brokers, outcome.changes) == (before.cluster.brokers, {})
     former = before.cluster.brokers.get(event.broker)
     if former is None or former.incarnation == event.incarnation or not (former.behind_gateway and former.is_live):
-        return
-    if before.cluster.rules_version < OWN_ID_RULES:
         return
     silent_ms = outcome.state.cluster.clock_ms - former.last_contact_ms
     if former.connection_lost_ms == NO_TIME and silent_ms < POLICY.broker_session_timeout_ms:

@@ -13,7 +13,6 @@ from state.cluster import State
 from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.events import ReplicaReports
 from state.report_events import ReportedOutcome, ReportRow, TopicReports
-from state.rules import NEWEST_RULES
 from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk
@@ -59,7 +58,7 @@ def _reports(state: State, choices: list[int]) -> Iterator[ReplicaReports]:
 @given(draws(max_size=60), st.lists(st.integers(0, 11), min_size=1, max_size=6))
 def test_each_row_counts_as_it_would_as_an_event_of_its_own(drawn: list[Draw], choices: list[int]) -> None:
     [state] = decide(list(entries(raw for _, raw, _ in walk(drawn, POLICY))), POLICY).states
-    state = replace(state, cluster=replace(state.cluster, rules_version=NEWEST_RULES))
+    state = replace(state, cluster=replace(state.cluster))
     for turn in range(2):
         # The second time some replicas are offline, and some topics are being deleted.
         for event in _reports(state, choices[turn:] or choices):

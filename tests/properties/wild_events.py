@@ -7,7 +7,6 @@ import msgspec
 from hypothesis import strategies as st
 
 from state.events import AnyEvent
-from state.rules import NEWEST_RULES
 from tests.support.random_events import TOPICS
 
 BROKERS = (1, 2, 3)
@@ -82,7 +81,6 @@ _BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "incarnation": st.sampled_from(("i1", "i2", "i3")),
     "partitions": st.none() | st.integers(-1, 4),
     "replication_factor": st.none() | st.integers(-1, 3),
-    "rules_version": st.sampled_from((1, 2, NEWEST_RULES, NEWEST_RULES + 1)),
 }
 
 

@@ -18,7 +18,6 @@ from state.decisions import AnyDecision, Imbalance, decode
 from state.part import part_of
 from state.partition import Partition
 from state.policy import Policy
-from state.rules import ENGINE_CLOCK_RULES, FIRST_RULES, NEWEST_RULES
 from tests.properties.laws import check_laws
 
 START_MS = 1_700_000_000_000
@@ -53,7 +52,6 @@ class Script:
         self.clock_ms = START_MS
         # Only stories about balance enable it, because otherwise a broker that returns would soon lead again.
         self.settings = {"auto.leader.rebalance.enable": "false"}
-        self.rules_version = NEWEST_RULES
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.behind_gateway: set[int] = set()
@@ -73,7 +71,7 @@ class Script:
 
     def write(self, kind: str, **fields: Any) -> int:
         """Write an event at the present time, and return its seq."""
-        if kind in ENGINE_KINDS and self.rules_version >= ENGINE_CLOCK_RULES:
+        if kind in ENGINE_KINDS:
             fields.setdefault("controller_epoch", self.controller_epoch)
         return self.write_raw(msgspec.json.encode({"kind": kind, "time_ms": self.clock_ms, **fields}))
 
@@ -103,8 +101,6 @@ class Script:
     def claim(self, epoch: int, **fields: Any) -> None:
         """Let another controller take over."""
         fields = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": self.settings, **fields}
-        if self.rules_version != FIRST_RULES:
-            fields["rules_version"] = self.rules_version
         self.write("controller_started", **fields)
 
     def claim_if_first(self) -> None:
@@ -149,9 +145,8 @@ class Script:
             some = min(ms, step_ms)
             self.clock_ms += some
             self._unbeaten_ms += some
-            # Under version 1 of the rules a heartbeat moves time; under later ones it counts at the tick before it.
-            if self.rules_version >= ENGINE_CLOCK_RULES:
-                self.write("tick")
+            # A heartbeat counts at the tick before it.
+            self.write("tick")
             for gateway, brokers in self.gateways.items():
                 told = {} if brokers is None else {"hears": brokers}
                 self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}", **told)
@@ -159,8 +154,6 @@ class Script:
                 self._unbeaten_ms = 0
                 for broker, wishes in self.beating.items():
                     self.beat(broker, wishes)
-            if self.rules_version < ENGINE_CLOCK_RULES:
-                self.write("tick")
             ms -= some
             if ms == 0:
                 return

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from state.rules import FIRST_RULES
-from tests.scenarios import script
 from tests.scenarios.by_operators import ByOperators
 from tests.scenarios.by_rules import ByRules
 from tests.scenarios.complaints import MARK
@@ -17,46 +15,6 @@ from tests.scenarios.telling import tell
 from tests.support.by_reference import by_reference
 
 STORIES = all_stories()
-# Stories that version 1 of the rules decides or words differently; all others must give the same output.
-TOLD_OTHERWISE = {
-    "brokers/only_the_engine_moves_time",
-    "config/acls",
-    "config/misspelt",
-    "config/refused",
-    "controller/settings_that_cannot_be",
-    "deletion/created_again",
-    "deletion/nothing_else_on_a_topic_that_goes",
-    "deletion/several_partitions_behind_gateways",
-    "gateways/a_chain_of_killed_gateways",
-    "gateways/all_brokers_die",
-    "gateways/repeated_changes_give_one_session",
-    "isr/several_at_once",
-    "isr/written_with_one_that_bounced",
-    "log_dirs/a_second_one_is_added",
-    "log_dirs/assigned_to_a_failed_one",
-    "log_dirs/ends_a_reassignment",
-    "log_dirs/fails_with_another_wish",
-    "log_dirs/found_again_without_a_leader",
-    "log_dirs/left_behind_and_brought_back",
-    "log_dirs/left_behind_by_an_unregistered_broker",
-    "log_dirs/left_behind_by_the_last_in_sync",
-    "log_dirs/left_behind_in_one_of_several",
-    "log_dirs/moved_by_a_reassignment",
-    "log_dirs/one_fails",
-    "log_dirs/only_the_only_isr_member",
-    "log_dirs/refused",
-    "log_dirs/registers_again_in_the_same_process",
-    "reassign/cancelled_for_a_deletion",
-    "reassign/deletion_is_asked_for_again",
-    "reassign/deletion_waits",
-    "reassign/topic_is_deleted_meanwhile",
-    "shutdown/new_topics_meanwhile",
-    "topics/bad_config",
-    "topics/exists",
-    "topics/factor_counts_registered_brokers_behind_a_gateway",
-    "unclean/at_return_without_a_log",
-    "walks/v2_delete_for_dead_brokers",
-}
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 
 
@@ -74,15 +32,6 @@ def test_the_rules_give_the_written_output(story: Story) -> None:
     else:
         assert told == story.text
     assert MARK not in told
-
-
-@every_story
-def test_version_1_of_the_rules_differs_only_in_the_listed_stories(
-    story: Story, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = by_rules(story)
-    monkeypatch.setattr(script, "NEWEST_RULES", FIRST_RULES)
-    assert (story.retold(tell(story, ByRules())) != told) == (story.name in TOLD_OTHERWISE)
 
 
 @every_story

@@ -47,11 +47,6 @@ def settings(script: Script, command: Command) -> None:
     script.settings |= command.options
 
 
-def rules(script: Script, command: Command) -> None:
-    """Set the version of the rules of the next controller: ``rules 2``."""
-    script.rules_version = int(command.arguments[0])
-
-
 def claim(script: Script, command: Command) -> None:
     """Let another controller take over: ``claim``, or ``claim epoch=1`` for a late one."""
     epoch = int(command.options.get("epoch", script.controller_epoch + 1))
@@ -262,7 +257,6 @@ _ALL: tuple[Word, ...] = (
     brokers,
     topic,
     settings,
-    rules,
     claim,
     tick,
     silence,

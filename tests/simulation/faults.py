@@ -150,7 +150,7 @@ class Faults:
         who = self._rng.choice(("", ',"controller_epoch":2147483647'))
         forged = self._rng.choice(
             (
-                '"kind":"controller_started","controller_id":"forged","rules_version":2,"controller_epoch":2147483647',
+                '"kind":"controller_started","controller_id":"forged","controller_epoch":2147483647',
                 f'"kind":"tick"{who}',
                 f'"kind":"sessions_extended","by_ms":5000{who}',
             )

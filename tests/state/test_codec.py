@@ -32,7 +32,6 @@ from state.partition import (
     TopicState,
 )
 from state.registration import Listener
-from state.rules import NEWEST_RULES
 from state.slices import Slice, StoredPage, StoredSlice, stored, whole
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -225,8 +224,3 @@ def test_bytes_that_are_not_a_state_are_refused(body: bytes) -> None:
 def test_another_version_is_named() -> None:
     with pytest.raises(CodecError, match="version 63; this code reads 01"):
         decode_cluster(b"c")
-
-
-def test_state_of_later_rules_is_not_used() -> None:
-    with pytest.raises(CodecError, match=f"state by version {NEWEST_RULES + 1} of the rules; this code has"):
-        decode_cluster(encode_cluster(replace(CLUSTER, rules_version=NEWEST_RULES + 1)))

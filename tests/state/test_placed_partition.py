@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from state.codec import decode_slices, decode_stored, decode_topics, encode_stored, encode_topics
-from state.log_directory import LOST, MIGRATING, UNASSIGNED, is_online
+from state.log_directory import LOST, MIGRATING, is_online
 from state.packed import Unpacked, pack
 from state.partition import Partition, Topic, TopicState
 from state.placed_partition import PlacedPartition, changed_directories, directories_of, directory_of, placed
@@ -21,7 +21,7 @@ def test_a_partition_is_placed_and_plain_again() -> None:
     assert (directories_of(PLACED), directory_of(PLACED, 3), directory_of(PLACED, 1)) == (("A", "", "B"), "A", "")
     assert placed(PLACED, ("", "", "")) == PLAIN[5]
     assert type(placed(PLACED, ())) is Partition
-    assert changed_directories(PLAIN[5], PLACED, UNASSIGNED) == {3: "A", 2: "B"}
+    assert changed_directories(PLAIN[5], PLACED) == {3: "A", 2: "B"}
 
 
 def test_only_a_placed_partition_takes_more_bytes() -> None:
@@ -39,7 +39,7 @@ def test_packed_partitions_are_read_in_every_way() -> None:
 @pytest.mark.parametrize("online", [(), ("A", "B")])
 def test_a_replica_is_online_in_a_directory_that_its_broker_can_read(online: tuple[str, ...]) -> None:
     assert [is_online(directory, online) for directory in ("", MIGRATING, "A")] == [True] * 3
-    assert [is_online(directory, online) for directory in (UNASSIGNED, LOST)] == [False] * 2
+    assert not is_online(LOST, online)
     assert is_online("C", online) == (not online)
 
 

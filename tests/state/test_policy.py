@@ -8,7 +8,6 @@ from state.policy import (
     Policy,
     base_of,
     complaint_about,
-    complaint_about_text,
     for_topic,
     laid_over,
     misspelt,
@@ -20,38 +19,16 @@ def test_names_are_kafkas() -> None:
     assert {"broker.session.timeout.ms", "unclean.leader.election.enable", "min.insync.replicas"} <= NAMES
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "is_good"),
-    [
-        ("min.insync.replicas", "1", True),
-        ("min.insync.replicas", "0", False),
-        ("min.insync.replicas", "1.5", False),
-        ("min.insync.replicas", "", False),
-        ("unclean.leader.election.enable", "true", True),
-        ("unclean.leader.election.enable", "FALSE", True),
-        ("unclean.leader.election.enable", "yes", False),
-        ("unclean.leader.election.enable", "1", False),
-        ("min.insync.replicas", "1.0", False),
-        ("min.insync.replicas", "1e0", False),
-        ("min.insync.replicas", "\u0661", False),
-        ("min.insync.replicas", "1\n", False),
-        ("retention.ms", "whatever", True),
-    ],
-)
-def test_a_value_is_judged_by_its_setting(key: str, value: str, is_good: bool) -> None:
-    assert (complaint_about(key, value) is None) == is_good
-
-
 @pytest.mark.parametrize("value", ["1", " 1", "1 ", "\t1\r\n", "+1", "01", "+0001"])
 def test_a_number_is_read_as_kafka_reads_it(value: str) -> None:
-    assert complaint_about_text("min.insync.replicas", value) is None
+    assert complaint_about("min.insync.replicas", value) is None
     assert for_topic(Policy(min_insync_replicas=2), {"min.insync.replicas": value}).min_insync_replicas == 1
 
 
 @pytest.mark.parametrize("value", ["true", " TRUE", "True\n", "tRUE"])
 def test_a_switch_is_read_as_kafka_reads_it(value: str) -> None:
     name = "unclean.leader.election.enable"
-    assert complaint_about_text(name, value) is None
+    assert complaint_about(name, value) is None
     assert for_topic(Policy(), {name: value}).unclean_leader_election_enable
 
 
@@ -64,7 +41,7 @@ def test_a_switch_is_read_as_kafka_reads_it(value: str) -> None:
 )
 def test_what_kafka_does_not_read_is_refused_by_name(key: str, value: str) -> None:
     expected = "true or false" if key.startswith("unclean") else "a whole number from 1 to 1000000"
-    assert complaint_about_text(key, value) == f"{key} is {value!r:.40}: expected {expected}"
+    assert complaint_about(key, value) == f"{key} is {value!r:.40}: expected {expected}"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +55,7 @@ def test_what_kafka_does_not_read_is_refused_by_name(key: str, value: str) -> No
     ],
 )
 def test_the_least_and_the_greatest_value_are_taken(key: str, value: str) -> None:
-    assert complaint_about_text(key, value) is None
+    assert complaint_about(key, value) is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +77,7 @@ def test_an_idle_metadata_log_gets_no_record_where_the_event_log_does_not_ask_fo
 
 
 def test_a_setting_that_no_rule_reads_is_not_judged() -> None:
-    assert complaint_about_text("retention.ms", "whatever") is None
+    assert complaint_about("retention.ms", "whatever") is None
 
 
 def test_a_complaint_names_the_key() -> None:
@@ -113,7 +90,7 @@ def test_layers_override_only_what_they_name() -> None:
 
 
 def test_an_invalid_value_does_not_affect_the_valid_ones() -> None:
-    for two in ("2", " +2", "2.0"):
+    for two in ("2", " +2"):
         policy = laid_over(Policy(), {"num.partitions": "many", "min.insync.replicas": two})
         assert (policy.num_partitions, policy.min_insync_replicas) == (1, 2)
 

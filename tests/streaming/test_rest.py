@@ -20,7 +20,7 @@ def decided(tmp_path: Path) -> Iterator[DecidedBus]:
     """A bus on which broker 1 is active, and was last heard at ``NOW_MS``."""
     decided = DecidedBus(tmp_path / "bus.db")
     events = (
-        encoded("controller_started", controller_id="c", controller_epoch=1, rules_version=2, time_ms=NOW_MS),
+        encoded("controller_started", controller_id="c", controller_epoch=1, time_ms=NOW_MS),
         encoded("broker_register", broker=1, incarnation="i", time_ms=NOW_MS),
         encoded("broker_heartbeat", time_ms=NOW_MS, **BEAT),
     )

@@ -108,7 +108,6 @@ FIELDS = {
     "broker.state": "`fenced`, `active`, `controlled_shutdown`, `shutdown_allowed` or `unregistered`.",
     "topic.state": "`created`, `deleting`, `ineligible` (a replica cannot be deleted now) or `deleted`.",
     "time_ms": "Milliseconds since 1970. In an event its author's clock, in a decision the engine's.",
-    "rules_version": "The version of the rules that the job decides by.",
     "to": "The brokers that must act on it.",
     "topic": "The topic's name.",
     "topic_id": "The topic's id, as Kafka prints a Uuid.",

@@ -1,6 +1,6 @@
 """Clocks that lie: authors' clocks are wrong, the bus's clock is set, and ticks and claims are forged.
 
-Under version 1 of the rules any wrong time moves time for everyone, so all clocks are right there.
+Before an engine's claim any wrong time moves time for everyone, so all clocks are right there.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,6 @@ from cli.replay import entries_of
 from isrflow.contract import ENGINE_KINDS
 from state.cluster import Cluster
 from state.ids import NO_TIME
-from state.rules import ENGINE_CLOCK_RULES
 
 HOUR_MS = 3_600_000
 # By how much the bus's clock may be wrong.
@@ -34,7 +33,7 @@ class Clocks:
 
     def fields(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
         """Return the fields of an event for its time, its author, and what the bus knows about it."""
-        if cluster.rules_version < ENGINE_CLOCK_RULES:
+        if not cluster.has_engine_clock:
             return {"time_ms": now}
         a, b, c = numbers
         entered_ms = now + self._bus_ahead_ms if c % 5 else None

@@ -6,7 +6,6 @@ from typing import Any
 from state.cluster import State
 from state.metadata_format import NEWEST_FORMAT
 from state.partition import Partition, ReplicaState, Topic, TopicState
-from state.rules import NEWEST_RULES, SHARED_RULES
 from tests.support.lying_clocks import forged
 from tests.support.random_reports import of_many
 
@@ -58,9 +57,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _features(state: State, b: int, c: int) -> list[Fields]:
-    # By older rules shard 0 alone refused a broker that does not support a level in force.
-    is_old = state.cluster.rules_version < SHARED_RULES
-    share = [{"name": "share.version", "min_version": 0, "max_version": 1}] if is_old or b % 3 else []
+    share = [{"name": "share.version", "min_version": 0, "max_version": 1}] if b % 3 else []
     return share + [{"name": "metadata.version", "min_version": 7, "max_version": 27}][: c % 2]
 
 
@@ -245,8 +242,7 @@ def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     settings = {"unclean.leader.election.enable": b % 2 == 0, "min.insync.replicas": c % 3}
     if a % 2:
         settings["metadata.max.idle.interval.ms"] = 1_000 * (b % 3)
-    told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
-    told |= {"rules_version": 1 + (a + b) % NEWEST_RULES, "is_claim": True if a > 7 else None}
+    told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings, "is_claim": True if a > 7 else None}
     return "controller_started", forged(told) if c == 11 else told
 
 

@@ -14,7 +14,6 @@ from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.cluster import Outcome, State
 from state.policy import Policy
-from state.rules import NEWEST_RULES
 from tests.support.lying_clocks import Clocks, RightClocks, entries
 from tests.support.random_events import MAKERS
 from tests.support.scenes import Draw, events_of
@@ -29,8 +28,8 @@ def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
 
 def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
     """Publish an event for each draw, under clocks that lie; yield the state before it, its text, and the outcome."""
-    # Most logs begin under the newest rules and some under the first; any log may change them.
-    opening = _OPENING if len(drawn) % 4 == 1 else [_NEWEST, *_OPENING]
+    # Some logs begin without a claim.
+    opening = _OPENING if len(drawn) % 4 == 1 else [_CLAIM, *_OPENING]
     return _walk([*opening, *drawn], policy, Clocks())
 
 
@@ -43,9 +42,7 @@ def seeded_draws(seed: int, count: int, without: tuple[str, ...] = ()) -> list[D
 
 def seeded(seed: int, count: int) -> list[tuple[int, bytes]]:
     """Return a log of ``count`` events, (seq, raw) from seq 1, under one controller and with right clocks."""
-    # Every third log is decided under the first rules.
-    opening = [_FIRST if seed % 3 == 0 else _NEWEST, *_OPENING]
-    steps = _walk([*opening, *seeded_draws(seed, count, without=_UNSEEDED)], Policy(), RightClocks())
+    steps = _walk([_CLAIM, *_OPENING, *seeded_draws(seed, count, without=_UNSEEDED)], Policy(), RightClocks())
     return list(enumerate((raw for _, raw, _ in islice(steps, count)), start=1))
 
 
@@ -72,9 +69,8 @@ def _walk(drawn: list[Draw], policy: Policy, clocks: Clocks) -> Iterator[tuple[S
         state = outcome.state
 
 
-# The claim of the first epoch, under the first or the newest rules.
-_FIRST: Draw = ("started", 4, 2 * NEWEST_RULES - 4, 1)
-_NEWEST: Draw = ("started", 4, 2 * NEWEST_RULES - 5, 1)
+# The claim of the first epoch.
+_CLAIM: Draw = ("started", 4, 1, 1)
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]

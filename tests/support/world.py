@@ -17,7 +17,6 @@ from state.part import part_of
 from state.partition import LeaderRecoveryState, Partition
 from state.policy import Policy
 from state.reason import Reason
-from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 from tests.properties.laws import check_laws, check_rest, policy_in_force
 
 _T = TypeVar("_T", bound=Decision)
@@ -51,6 +50,9 @@ class World:
     def text_of(self, kind: str, **fields: Any) -> bytes:
         if kind in ENGINE_KINDS:
             fields.setdefault("controller_epoch", self.state.cluster.controller_epoch)
+        if kind == "controller_started":
+            # An engine's claim names its settings.
+            fields.setdefault("settings", {})
         return msgspec.json.encode({"kind": kind, "time_ms": self.now, **fields})
 
     def publish_raw(self, raw: bytes) -> list[AnyDecision]:
@@ -71,10 +73,10 @@ class World:
             check_rest(before, event, outcome, policy_in_force(before, self.policy, self.overrides))
         return self.decisions
 
-    def claim(self, rules_version: int = NEWEST_RULES) -> list[AnyDecision]:
-        """Begin another job, whose version of the rules applies from now on."""
+    def claim(self) -> list[AnyDecision]:
+        """Let another job claim the next controller epoch."""
         epoch = self.state.cluster.controller_epoch + 1
-        told = {"controller_id": "c", "controller_epoch": epoch, "rules_version": rules_version}
+        told = {"controller_id": "c", "controller_epoch": epoch}
         return self.publish("controller_started", **told)
 
     def register(self, broker: int, incarnation: str = "first", **fields: Any) -> list[AnyDecision]:
@@ -90,7 +92,7 @@ class World:
 
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """End the sessions of ``brokers``, all at the same tick."""
-        if self.state.cluster.rules_version >= ENGINE_CLOCK_RULES:
+        if self.state.cluster.has_engine_clock:
             # A heartbeat counts as of the last tick. So a tick comes before the heartbeats of the brokers that live on.
             self.tick()
             self.tick(1_000)
@@ -213,10 +215,10 @@ def _ids(brokers: tuple[int, ...]) -> str:
     return ",".join(str(broker) for broker in brokers)
 
 
-def claimed(*brokers: int, rules_version: int = NEWEST_RULES) -> World:
-    """Return a world with brokers, whose job has some version of the rules."""
+def claimed(*brokers: int) -> World:
+    """Return a world with brokers, whose job has claimed."""
     world = World()
-    world.claim(rules_version)
+    world.claim()
     for broker in brokers:
         world.join(broker)
     return world

@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from state.rules import ISR_REQUEST_RULES
 from tests.support.controller_client import ControllerClient
-from tests.support.gateway_in_process import POLICY, InProcessQuorum
-from tests.support.rules_engine import RulesEngine
+from tests.support.gateway_in_process import InProcessQuorum
 
 TOPIC = "many"
 
@@ -104,29 +102,3 @@ def test_an_impossible_value_spoils_only_its_own_partition(own: InProcessQuorum)
     ask(client, epochs, topic_id, asked(own, 2, (1, 2)), asked(own, 3, (1, 2)))
     client.close()
     assert events_after(own, seq) == {"alter_isrs": 1}
-
-
-def test_an_older_engine_gets_an_event_for_each_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bus.claim.NEWEST_RULES", ISR_REQUEST_RULES - 1)
-    quorum = InProcessQuorum(tmp_path)
-    client = quorum.client()
-    try:
-        epochs = quorum.join(client, 1, 2, 3)
-        topic_id = created(client)
-        seq = quorum.bus.last_seq()
-        for isr in ((1, 2), (1,)):
-            answers = ask(client, epochs, topic_id, asked(quorum, 0, isr), asked(quorum, 1, isr))
-            assert [(one["ErrorCode"], one["Isr"]) for one in answers] == [(ErrorCode.NONE, list(isr))] * 2
-        assert events_after(quorum, seq) == {"alter_isrs": 1, "alter_isr": 4}
-        # The next engine knows the kind, and answers something before it is asked.
-        monkeypatch.undo()
-        quorum.engine.stop()
-        quorum.engine = RulesEngine()
-        quorum.engine.start(quorum.bus_path, **POLICY)
-        ask(client, epochs, topic_id, asked(quorum, 0, (1, 2)))
-        seq = quorum.bus.last_seq()
-        ask(client, epochs, topic_id, asked(quorum, 0, (1, 2, 3)), asked(quorum, 1, (1, 2)))
-        assert events_after(quorum, seq) == {"alter_isrs": 1}
-    finally:
-        client.close()
-        quorum.stop()

@@ -12,7 +12,6 @@ from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.whole_events import whole_events
 from bus.interface import AFTER_ALL_OF, DecidedColumns
 from state.decisions import BrokerDecision, HighWatermark, LeaderAndIsr, StopReplica, decode
-from state.rules import NEWEST_RULES
 from tests.brokers.gateways.kraft.storages import BEGINNING, START_MS, beats, event, topic
 from tests.support.decided_bus import DecidedBus
 
@@ -25,7 +24,7 @@ WIDE, OTHERS = 1_200, [f"t{number}" for number in range(40)]
 def decided(tmp_path: Path) -> Iterator[DecidedBus]:
     """A bus with the decisions on a broker that is lost and returns, on watermarks and on a deletion."""
     decided = DecidedBus(tmp_path / "bus.db")
-    started = event("controller_started", controller_id="c", controller_epoch=1, rules_version=NEWEST_RULES)
+    started = event("controller_started", controller_id="c", controller_epoch=1)
     decided.take([*BEGINNING, started, topic("wide", WIDE), *[topic(name, 100) for name in OTHERS]])
     decided.take(beats((3, 4), want_fence=True))
     decided.take(beats((3, 4)))

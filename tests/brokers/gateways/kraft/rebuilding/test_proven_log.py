@@ -167,7 +167,7 @@ def test_without_decisions_on_the_bus_the_longest_copy_of_all_brokers_counts(
 def test_decisions_without_records_prove_the_position_by_their_times(
     tmp_path: Path, busses: list[DecidedBus], kept: int
 ) -> None:
-    started = {"controller_id": "c", "controller_epoch": 1, "rules_version": 2}
+    started = {"controller_id": "c", "controller_epoch": 1}
     idle = [
         event("controller_started", **started, settings={"metadata.max.idle.interval.ms": 5_000}),
         *story(2)[1:],
