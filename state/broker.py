@@ -48,6 +48,9 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     behind_gateway: bool = False
     # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
+    # It was heard, or its connection was lost, since the clock last moved. The time to which it moves next counts.
+    heard_since_tick: bool = False
+    lost_since_tick: bool = False
 
     @property
     def has_several_dirs(self) -> bool:

@@ -141,19 +141,28 @@ class Script:
 
     def pass_time(self, ms: int) -> None:
         """Advance time with ticks, while brokers heartbeat."""
+        has_own_clock = self.rules_version >= ENGINE_CLOCK_RULES
         while True:
             some = min(ms, BEAT_MS)
+            if has_own_clock:
+                self._settle()
             self.clock_ms += some
-            # Under version 1 of the rules a heartbeat moves time; under later ones it counts at the tick before it.
-            if self.rules_version >= ENGINE_CLOCK_RULES:
+            # Under version 1 of the rules a heartbeat moves time. Under later ones a gateway's counts at the tick
+            # before it, and a broker's at the tick after it.
+            if has_own_clock:
                 self.write("tick")
             for gateway in self.gateways:
                 self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}")
             for broker, wishes in self.beating.items():
                 if some:
                     self.beat(broker, wishes)
-            if self.rules_version < ENGINE_CLOCK_RULES:
+            if not has_own_clock:
                 self.write("tick")
             ms -= some
             if ms == 0:
                 return
+
+    def _settle(self) -> None:
+        """Let a tick follow the heartbeats of the present time, so that they count at it."""
+        if any(broker.heard_since_tick or broker.lost_since_tick for broker in self._state.cluster.brokers.values()):
+            self.write("tick")
