@@ -14,7 +14,7 @@ from cli.closed_output import check_reader
 from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
 from cli.event_lines import KINDS
-from cli.moment import end_named, start_named
+from cli.moment import check_span, end_named, start_named
 from cli.near_choice import NearChoice
 from cli.options import existing_bus, with_settings
 from cli.output import printable, write_lines
@@ -87,8 +87,8 @@ def command(
     try:
         after = 0 if start is None else start_named(bus, "--from", start) - 1
         through = NEWEST if end is None else end_named(bus, "--to", end)
-        if after > through:
-            raise WrongUse(f"--from {start} is after --to {end}.")
+        if end is not None:
+            check_span(start, end, max(0, after), through)
         if snapshot is not None:
             _write_snapshot(bus, snapshot, max(0, after))
         if follow and topic is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from bus.clock import now_ms
 from bus.interface import Bus
 from cli.errors import WrongUse
-from history.moment import first_seq_since, last_seq_until, seq_of_moment
+from history.moment import first_seq_since, is_after, last_seq_until, seq_of_moment
 
 AT_HELP = "As of this event or time: a seq, 2026-11-22T13:40:00, 13:40, or how long ago, such as 10m."
 
@@ -23,6 +23,19 @@ def start_named(bus: Bus, option: str, text: str) -> int:
 def end_named(bus: Bus, option: str, text: str) -> int:
     """Return the seq at which a range that ends at ``text`` stops. Raises ``WrongUse``, which names the option."""
     return _named(last_seq_until, bus, option, text)
+
+
+def check_span(start: str | None, end: str | None, after: int, through: int) -> None:
+    """Check that a range can hold an event: seqs after ``after``, up to ``through``, which two options named.
+
+    Raises ``WrongUse`` that says whether the range is empty or the wrong way round.
+    """
+    if after < through:
+        return
+    if start is not None and end is not None and (after > through or is_after(start, end, now_ms())):
+        raise WrongUse(f"--from {start} is after --to {end}.")
+    named = [f"{option} {text}" for option, text in (("--from", start), ("--to", end)) if text is not None]
+    raise WrongUse(f"there is no event in the range {' '.join(named)}.")
 
 
 def _named(seq_of: Callable[[Bus, str, int], int], bus: Bus, option: str, text: str) -> int:

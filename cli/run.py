@@ -1,6 +1,7 @@
 """Run the engine."""
 
 import contextlib
+from pathlib import Path
 
 import click
 import structlog
@@ -12,7 +13,11 @@ from cli.options import with_settings
 from conf.foreign_lines import as_json
 from conf.logs import configure, is_json, tell_end
 from conf.settings import Settings
+from isrflow.bus_url import EMBEDDED, kind_of
 from streaming.stopping import StoppedError, StopSignals
+
+# Of the default bus. It is made at the first start.
+DEFAULT_DIRECTORY = Path("data")
 
 
 @click.command("run")
@@ -61,7 +66,20 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
         raise click.exceptions.Exit(error.exit_code) from error
 
 
+def _check_place(bus: str) -> None:
+    """Refuse to make directories for a bus, other than that of the default: a path with a typo would be a new cluster.
+
+    Raises ``Unreachable``, because a supervisor may try again once a disk is there.
+    """
+    if kind_of(bus) is not EMBEDDED:
+        return
+    path = Path(bus.removeprefix(EMBEDDED.scheme))
+    if path.parent != DEFAULT_DIRECTORY and not path.parent.exists():
+        raise Unreachable(f"bus {path}: there is no directory {path.parent}. Make it, or correct the setting bus.")
+
+
 def _run(settings: Settings, signals: StopSignals, standby: bool, reshards: bool) -> None:
+    _check_place(settings.bus)
     # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
     from streaming.job_errors import JobError, SupersededError

@@ -12,7 +12,7 @@ from bus.interface import Bus, Entry
 from cli.errors import WrongUse
 from cli.event_lines import wrong_with
 from cli.input_file import InputFile
-from cli.moment import seq_named, start_named
+from cli.moment import check_span, seq_named, start_named
 from cli.options import bus_option, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json, show_lines
 from cli.progress_bar import progress_bar
@@ -118,8 +118,7 @@ def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
     through = bus.decided_seq() if end is None else seq_named(bus, "--to", end)
     reach = check_reached(bus, through)
     after = reach.state_from if start is None else max(0, start_named(bus, "--from", start) - 1)
-    if after > through:
-        raise WrongUse(f"--from {after + 1} is after --to {through}.")
+    check_span(start, end, after, through)
     return after, through
 
 

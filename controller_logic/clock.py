@@ -11,6 +11,7 @@ people wrote by hand, every event moves the clock.
 
 from msgspec.structs import replace
 
+from controller_logic import sessions
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
 from state.engine_events import ENGINE_EVENTS
@@ -93,6 +94,7 @@ def begin(batch: Batch, event: ControllerStarted) -> None:
 def _set_clock(batch: Batch, now_ms: int) -> None:
     entered_ms = batch.logged.entered_ms
     commit_clock(batch, now_ms, NO_TIME if entered_ms is None else entered_ms)
+    sessions.settle(batch)
 
 
 def _refuse(batch: Batch, field: str, message: str, reason: Reason) -> None:

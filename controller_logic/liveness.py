@@ -185,7 +185,7 @@ def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     if broker is None:
         return
     if broker.connection_lost_ms == NO_TIME:
-        broker = replace(broker, connection_lost_ms=batch.state.now_ms)
+        broker = replace(broker, connection_lost_ms=batch.state.now_ms, lost_since_tick=True)
         commit_broker(batch, broker)
     batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if batch.state.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:

@@ -1,4 +1,12 @@
-"""When a broker was last heard, and what does not count as silence."""
+"""When a broker was last heard, and what does not count as silence.
+
+A session is the least silence before a fence. Events come between two ticks, and the engine's clock moves at ticks and
+claims only. So a heartbeat, and the loss of a connection, count at the tick or claim that follows. Nobody is fenced too
+early by that, and at most one tick too late:
+
+    tick 1,000   heartbeat   tick 1,500    ...    tick 10,000    tick 10,500
+                             heard at 1,500       not 9 s yet    fenced
+"""
 
 from collections.abc import Iterable
 
@@ -22,7 +30,32 @@ def find_leader_ms(policy: Policy) -> int:
 
 def with_contact(broker: Broker, now_ms: int) -> Broker:
     """Return a broker that has just sent a heartbeat."""
-    return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME, heard_ms=now_ms)
+    return replace(
+        broker,
+        last_contact_ms=now_ms,
+        connection_lost_ms=NO_TIME,
+        heard_ms=now_ms,
+        heard_since_tick=True,
+        lost_since_tick=False,
+    )
+
+
+def settle(batch: Batch) -> None:
+    """Count what came since the clock last moved as of now. What was taken back stays so."""
+    now_ms = batch.state.now_ms
+    for broker in list(batch.state.brokers.values()):
+        if broker.heard_since_tick or broker.lost_since_tick:
+            commit_broker(batch, _settled(broker, now_ms))
+
+
+def _settled(broker: Broker, now_ms: int) -> Broker:
+    contact_ms, heard_ms, lost_ms = broker.last_contact_ms, broker.heard_ms, broker.connection_lost_ms
+    if broker.heard_since_tick and contact_ms != NO_TIME:
+        contact_ms, heard_ms = max(contact_ms, now_ms), max(heard_ms, now_ms)
+    if broker.lost_since_tick and lost_ms != NO_TIME:
+        lost_ms = now_ms
+    times = {"last_contact_ms": contact_ms, "heard_ms": heard_ms, "connection_lost_ms": lost_ms}
+    return replace(broker, **times, heard_since_tick=False, lost_since_tick=False)
 
 
 def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0, unheard_ms: int = 0) -> None:

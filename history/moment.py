@@ -37,10 +37,29 @@ def time_ms_of(text: str, now_ms: int) -> int:
 def first_seq_since(bus: Bus, text: str, now_ms: int) -> int:
     """Return the seq that ``text`` names. For a time, return the first seq that an event since then can have.
 
-    Raises ``ValueError`` for a text that is neither.
+    Raises ``ValueError`` for a text that is neither, or for the future.
     """
-    seq = _seq_in(text)
-    return bus.seq_at(time_ms_of(text, now_ms) - 1) + 1 if seq is None else seq
+    named = _seq_in(text)
+    if named is not None:
+        return named
+    time_ms = time_ms_of(text, now_ms)
+    before = bus.seq_at(time_ms - 1)
+    _check_past(bus, text, time_ms, now_ms, before)
+    return before + 1
+
+
+def is_after(text: str, other: str, now_ms: int) -> bool:
+    """Return whether both texts are seqs, or both times, and the first one is later. Raises ``ValueError``."""
+    seq, other_seq = _seq_in(text), _seq_in(other)
+    if seq is None and other_seq is None:
+        return time_ms_of(text, now_ms) > time_ms_of(other, now_ms)
+    return seq is not None and other_seq is not None and seq > other_seq
+
+
+def _check_past(bus: Bus, text: str, time_ms: int, now_ms: int, seq: int) -> None:
+    # Events may have later times, if the clock was set back since.
+    if time_ms > now_ms + AHEAD_MAX_MS and seq >= bus.last_seq():
+        raise ValueError(f"{text!r} is in the future, of which nothing is known")
 
 
 def last_seq_until(bus: Bus, text: str, now_ms: int) -> int:
@@ -67,9 +86,7 @@ def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
         return named
     time_ms = time_ms_of(text, now_ms)
     seq = bus.seq_at(time_ms)
-    # Events may have later times, if the clock was set back since.
-    if time_ms > now_ms + AHEAD_MAX_MS and seq >= bus.last_seq():
-        raise ValueError(f"{text!r} is in the future, of which nothing is known")
+    _check_past(bus, text, time_ms, now_ms, seq)
     if seq == 0:
         if bus.kept_after() > 0:
             raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")

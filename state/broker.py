@@ -51,6 +51,9 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     connection_lost_ms: int = NO_TIME
     # When it was heard last, moved on by the time in which nobody could hear it.
     heard_ms: int = NO_TIME
+    # It was heard, or its connection was lost, since the clock last moved. The time to which it moves next counts.
+    heard_since_tick: bool = False
+    lost_since_tick: bool = False
 
     @property
     def has_several_dirs(self) -> bool:

@@ -23,8 +23,12 @@ def command(delete: bool, folder: Path) -> None:
       isrflow cluster down --delete
     """
     with held_cluster(folder) as (kafka, led):
+        services = led.services if led else [*kafka.nodes.values()]
+        running = [service.name for service in services if service.state != "stopped"]
         try:
             killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
+            stopped = [name for name in running if name not in killed]
+            click.echo(f"stopped: {', '.join(stopped)}" if stopped or killed else "nothing was running")
             if delete:
                 (led or kafka).delete()
                 if kafka.folder.exists():

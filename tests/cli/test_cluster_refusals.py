@@ -37,7 +37,7 @@ def test_two_commands_do_not_change_one_cluster_at_once(tmp_path: Path) -> None:
         for command in (["up"], ["down", "--delete"]):
             code, said = on_cluster(led.folder, *command)
             assert (code, "another command starts, stops or changes the cluster" in said) == (1, True)
-    assert on_cluster(led.folder, "down", "--delete") == (0, "")
+    assert on_cluster(led.folder, "down", "--delete") == (0, "nothing was running\n")
     assert not led.folder.exists()
 
 

@@ -127,7 +127,6 @@ def test_events_that_retention_removes_before_they_are_printed_are_an_error(
         (["--topic", "t", "--from", "4"], [4, 5]),
         (["--topic", "u"], []),
         (["--from", "1d", "--to", "0s"], [1, 2, 3, 4, 5, 6]),
-        (["--to", "1d"], []),
     ],
 )
 def test_filters_choose_the_events(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], seqs: list[int]) -> None:
@@ -141,12 +140,25 @@ def test_a_whole_log_is_not_told_as_trimmed(isrflow: Isrflow, bus: EmbeddedBus) 
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("start", "end"), [("5", "3"), ("0s", "1d"), ("5", "1d")])
+@pytest.mark.parametrize(("start", "end"), [("5", "3"), ("4", "3"), ("0s", "1d"), ("5", "1d"), ("1d", "2d")])
 def test_a_range_that_ends_before_it_starts_is_wrong_use(
     isrflow: Isrflow, bus: EmbeddedBus, start: str, end: str
 ) -> None:
     done = isrflow("events", "--from", start, "--to", end)
     assert (done.exit_code, done.output) == (2, f"Error: --from {start} is after --to {end}.\n")
+
+
+@pytest.mark.parametrize("arguments", [["--to", "1d"], ["--from", "2d", "--to", "1d"], ["--from", "0", "--to", "0"]])
+def test_a_range_without_an_event_is_wrong_use(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str]) -> None:
+    done = isrflow("events", *arguments)
+    assert (done.exit_code, done.output) == (2, f"Error: there is no event in the range {' '.join(arguments)}.\n")
+
+
+@pytest.mark.parametrize("command", [["events", "--from"], ["decisions", "--since"], ["describe", "--at"]])
+def test_the_future_is_wrong_use(isrflow: Isrflow, bus: EmbeddedBus, command: list[str]) -> None:
+    done = isrflow(*command, "2999-01-01T00:00:00")
+    assert done.exit_code == 2
+    assert "'2999-01-01T00:00:00' is in the future, of which nothing is known" in done.stderr
 
 
 def test_an_impossible_time_is_named(isrflow: Isrflow, bus: EmbeddedBus) -> None:

@@ -25,6 +25,28 @@ def test_wrong_settings_are_reported_before_spark_starts(isrflow: Isrflow) -> No
     assert "pyspark" not in done.stderr
 
 
+def test_no_directory_is_made_for_a_bus_out_of_a_typo(isrflow: Isrflow, tmp_path: Path) -> None:
+    path = tmp_path / "dta" / "bus.db"
+    for bus in (f"sqlite:{path}", str(path)):
+        done = isrflow("run", "--bus", bus)
+        assert (done.exit_code, done.stderr) == (
+            3,
+            f"Error: bus {path}: there is no directory {path.parent}. Make it, or correct the setting bus.\n",
+        )
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("bus", [[], ["--bus", "sqlite:bus.db"], ["--bus", "sqlite:data/other.db"]])
+def test_the_first_start_needs_no_preparation(
+    isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bus: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    started: list[Settings] = []
+    monkeypatch.setattr(run, "run", lambda settings, **_: started.append(settings))
+    assert isrflow("run", *bus).exit_code == 0
+    assert len(started) == 1
+
+
 def test_a_superseded_job_ends_with_its_own_exit_code(
     isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_span_from_a_time_begins_with_the_events_of_that_time(isrflow: Isrflow
         (["--without-event", "999"], "--without-event 999: there is no such event from 1 through 29"),
         (["--set", "min.insync.replica=2"], "min.insync.replicas"),
         (["--set", "min.insync.replicas=2", "--from", "9", "--to", "3"], "--from 9 is after --to 3"),
+        (["--set", "min.insync.replicas=2", "--from", "30"], "there is no event in the range --from 30"),
         (["--add-event", "wrong.jsonl"], "wrong.jsonl, line 1 has no kind"),
         (["--add-event", "late.jsonl"], "late.jsonl, line 2: seq 99 is not from 0 through 29"),
     ],

@@ -93,7 +93,7 @@ class World:
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """End the sessions of ``brokers``, all at the same tick."""
         if self.state.cluster.has_engine_clock:
-            # A heartbeat counts as of the last tick. So a tick comes before the heartbeats of the brokers that live on.
+            # A heartbeat counts at the tick that follows. So one follows those of the brokers that fall silent.
             self.tick()
             self.tick(1_000)
             self._beat_all_but(brokers)

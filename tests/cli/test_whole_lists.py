@@ -1,0 +1,50 @@
+"""Commands that take a list carry it out as a whole or not at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from tests.cli.conftest import Isrflow
+from tests.cli.worked_cluster import publish, said, wait_for
+
+
+@pytest.mark.parametrize("unknown", ["absent", "zebra"])
+def test_nobody_is_elected_if_a_file_names_a_partition_that_is_not_there(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, unknown: str
+) -> None:
+    wait_for(cluster, publish(cluster, kind="alter_reassignment", topic="orders", partition=1, replicas=[1, 2]))
+    document = {
+        "partitions": [{"topic": "orders", "partition": n} for n in (0, 1)] + [{"topic": unknown, "partition": 7}]
+    }
+    (tmp_path / "mixed.json").write_text(json.dumps(document))
+    elect = ("elect", "--election-type", "preferred", "--path-to-json-file", "mixed.json")
+    before = cluster.last_seq()
+    for arguments in ((*elect, "--dry-run"), elect):
+        done = isrflow(*arguments)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == (
+            "Error: nothing is done, because some of it would be refused:\n"
+            f"  {unknown}-7: UNKNOWN_TOPIC_OR_PARTITION: there is no partition {unknown}-7\n"
+        )
+    assert b"elect_leaders" not in b"".join(event.raw for event in cluster.read(before, cluster.last_seq()))
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_plan_is_begun_as_a_whole_or_not_at_all(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, dry_run: tuple[str, ...]
+) -> None:
+    moves = {0: [2, 3], 1: [1, 3, 3]}
+    partitions = [{"topic": "orders", "partition": n, "replicas": replicas} for n, replicas in moves.items()]
+    partitions.append({"topic": "gone-soon", "partition": 0, "replicas": [1, 1070]})
+    (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": partitions}))
+    before = said(isrflow, "describe")["partitions"]
+    done = isrflow("reassign", "execute", "--reassignment-json-file", "plan.json", *dry_run)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: nothing is done, because some of it would be refused:\n"
+        "  orders-1: INVALID_REPLICA_ASSIGNMENT: [1, 3, 3] names a broker twice\n"
+        "  gone-soon-0: INVALID_REPLICA_ASSIGNMENT: brokers [1070] are added and not active\n"
+    )
+    assert said(isrflow, "describe")["partitions"] == before
