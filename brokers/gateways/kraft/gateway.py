@@ -48,6 +48,7 @@ from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.quick_requests import is_quick
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
@@ -180,7 +181,8 @@ class Gateway:
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), self._settings.limits, self._gone, door_of(context), decoded_bytes_max)
+        door = door_of(context)
+        server = Server(answering(context), self._settings.limits, self._gone, door, decoded_bytes_max, is_quick)
         here = self._identity.here
         port = self._identity.port
         async with asyncio.TaskGroup() as group:

@@ -120,7 +120,8 @@ def test_the_audit_log_is_in_the_gateways_folder(gateways: Gateways) -> None:
 
     wait_until(is_refused, "a refusal")
     client.close()
-    assert '"Denied"' in (folder / FILE_NAME).read_text()
+    written = folder / FILE_NAME
+    wait_until(lambda: written.exists() and '"Denied"' in written.read_text(), "the refusal to be written down")
     assert not (process.log_directory / FILE_NAME).exists()
 
 
