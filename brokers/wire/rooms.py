@@ -77,8 +77,8 @@ class Rooms:
         if size > TINY_REQUEST_BYTES:
             await self._decoded(size).take(self._decoded_bytes_max(size))
 
-    def free_both(self, size: int) -> None:
-        """Give back what ``take_frame`` and ``take_decoded`` took."""
+    def free_both(self, size: int, _answer: object = None) -> None:
+        """Give back what ``take_frame`` and ``take_decoded`` took, once there is an answer."""
         self.free_frame(size)
         if size > TINY_REQUEST_BYTES:
             self._decoded(size).free(self._decoded_bytes_max(size))

@@ -113,6 +113,7 @@ class Server:
         self._gone = gone
         self._door = door
         self._server: asyncio.Server | None = None
+        self._peers: dict[asyncio.Task[None], Peer] = {}
         self._connections = Admission(
             total_max=limits.max_connections,
             host_max=limits.max_connections_per_ip,
@@ -135,6 +136,13 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def end_those(self, is_unwanted: Callable[[Peer], bool]) -> None:
+        """End the connections of some peers."""
+        for task, peer in self._peers.items():
+            if is_unwanted(peer):
+                logger.info("connection ended", principal=peer.principal, host=peer.host)
+                task.cancel()
+
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -149,10 +157,11 @@ class Server:
             if principal is None:
                 return
             self._connections.authenticated(task)
-            peer = Peer(principal, host)
+            peer = self._peers[task] = Peer(principal, host)
             try:
                 await _Connection(self._answer, self._limits, self._rooms_of, reader, writer, peer).serve()
             finally:
+                del self._peers[task]
                 self._gone(peer)
         finally:
             self._connections.leave(task)
@@ -220,7 +229,7 @@ class _Connection:
                     return
                 frame, rooms = framed
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
-                answer.add_done_callback(partial(_free, rooms, len(frame)))
+                answer.add_done_callback(partial(rooms.free_both, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
                 await self._put(answer)
 
@@ -285,10 +294,6 @@ class _Connection:
             except (OSError, TimeoutError):
                 return
             self._answers.task_done()
-
-
-def _free(rooms: Rooms, size: int, answer: "asyncio.Future[bytes | None]") -> None:
-    rooms.free_both(size)
 
 
 def _is_long_answered(frame: bytes) -> bool:

@@ -52,6 +52,7 @@ from brokers.gateways.kraft.quick_requests import is_quick
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
+from brokers.gateways.kraft.security.door import end_removed_users
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
@@ -198,6 +199,8 @@ class Gateway:
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
             logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))
+            if self._security is not None:
+                group.create_task(end_removed_users(self._security, server))
             try:
                 await self._live(group)
             finally:

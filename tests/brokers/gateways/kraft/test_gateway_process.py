@@ -108,7 +108,9 @@ def gateways(tmp_path: Path) -> Iterator[Gateways]:
 def test_the_audit_log_is_in_the_gateways_folder(gateways: Gateways) -> None:
     folder = gateways.folder / "gateway-100"
     given = (gateways.voters[0], gateways.voters[:1], gateways.cluster_id, str(gateways.bus_path), folder)
-    gateways.processes[100] = process = GatewayProcess(*given, {"super.users": "User:admin"})
+    gateways.processes[100] = process = GatewayProcess(
+        *given, {"super.users": "User:admin", "allow.authorizer.on.plaintext": "true"}
+    )
     gateways.start(100)
     client = gateways.client(100)
 
