@@ -23,14 +23,15 @@ import msgspec
 from state.columns import column_of, numbers_in
 from state.ids import NO_LEADER
 from state.partition import Partition
-from state.placed_partition import PlacedPartition
+from state.placed_partition import PlacedPartition, placed
 
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
-_placed = msgspec.msgpack.Decoder(PlacedPartition).decode
-# The first bytes of a partition with directories: an array, and its number of fields.
-_PLACED_HEAD = b"\xdc" + len(msgspec.structs.fields(PlacedPartition)).to_bytes(2)
+_pair = msgspec.msgpack.Decoder(tuple[tuple[str, ...], Partition]).decode
+# A partition with directories is stored as an array of two: the directories, and the partition as one without them. Its
+# length has four bytes, as msgspec never writes it, so these bytes tell it from any other, whatever fields are added.
+_PLACED_HEAD = b"\xdd" + (2).to_bytes(4)
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -59,7 +60,7 @@ def is_moving(partition: Partition) -> bool:
 def pack(partitions: Iterable[Partition]) -> Packed:
     """Write partitions."""
     partitions = list(partitions)
-    bodies = [_encode(partition) for partition in partitions]
+    bodies = [_body(partition) for partition in partitions]
     return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
 
 
@@ -75,8 +76,17 @@ def _columns(partitions: Sequence[Partition]) -> _Columns:
     return each, column_of(list(chain.from_iterable(lists))), moving, leaders
 
 
+def _body(partition: Partition) -> bytes:
+    if not isinstance(partition, PlacedPartition):
+        return _encode(partition)
+    return _PLACED_HEAD + _encode(partition.directories) + _encode(placed(partition, ()))
+
+
 def _either(body: memoryview) -> Partition:
-    return _placed(body) if body[:3] == _PLACED_HEAD else _one(body)
+    if body[: len(_PLACED_HEAD)] != _PLACED_HEAD:
+        return _one(body)
+    directories, partition = _pair(body)
+    return placed(partition, directories)
 
 
 class Unpacked:
@@ -162,7 +172,7 @@ class Unpacked:
             partition, before = changed[place], read.get(place) or self.at(place)
             if bounds[place] > copied:
                 pieces.append(view[copied : bounds[place]])
-            body = _encode(partition)
+            body = _body(partition)
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
             if partition.replicas is not before.replicas or moving or is_moving(partition):

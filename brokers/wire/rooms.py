@@ -3,11 +3,18 @@
 A frame takes its size, and more when it has become objects. The two are counted apart, and the second only when the
 whole frame is there. So a client that sends slowly keeps no room for objects from others, and a request that has that
 room waits for nothing more.
+
+Both are kept until the answer. An answer may wait for other processes, and requests whose answer does not must not wait
+behind it. So a server has rooms for each of the two kinds.
 """
 
 import asyncio
 from collections.abc import Callable
 
+# Whether the answer to a request waits for no other process. It is told by the first bytes of the request's frame.
+IsQuick = Callable[[bytes], bool]
+# So many bytes of a frame tell it.
+START_BYTES = 1024
 # How many bytes of memory the objects in a frame of a size may take.
 DecodedBytesMax = Callable[[int], int]
 
@@ -15,7 +22,7 @@ DecodedBytesMax = Callable[[int], int]
 LARGE_REQUEST_BYTES = 64 * 1024
 # Requests up to this size are not counted. So heartbeats wait for no other request.
 TINY_REQUEST_BYTES = 1024
-# What the objects in all requests between these two sizes may take.
+# What the objects in all requests of a kind between these two sizes may take.
 SMALL_DECODED_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -70,8 +77,8 @@ class Rooms:
         if size > TINY_REQUEST_BYTES:
             await self._decoded(size).take(self._decoded_bytes_max(size))
 
-    def free_both(self, size: int) -> None:
-        """Give back what ``take_frame`` and ``take_decoded`` took."""
+    def free_both(self, size: int, _answer: object = None) -> None:
+        """Give back what ``take_frame`` and ``take_decoded`` took, once there is an answer."""
         self.free_frame(size)
         if size > TINY_REQUEST_BYTES:
             self._decoded(size).free(self._decoded_bytes_max(size))

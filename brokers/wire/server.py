@@ -20,7 +20,7 @@ from brokers.wire.messages import (
     name_of,
     unsupported,
 )
-from brokers.wire.rooms import LARGE_REQUEST_BYTES, DecodedBytesMax, Rooms
+from brokers.wire.rooms import LARGE_REQUEST_BYTES, START_BYTES, DecodedBytesMax, IsQuick, Rooms
 
 
 class Peer:
@@ -106,18 +106,21 @@ class Server:
         gone: Gone = lambda peer: None,
         door: Door | None = None,
         decoded_bytes_max: DecodedBytesMax = lambda size: 0,
+        is_quick: IsQuick = lambda start: False,
     ) -> None:
         self._answer = answer
         self._limits = limits
         self._gone = gone
         self._door = door
         self._server: asyncio.Server | None = None
+        self._peers: dict[asyncio.Task[None], Peer] = {}
         self._connections = Admission(
             total_max=limits.max_connections,
             host_max=limits.max_connections_per_ip,
             unauthenticated_max=limits.max_connections_unauthenticated,
         )
-        self._rooms = Rooms(limits.queued_max_request_bytes, decoded_bytes_max)
+        waiting, quick = (Rooms(limits.queued_max_request_bytes, decoded_bytes_max) for _ in range(2))
+        self._rooms_of = lambda start: quick if is_quick(start) else waiting
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port that was bound."""
@@ -133,6 +136,13 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def end_those(self, is_unwanted: Callable[[Peer], bool]) -> None:
+        """End the connections of some peers."""
+        for task, peer in self._peers.items():
+            if is_unwanted(peer):
+                logger.info("connection ended", principal=peer.principal, host=peer.host)
+                task.cancel()
+
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -147,10 +157,11 @@ class Server:
             if principal is None:
                 return
             self._connections.authenticated(task)
-            peer = Peer(principal, host)
+            peer = self._peers[task] = Peer(principal, host)
             try:
-                await _Connection(self._answer, self._limits, self._rooms, reader, writer, peer).serve()
+                await _Connection(self._answer, self._limits, self._rooms_of, reader, writer, peer).serve()
             finally:
+                del self._peers[task]
                 self._gone(peer)
         finally:
             self._connections.leave(task)
@@ -176,7 +187,7 @@ class _Connection:
         self,
         answer: Answer,
         limits: Limits,
-        rooms: Rooms,
+        rooms_of: Callable[[bytes], Rooms],
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: Peer,
@@ -184,7 +195,7 @@ class _Connection:
         self._peer = peer
         self._answer = answer
         self._limits = limits
-        self._rooms = rooms
+        self._rooms_of = rooms_of
         self._reader = reader
         self._writer = writer
         self._answers: asyncio.Queue[asyncio.Future[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
@@ -213,42 +224,46 @@ class _Connection:
         with contextlib.suppress(asyncio.IncompleteReadError, OSError, TimeoutError):
             while True:
                 async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
-                    frame = await self._frame()
-                if frame is None:
+                    framed = await self._frame()
+                if framed is None:
                     return
+                frame, rooms = framed
                 answer = asyncio.ensure_future(self._answer(frame, self._peer))
-                answer.add_done_callback(partial(self._free, len(frame)))
+                answer.add_done_callback(partial(rooms.free_both, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.
                 await self._put(answer)
 
-    async def _frame(self) -> bytes | None:
+    async def _frame(self) -> tuple[bytes, Rooms] | None:
+        """Read a frame when there is room for it. Return it with the rooms that it takes; None if its size is wrong."""
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
         if not 0 < size <= self._limits.socket_request_max_bytes:
             logger.warning("connection closed", why="a request size out of bounds", size=size)
             return None
-        frame = await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
+        start = await self._reader.readexactly(min(size, START_BYTES))
+        rooms = self._rooms_of(start)
+        left = size - len(start)
+        frame = start + await (
+            self._reader.readexactly(left) if size <= LARGE_REQUEST_BYTES else self._large(size, left, rooms)
+        )
         try:
             if _is_long_answered(frame):
                 # Its answer may be as long as all others together, so it waits until they are written.
                 await self._answers.join()
             # Only now, so that a client that sends or reads slowly does not keep this room from others.
-            await self._rooms.take_decoded(size)
+            await rooms.take_decoded(size)
         except BaseException:
-            self._rooms.free_frame(size)
+            rooms.free_frame(size)
             raise
-        return frame
+        return frame, rooms
 
-    def _free(self, size: int, answer: "asyncio.Future[bytes | None]") -> None:
-        self._rooms.free_both(size)
-
-    async def _large(self, size: int) -> bytes:
-        """Read a large request within a bound, because others wait for the room that it takes."""
-        await self._rooms.take_frame(size)
+    async def _large(self, size: int, left: int, rooms: Rooms) -> bytes:
+        """Read what is left of a large request within a bound, because others wait for the room that it takes."""
+        await rooms.take_frame(size)
         try:
             async with asyncio.timeout(self._limits.large_request_timeout_ms / 1000):
-                return await self._reader.readexactly(size)
+                return await self._reader.readexactly(left)
         except BaseException:
-            self._rooms.free_frame(size)
+            rooms.free_frame(size)
             raise
 
     async def _put(self, answer: "asyncio.Future[bytes | None]") -> None:

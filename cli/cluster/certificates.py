@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from brokers.gateways.kraft.security.principals import DEFAULT_RULES
 from brokers.launch.kafka.java_properties import properties_text
 from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, LOOPBACK, NodeSpec
 
 FOLDER = "security"
 # The common name alone is the principal, such as User:broker-1.
-RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
 _ENGINE, CLIENT = "engine", "client"
 # Where brokers and clients with certificates connect to a broker, besides its listener for everybody on this machine.
 SECURE_LISTENER = "SECURE"
@@ -57,7 +57,6 @@ class Certificates:
             "security.protocol": "SSL",
             "ssl.keystore.location": str(self._file(f"gateway-{gateway}")),
             "ssl.truststore.location": str(self._authority_file),
-            "ssl.principal.mapping.rules": RULES,
         }
 
     def given_to(self, spec: NodeSpec, secure_port: int) -> NodeSpec:
@@ -73,7 +72,7 @@ class Certificates:
             "inter.broker.listener.name": SECURE_LISTENER,
             "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{SECURE_LISTENER}:SSL,{CONTROLLER_LISTENER}:SSL",
             f"{own}.client.auth": "required",
-            f"{own}.principal.mapping.rules": RULES,
+            f"{own}.principal.mapping.rules": DEFAULT_RULES,
         }
         for listener in (CONTROLLER_LISTENER, SECURE_LISTENER):
             settings |= self._stores(f"listener.name.{listener.lower()}.ssl", f"broker-{spec.node_id}")

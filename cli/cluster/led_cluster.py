@@ -17,7 +17,7 @@ from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.interface import BusError
-from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
+from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, access_on_plaintext
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
@@ -182,7 +182,8 @@ class LedCluster:
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
                     # A gateway to brokers in ZooKeeper mode knows no principals.
-                    gateway.settings |= access if self.zookeeper is None else {}
+                    if self.zookeeper is None:
+                        gateway.settings |= access | access_on_plaintext(gateway.settings)
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from brokers.wire.messages import WireError
-from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, TINY_REQUEST_BYTES, Rooms
+from brokers.wire.rooms import LARGE_REQUEST_BYTES, SMALL_DECODED_BYTES_MAX, START_BYTES, TINY_REQUEST_BYTES, Rooms
 from brokers.wire.server import Limits, Peer, Server
 
 LARGE = LARGE_REQUEST_BYTES + 1
@@ -65,10 +65,11 @@ def play(
     story: Callable[[Answering, int], Awaitable[None]],
     at_once_max: int = LARGE_REQUEST_BYTES,
     decoded_bytes_max: Callable[[int], int] = nothing,
+    is_quick: Callable[[bytes], bool] = lambda start: False,
 ) -> None:
     async def played() -> None:
         answering = Answering(at_once_max)
-        server = Server(answering, LIMITS, decoded_bytes_max=decoded_bytes_max)
+        server = Server(answering, LIMITS, decoded_bytes_max=decoded_bytes_max, is_quick=is_quick)
         port = await server.start("127.0.0.1", 0)
         try:
             async with asyncio.timeout(BOUND_S):
@@ -96,10 +97,24 @@ def test_a_second_large_request_waits_for_the_first_and_a_small_one_does_not() -
     play(story)
 
 
+def test_large_requests_with_quick_answers_have_rooms_of_their_own() -> None:
+    async def story(answering: Answering, port: int) -> None:
+        waiting, quick = Client(port), Client(port)
+        await waiting.send(framed(b"w" * LARGE))
+        let_go = await answering.held.get()
+        await quick.send(framed(b"q" * LARGE))
+        (await answering.held.get()).set()
+        assert await quick.answer() == b"ok"
+        let_go.set()
+        assert await waiting.answer() == b"ok"
+
+    play(story, is_quick=lambda start: start.startswith(b"q"))
+
+
 def test_a_client_that_announces_much_and_sends_nothing_does_not_keep_the_room() -> None:
     async def story(answering: Answering, port: int) -> None:
         idle, other = Client(port), Client(port)
-        await idle.send(LARGE.to_bytes(4, "big"))
+        await idle.send(LARGE.to_bytes(4, "big") + b"x" * START_BYTES)
         await other.send(framed(b"x" * LARGE))
         (await answering.held.get()).set()
         assert await other.answer() == b"ok"

@@ -46,7 +46,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
     folder = tmp_path_factory.mktemp("real")
     key = folder / "token.key"
     key.write_text(TOKEN_KEY)
-    access = {"super.users": "User:admin", "authorizer.class.name": AUTHORIZER}
+    access = {"super.users": "User:admin", "authorizer.class.name": AUTHORIZER, "allow.authorizer.on.plaintext": "true"}
     access |= {"delegation.token.secret.key.file": str(key)}
     cluster = RealCluster(folder, brokers=1, gateway_settings=access)
     node = cluster.broker(1)

@@ -95,7 +95,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Operat
     plan = folder / "plan.json"
     plan.write_text(json.dumps(MOVES))
     stock = KafkaCluster.create(folder / "stock", plain_specs(3, overrides=OVERRIDES | ACCESS | SETTINGS, heap="256m"))
-    led = RealCluster(folder / "led", gateway_settings=ACCESS, **ACCESS)
+    led = RealCluster(folder / "led", gateway_settings=ACCESS | {"allow.authorizer.on.plaintext": "true"}, **ACCESS)
     with led_by_rules(led, auto_leader_rebalance_enable=False):
         try:
             stock.up()

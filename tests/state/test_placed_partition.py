@@ -1,9 +1,13 @@
 """A partition that knows its replicas' directories takes more bytes, and keeps them in every encoding."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from state.codec import decode_slices, decode_stored, decode_topics, encode_stored, encode_topics
+from state.columns import column_of
 from state.log_directory import LOST, MIGRATING, is_online
 from state.packed import Unpacked, pack
 from state.partition import Partition, Topic, TopicState
@@ -11,6 +15,7 @@ from state.placed_partition import PlacedPartition, changed_directories, directo
 from state.slices import Slice, stored
 from tests.state.test_codec import LAST_GROWN_PARTITION
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "topics-v4-directories.bin"
 PLAIN = [replace(LAST_GROWN_PARTITION, partition=number) for number in range(12)]
 PLACED = placed(PLAIN[5], ("A", "", "B"))
 MIXED = [*PLAIN[:5], PLACED, *PLAIN[6:]]
@@ -58,3 +63,23 @@ def test_a_topic_keeps_its_directories_in_every_encoding(count: int) -> None:
     assert decode_topics(encode_topics([topic])) == [topic]
     assert decode_slices(encode_stored([stored(whole)])) == [whole]
     assert decode_slices(encode_stored(decode_stored(encode_topics([topic])))) == [whole]
+
+
+def test_directories_that_were_stored_are_read_whatever_fields_a_partition_has_by_now() -> None:
+    [topic] = decode_topics(GOLDEN.read_bytes())
+    assert [directories_of(partition) for partition in topic.partitions] == [directories_of(one) for one in MIXED]
+    assert topic.partitions == tuple(MIXED)
+
+
+def test_a_partition_with_one_more_field_is_not_taken_for_one_with_directories() -> None:
+    class Grown(Partition, frozen=True, array_like=True, gc=False):
+        """A partition of a later version."""
+
+        one_more: tuple[str, ...] = ("x",)
+
+    grown = msgspec.msgpack.encode(Grown(*astuple(PLAIN[5])))
+    assert len(grown) > len(pack([PLAIN[5]]).body)
+    packed = pack([PLAIN[5]])
+    later = replace(packed, body=grown, lengths=column_of([len(grown)]))
+    assert Unpacked(later).at(0) == PLAIN[5]
+    assert type(Unpacked(later).at(0)) is Partition

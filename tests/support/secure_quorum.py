@@ -9,8 +9,7 @@ from conf.security.tls import TlsFiles, client_contexts
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 
-RULES = r"RULE:^CN=([^,]+)$/$1/,DEFAULT"
-MTLS = {"security_protocol": "SSL", "ssl_principal_mapping_rules": RULES}
+MTLS = {"security_protocol": "SSL"}
 
 
 class SecureQuorum(InProcessQuorum):

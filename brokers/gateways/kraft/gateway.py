@@ -50,9 +50,11 @@ from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
 from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.quick_requests import is_quick
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
+from brokers.gateways.kraft.security.door import end_removed_users
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
@@ -185,7 +187,8 @@ class Gateway:
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), self._settings.limits, self._gone, door_of(context), decoded_bytes_max)
+        door = door_of(context)
+        server = Server(answering(context), self._settings.limits, self._gone, door, decoded_bytes_max, is_quick)
         here = self._identity.here
         port = self._identity.port
         async with asyncio.TaskGroup() as group:
@@ -201,6 +204,8 @@ class Gateway:
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
             logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))
+            if self._security is not None:
+                group.create_task(end_removed_users(self._security, server))
             try:
                 await self._live(group)
             finally:

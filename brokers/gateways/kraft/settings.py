@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
 from brokers.gateways.kraft.security.audit_log import AuditLevel
+from brokers.gateways.kraft.security.principals import DEFAULT_RULES
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import Bytes, Count, Millis, converted
 from brokers.wire.server import Limits
@@ -53,13 +54,15 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     super_users: SuperUsers = ""
     authorizer_class_name: AuthorizerClass = ""
     allow_everyone_if_no_acl_found: bool = False
+    # On a PLAINTEXT listener everybody can pose as a broker, and speak for any client.
+    allow_authorizer_on_plaintext: bool = False
     authorizer_log_level: AuditLevel = "info"
     security_protocol: SecurityProtocol = "PLAINTEXT"
     ssl_keystore_location: MaybeFile = ""
     ssl_truststore_location: MaybeFile = ""
     ssl_client_auth: ClientAuthSetting = ""
     ssl_endpoint_identification_algorithm: Literal["https", ""] = "https"
-    ssl_principal_mapping_rules: Rules = "DEFAULT"
+    ssl_principal_mapping_rules: Rules = DEFAULT_RULES
     broker_principal: str = "User:broker-<id>"
     gateway_principal: str = "User:gateway-<id>"
     sasl_enabled_mechanisms: str = "SCRAM-SHA-512"

@@ -13,7 +13,7 @@ from brokers.files import closed, flush_directory, write_all
 from brokers.gateways.kraft.log import ends
 from brokers.gateways.kraft.log.ends import End, EndsFile
 from brokers.gateways.kraft.log.errors import DamagedError
-from brokers.wire.batch_header import batches_in
+from brokers.wire.batch_header import HEADER, Batch, batch_at
 
 SUFFIX = ".log"
 
@@ -131,23 +131,28 @@ class Segment:
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, then as many as fit.
 
-        Meanwhile a unit is in memory as a whole, however large it is.
+        Only their bytes are read, and the headers of the other batches of a unit that does not fit as a whole.
         """
         first = bisect_right(self._offsets, offset)
         if first == len(self._offsets):
             return b""
-        start = self._positions[first - 1]
-        last = max(first, bisect_right(self._positions, start + max_bytes) - 1)
-        data = self._pread(start, self._positions[last] - start)
-        begin, end = None, 0
-        for position, batch in batches_in(data):
-            if batch.next_offset <= offset:
-                continue
-            begin = position if begin is None else begin
-            if position > begin and position + batch.size - begin > max_bytes:
-                break
-            end = position + batch.size
-        return b"" if begin is None else data[begin:end]
+        begin, batch = self._positions[first - 1], self._batch_at(self._positions[first - 1])
+        while batch.next_offset <= offset:
+            begin += batch.size
+            batch = self._batch_at(begin)
+        end, unit_end = begin + batch.size, self._positions[first]
+        if begin + max_bytes >= unit_end:
+            end = self._positions[bisect_right(self._positions, begin + max_bytes) - 1]
+        while end < unit_end and (end_after := end + self._batch_at(end).size) <= begin + max_bytes:
+            end = end_after
+        return self._pread(begin, end - begin)
+
+    def _batch_at(self, position: int) -> Batch:
+        """Read the header of the batch at ``position``. Raises ``DamagedError`` if there is none."""
+        batch = batch_at(self._pread(position, HEADER.size), 0)
+        if batch is None:
+            raise DamagedError(f"{self.path} is damaged: no batch begins at byte {position}")
+        return batch
 
     def units(self, after: int) -> Iterator[Unit]:
         """Yield the units of the events that come after the seq ``after``, in order."""

@@ -7,9 +7,11 @@ aside and never removed.
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import structlog
 
@@ -41,6 +43,7 @@ HINT = (
 
 
 _OPEN = Client()
+T = TypeVar("T")
 
 
 class Opening:
@@ -63,24 +66,24 @@ class Opening:
         self._wait_max_s = rebuild_wait_max_ms / 1000
         self._lock = directories.locked(self._directory)
         self._storage: Storage | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening")
 
     async def storage(self, bus: Bus, unreachable_max_ms: int) -> Storage:
         """Open the log and compare it with the decisions, after a rebuild if one is needed.
 
         Raises ``BusError``, ``UnknownFormatError``, and ``StorageError`` if the log can be neither served nor rebuilt.
         """
-
-        async def begun() -> Storage:
-            return self._begun(bus)
-
         directories.finish_replacement(self._directory)
         for _ in range(_ATTEMPTS):
             try:
-                self._storage = await retry(begun, unreachable_max_ms)
-                return self._storage
+                return await retry(partial(self._in_thread, self._begun, bus), unreachable_max_ms)
             except (DamagedError, LackingError) as error:
                 await retry(partial(self._mend, error, bus), unreachable_max_ms)
         raise StorageError(f"{self._directory} was damaged again right after it was rebuilt: its disk may be failing")
+
+    async def _in_thread(self, work: Callable[..., T], *given: Any) -> T:
+        """Do what reads a whole log, or writes one, while the event loop serves others."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
 
     def _begun(self, bus: Bus) -> Storage:
         storage = Storage(self._directory, self._lock, snapshot_interval_bytes=self._snapshot_interval_bytes)
@@ -89,10 +92,13 @@ class Opening:
         except BaseException:
             storage.abandon()
             raise
+        # Noted here, because nobody may wait for this thread any more.
+        self._storage = storage
         return storage
 
     def close(self) -> None:
-        """Close the storage if it is open, and release the directory."""
+        """Close the storage if it is open, and release the directory. This waits for what is being read or written."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
         if self._storage is not None:
             self._storage.close()
         self._lock.close()
@@ -124,7 +130,7 @@ class Opening:
                     return []
                 why.append(failed)
             if copies and (not others or waited_s >= min(PEERS_FIRST_S, self._wait_max_s)):
-                failed = self._from_copies(copies, bus)
+                failed = await self._in_thread(self._from_copies, copies, bus)
                 if not failed:
                     return []
                 why.append(failed)
@@ -137,7 +143,7 @@ class Opening:
         into = directories.start_replacement(self._directory)
         try:
             await peer.copy(voter, self._identity.cluster_id, into, self._client)
-            _check(into, bus)
+            await self._in_thread(_check, into, bus)
         except (peer.PeerError, StorageError, UnknownFormatError) as error:
             return str(error)
         directories.install_replacement(self._directory)

@@ -8,10 +8,22 @@ from typing import cast
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.principals import Subject
-from brokers.gateways.kraft.security.sasl import SaslExchange
+from brokers.gateways.kraft.security.sasl import VERIFIERS, SaslExchange
 from brokers.gateways.kraft.security.settings import Security
 from brokers.wire.schema import Values
-from brokers.wire.server import NotAuthenticatedError
+from brokers.wire.server import NotAuthenticatedError, Server
+from conf.security.reread import LOOK_INTERVAL_S
+
+
+async def end_removed_users(security: Security, server: Server) -> None:
+    """Keep ending the connections of users who are not in the file any more."""
+    credentials = security.credentials
+    while credentials is not None:
+        await asyncio.sleep(LOOK_INTERVAL_S)
+        # In a thread, because a changed file is read there.
+        users = await asyncio.get_running_loop().run_in_executor(VERIFIERS, credentials.users)
+        known = {f"User:{user}" for user in users}
+        server.end_those(lambda peer, known=known: peer.principal not in known)  # type: ignore[misc]
 
 
 class GatewayDoor:

@@ -33,7 +33,7 @@ FRAME_BYTES_MAX = 64 * 1024
 REQUESTS_MAX = 16
 FAILED_DELAY_S = 0.1
 # The loop's own threads look names of hosts up. If no name server answers, all of them may wait for that.
-_VERIFIERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sasl")
+VERIFIERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sasl")
 _FAILED = "Authentication failed: Invalid username or password"
 
 
@@ -103,7 +103,7 @@ class SaslExchange:
         try:
             # In a thread, because deriving keys from passwords takes long on purpose, and brokers are waiting.
             verify = self._plain if self._mechanism == PLAIN else self._of_scram
-            answer, is_complete = await asyncio.get_running_loop().run_in_executor(_VERIFIERS, verify, data)
+            answer, is_complete = await asyncio.get_running_loop().run_in_executor(VERIFIERS, verify, data)
         except ScramError as error:
             await asyncio.sleep(FAILED_DELAY_S)
             refused = {"ErrorCode": ErrorCode.SASL_AUTHENTICATION_FAILED, "ErrorMessage": _FAILED}

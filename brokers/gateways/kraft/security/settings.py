@@ -51,6 +51,12 @@ class Given(Protocol):
     def broker_principal(self) -> str: ...
     @property
     def gateway_principal(self) -> str: ...
+    @property
+    def super_users(self) -> str: ...
+    @property
+    def authorizer_class_name(self) -> str: ...
+    @property
+    def allow_authorizer_on_plaintext(self) -> bool: ...
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -81,6 +87,7 @@ def security_of(settings: Given) -> Security | None:
     """Read the settings and their files; None for PLAINTEXT. Raises ``ValueError`` that names the setting."""
     protocol = settings.security_protocol
     if protocol == "PLAINTEXT":
+        _check_trust(settings)
         return None
     is_tls, is_sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
     client_auth = _client_auth(settings, is_sasl)
@@ -99,6 +106,18 @@ def security_of(settings: Given) -> Security | None:
         tls=server_context(files, client_auth) if is_tls else None,
         client=_client(settings, files, is_tls, mechanisms),
     )
+
+
+def _check_trust(settings: Given) -> None:
+    """Refuse access control on a listener where everybody can pose as a broker, and speak for any client."""
+    asked = {"authorizer.class.name": settings.authorizer_class_name, "super.users": settings.super_users}
+    named = [name for name, value in asked.items() if value]
+    if named and not settings.allow_authorizer_on_plaintext:
+        raise SecurityError(
+            f"{' and '.join(named)} on a PLAINTEXT listener stop nobody: whoever reaches it can pose as a broker, and "
+            "speak for any client. Set security.protocol to SSL or SASL_SSL, or allow.authorizer.on.plaintext=true if "
+            "only brokers reach it"
+        )
 
 
 def _client_auth(settings: Given, is_sasl: bool) -> ClientAuth:

@@ -108,7 +108,9 @@ def gateways(tmp_path: Path) -> Iterator[Gateways]:
 def test_the_audit_log_is_in_the_gateways_folder(gateways: Gateways) -> None:
     folder = gateways.folder / "gateway-100"
     given = (gateways.voters[0], gateways.voters[:1], gateways.cluster_id, str(gateways.bus_path), folder)
-    gateways.processes[100] = process = GatewayProcess(*given, {"super.users": "User:admin"})
+    gateways.processes[100] = process = GatewayProcess(
+        *given, {"super.users": "User:admin", "allow.authorizer.on.plaintext": "true"}
+    )
     gateways.start(100)
     client = gateways.client(100)
 
@@ -120,7 +122,8 @@ def test_the_audit_log_is_in_the_gateways_folder(gateways: Gateways) -> None:
 
     wait_until(is_refused, "a refusal")
     client.close()
-    assert '"Denied"' in (folder / FILE_NAME).read_text()
+    written = folder / FILE_NAME
+    wait_until(lambda: written.exists() and '"Denied"' in written.read_text(), "the refusal to be written down")
     assert not (process.log_directory / FILE_NAME).exists()
 
 

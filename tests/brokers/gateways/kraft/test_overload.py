@@ -139,3 +139,31 @@ def test_retries_behind_a_gateway_leave_one_event_on_the_bus(tmp_path: Path) -> 
         for gateway in quorum.gateways.values():
             gateway.stop()
         quorum.bus.close()
+
+
+def test_what_needs_no_engine_does_not_wait_for_what_waits_for_the_engine(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, answer_timeout_ms=600_000)
+    asking, waiting = quorum.client(), [quorum.client() for _ in range(12)]
+    try:
+        quorum.join(asking, 1)
+        created(asking, "held", replicas=1)
+        quorum.engine.stop()
+        # Each of them may take a hundred times its size once it is decoded. The first one waits for the engine, and the
+        # others wait for the first one.
+        for number, client in enumerate(waiting):
+            configs = [{"Name": f"x.{number}.{half}", "ConfigOperation": 0, "Value": "v" * 30_000} for half in (1, 2)]
+            resource = {"ResourceType": 4, "ResourceName": "1", "Configs": configs}
+            client.send("IncrementalAlterConfigs", Resources=[resource])
+        wait_until(lambda: quorum.gateways[100].gateway.measures().events > 0, "the first of them to wait")
+        names = [f"no.such.setting.{number}" for number in range(70)]
+        resource = {"ResourceType": 2, "ResourceName": "held", "ConfigurationKeys": names}
+        [result] = asking.ask("DescribeConfigs", Resources=[resource])["Results"]
+        assert (result["ErrorCode"], result["Configs"]) == (ErrorCode.NONE, [])
+        partitions = [{"Name": "held", "PartitionIndexes": list(range(400))}]
+        assert asking.forward("ListPartitionReassignments", Topics=partitions)["ErrorCode"] == ErrorCode.NONE
+    finally:
+        for client in (asking, *waiting):
+            client.close()
+        for gateway in quorum.gateways.values():
+            gateway.stop()
+        quorum.bus.close()

@@ -36,6 +36,19 @@ def test_a_client_without_a_certificate_may_only_look(quorum: SecureQuorum) -> N
     known.close()
 
 
+def test_a_broker_registers_by_the_default_rules(tmp_path: Path) -> None:
+    quorum = SecureQuorum(tmp_path)
+    broker, other = quorum.client_of("broker-1"), quorum.client_of("broker-2")
+    try:
+        assert quorum.settings.keys().isdisjoint({"ssl_principal_mapping_rules", "broker_principal"})
+        assert broker.ask("BrokerRegistration", **quorum.registration(1))["ErrorCode"] == 0
+        assert other.ask("BrokerRegistration", **quorum.registration(1))["ErrorCode"] == REFUSED
+    finally:
+        broker.close()
+        other.close()
+        quorum.stop()
+
+
 def test_changed_certificates_are_in_force_without_a_restart(quorum: SecureQuorum) -> None:
     staying = quorum.client_of("broker-1")
     former = quorum.authority.certificate_file.read_bytes()

@@ -24,6 +24,7 @@ from tests.support.secure_quorum import SecureQuorum
 from tests.support.waiting import wait_until
 
 PASSWORD = "canary-of-sasl"
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 VERSIONS = {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
 
 
@@ -220,8 +221,38 @@ def test_no_output_has_a_password(quorum: SaslQuorum, capfd: pytest.CaptureFixtu
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.enabled.mechanisms": "GSSAPI"}, "expected some of PLAIN, SCRAM"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "needs sasl.credentials.file"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.credentials.file": "/x"}, "sasl.credentials.file: /x: No such"),
+        ({"authorizer.class.name": AUTHORIZER}, "authorizer.class.name on a PLAINTEXT listener stop"),
+        ({"super.users": "User:a"}, "super.users on a PLAINTEXT listener stop nobody: .*allow.authorizer.on.plaintext"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         security_of(settings_of(given))
+
+
+def test_access_control_without_authentication_must_be_asked_for_by_name() -> None:
+    asked = {"authorizer.class.name": AUTHORIZER, "allow.authorizer.on.plaintext": "true"}
+    assert security_of(settings_of(asked)) is None
+
+
+def test_the_connections_of_a_removed_user_end(tmp_path: Path) -> None:
+    quorum = SaslQuorum(tmp_path)
+    removed, staying, idle = quorum.client(name="eve"), quorum.client(), quorum.client(name="eve")
+    try:
+        users = tmp_path / "users.toml"
+        users.write_text("".join(f'[{name}]\npassword = "{PASSWORD}"\n' for name in ("broker-1", "gateway-100")))
+
+        def has_ended() -> bool:
+            try:
+                return bool(removed.ask("DescribeCluster", EndpointType=2)["ErrorCode"])
+            except ConnectionError:
+                return True
+
+        wait_until(has_ended, "the connection of the removed user to end")
+        with pytest.raises(ConnectionError):
+            idle.frame()
+        assert staying.ask("DescribeCluster", EndpointType=2)["ErrorCode"] == 0
+    finally:
+        for client in (removed, staying, idle):
+            client.close()
+        quorum.stop()

@@ -100,6 +100,42 @@ def test_users_come_from_a_file_that_may_change(tmp_path: Path) -> None:
     assert users.is_password("alice", "changed-a-lot") and not users.is_password("alice", CANARY)
 
 
+def users_in(file: Path, *shapes: tuple[int, int], secret: str = "", password: str = "") -> Credentials:
+    """Write users with salts and iterations of these shapes, and read them."""
+    lines = [f'secret = "{secret}"'] if secret else []
+    for number, (salt_bytes, iterations) in enumerate(shapes):
+        made = verifier_of("SCRAM-SHA-512", CANARY, bytes(range(1, salt_bytes + 1)), iterations)
+        parts = {"salt": made.salt, "stored_key": made.stored_key, "server_key": made.server_key}
+        text = ",".join(f"{name}={base64.b64encode(value).decode()}" for name, value in parts.items())
+        lines.append(f'[user-{number}]\nscram-sha-512 = "{text},iterations={iterations}"')
+    lines += [f'[eve]\npassword = "{password}"'] if password else []
+    file.write_text("\n".join(lines))
+    return Credentials(str(file), look_interval_s=0)
+
+
+def test_an_exchange_does_not_tell_who_is_a_user(tmp_path: Path) -> None:
+    shapes = {(26, 8_192), (16, 5_000)}
+    secret = "x" * 32
+    users = users_in(tmp_path / "users.toml", *shapes, secret=secret)
+    strangers = [users.verifier("SCRAM-SHA-512", f"stranger-{number}") for number in range(40)]
+    assert {(len(one.salt), one.iterations) for one in strangers} == shapes, "they look like users"
+    assert len({one.salt for one in strangers}) == 40
+    # Another gateway, and this one after a restart or another change of the file, say the same.
+    elsewhere = users_in(tmp_path / "same.toml", *sorted(shapes), (16, 5_000), secret=secret)
+    again = [elsewhere.verifier("SCRAM-SHA-512", f"stranger-{number}") for number in range(40)]
+    assert [(one.salt, one.iterations) for one in again] == [(one.salt, one.iterations) for one in strangers]
+    # Somebody who becomes a user with a password keeps the salt, and so does a user whose file is read again.
+    before = users_in(tmp_path / "eve.toml", secret=secret).verifier("SCRAM-SHA-256", "eve")
+    after = users_in(tmp_path / "eve.toml", secret=secret, password="p").verifier("SCRAM-SHA-256", "eve")
+    assert (after.salt, after.iterations) == (before.salt, before.iterations)
+    assert after.stored_key != before.stored_key
+
+
+def test_a_secret_that_is_too_short_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsError, match=r"users\.toml: secret: expected a text of 32 characters or more"):
+        users_in(tmp_path / "users.toml", secret="short")
+
+
 @pytest.mark.parametrize(
     "text",
     [
