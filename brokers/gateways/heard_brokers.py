@@ -1,9 +1,4 @@
-"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it.
-
-A broker that follows the leader fetches from it twice a second. One that does not reach the leader asks each of the
-others once in two time-outs (``KafkaRaftClient.maybeSendFetchToBestNode``). So a gateway that does not lead counts
-twice as long.
-"""
+"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it."""
 
 from collections.abc import Collection
 
@@ -15,14 +10,19 @@ logger = structlog.get_logger()
 
 # As many as a heartbeat may name.
 HEARD_MAX = 1_000
+# Brokers find a gateway that begins to lead within so many times the time for which they count there.
+FIND_TIMES = 3
 
 
 class HeardBrokers:
-    """When each broker was heard. ``within_ms`` is how long it counts at the gateway that leads."""
+    """When each broker was heard, which counts for ``leading_ms`` where the gateway leads, else for ``other_ms``."""
 
-    def __init__(self, within_ms: int) -> None:
-        self._within_ms = within_ms
+    def __init__(self, leading_ms: int, other_ms: int) -> None:
+        self._leading_ms = leading_ms
+        self._other_ms = other_ms
         self._heard_ms: dict[int, int] = {}
+        self._led_since_ms = steady_ms()
+        self._was_reached = False
         self._is_alone = False
 
     def hear(self, broker: int) -> None:
@@ -37,14 +37,18 @@ class HeardBrokers:
 
     def lately(self, *, leads: bool) -> tuple[int, ...]:
         """Return the brokers that were heard lately, in rising order."""
-        since_ms = steady_ms() - self._within_ms * (1 if leads else 2)
+        since_ms = steady_ms() - (self._leading_ms if leads else self._other_ms)
         # Copied, because measures are taken in another thread.
         return tuple(sorted(broker for broker, heard_ms in dict(self._heard_ms).items() if heard_ms > since_ms))
 
     def told(self, *, leads: bool, live: Collection[int]) -> tuple[int, ...]:
         """Return the same for a heartbeat, and log if this gateway leads and hears none of the ``live`` brokers."""
         heard = self.lately(leads=leads)
-        is_alone = leads and bool(live) and not heard
+        if not leads:
+            self._led_since_ms, self._was_reached = steady_ms(), False
+        self._was_reached |= leads and bool(heard)
+        is_found = self._was_reached or steady_ms() - self._led_since_ms >= FIND_TIMES * self._leading_ms
+        is_alone = leads and bool(live) and not heard and is_found
         if is_alone and not self._is_alone:
             hint = "another gateway leads if it hears more of them"
             logger.warning("this gateway leads, and hears no broker", live=sorted(live), hint=hint)
