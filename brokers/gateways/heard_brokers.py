@@ -1,9 +1,4 @@
-"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it.
-
-A broker that follows the leader fetches from it twice a second. One that does not reach the leader asks each of the
-others once in two time-outs (``KafkaRaftClient.maybeSendFetchToBestNode``). So a gateway that does not lead counts
-twice as long.
-"""
+"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it."""
 
 from collections.abc import Collection
 
@@ -18,10 +13,11 @@ HEARD_MAX = 1_000
 
 
 class HeardBrokers:
-    """When each broker was heard. ``within_ms`` is how long it counts at the gateway that leads."""
+    """When each broker was heard, which counts for ``leading_ms`` where the gateway leads, else for ``other_ms``."""
 
-    def __init__(self, within_ms: int) -> None:
-        self._within_ms = within_ms
+    def __init__(self, leading_ms: int, other_ms: int) -> None:
+        self._leading_ms = leading_ms
+        self._other_ms = other_ms
         self._heard_ms: dict[int, int] = {}
         self._is_alone = False
 
@@ -37,7 +33,7 @@ class HeardBrokers:
 
     def lately(self, *, leads: bool) -> tuple[int, ...]:
         """Return the brokers that were heard lately, in rising order."""
-        since_ms = steady_ms() - self._within_ms * (1 if leads else 2)
+        since_ms = steady_ms() - (self._leading_ms if leads else self._other_ms)
         # Copied, because measures are taken in another thread.
         return tuple(sorted(broker for broker, heard_ms in dict(self._heard_ms).items() if heard_ms > since_ms))
 

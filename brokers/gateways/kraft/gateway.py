@@ -97,7 +97,7 @@ class Gateway:
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes = Probes(self._quorum_view, self._registration_of, self._connection_lost)
-        self._heard_brokers = HeardBrokers(settings.controller_quorum_fetch_timeout_ms)
+        self._heard_brokers = HeardBrokers(settings.controller_quorum_fetch_timeout_ms, settings.asked_within_ms)
         self._opening = Opening(
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,

@@ -19,6 +19,9 @@ DAY_MS = 86_400_000
 # Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
 # in flight.
 REQUESTS_IN_FLIGHT = 4
+# A broker that does not reach the leader asks each of the voters once in about so many time-outs
+# (``KafkaRaftClient.maybeSendFetchToBestNode``). From the leader it fetches twice a second.
+ASKING_TIMEOUTS = 2
 # Names of listeners, with commas.
 ListenerNames = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,255}(,[A-Za-z0-9_.-]{1,255}){0,7}\Z")]
 TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
@@ -74,6 +77,11 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     def listener_names(self) -> list[str]:
         """List the names that brokers have for this gateway's listener."""
         return self.controller_listener_names.split(",")
+
+    @property
+    def asked_within_ms(self) -> int:
+        """Return how long a broker counts as heard that asked this gateway while another one led."""
+        return ASKING_TIMEOUTS * self.controller_quorum_fetch_timeout_ms
 
     @property
     def limits(self) -> Limits:

@@ -38,6 +38,7 @@ from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership, NotNamedError
 from brokers.gateways.zk.mirror import MirrorError
+from brokers.gateways.zk.probing import Probing
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.written_decision import check_has_written
 from brokers.gateways.zk.znodes import ZnodeError
@@ -73,6 +74,7 @@ class Gateway:
         self._is_serving = False
         self._view = ClusterView()
         self._proxy = Proxy(self._view, settings)
+        self._probing = Probing(self._view, settings)
         self._leadership: Leadership | None = None
         # The term that begins just now.
         self._beginning: Leadership | None = None
@@ -97,6 +99,7 @@ class Gateway:
             events=events,
             event_bytes=event_bytes,
             is_cut_off=self._engine.is_cut_off,
+            heard=len(self._probing.heard),
         )
 
     def stop(self) -> None:
@@ -108,7 +111,7 @@ class Gateway:
         try:
             await self._begin_from_image()
             async with asyncio.TaskGroup() as group:
-                parts = (self._engine.run(), self._follow(), self._live(), self._serve())
+                parts = (self._engine.run(), self._follow(), self._live(), self._serve(), self._probing.run())
                 tasks = [group.create_task(part) for part in parts]
                 await self._stopping.wait()
                 if self._leadership is not None:
@@ -259,7 +262,7 @@ class Gateway:
             # A term that has no connection to ZooKeeper can do nothing, though another gateway may have one.
             leads = self.leads and not (self._leadership and self._leadership.is_cut_off)
             why = self._lead_watch.look(time.monotonic(), is_named=self._is_named(), leads=leads, is_loading=is_loading)
-            self._heartbeats.send(late_ms, why)
+            self._heartbeats.send(late_ms, why, self._probing.told(late_ms, leads=self.leads))
 
     # What brokers and clients ask
 

@@ -46,8 +46,10 @@ class Heartbeats:
                 event = decode(decision.raw.encode())
                 self._was_refused |= isinstance(event, GatewayStarted) and event.incarnation == self._incarnation
 
-    def send(self, late_ms: int, silent_because: str | None = None) -> None:
+    def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
+
+        ``hears`` are the brokers that this gateway reaches.
 
         If the queue is full, or no heartbeat may go out, the next one tells the lateness.
         """
@@ -65,7 +67,7 @@ class Heartbeats:
                 logger.warning("the start was refused", hint="is the clock wrong?")
                 self.start()
                 self._was_refused = False
-            self._engine.tell(self._next(), lane=Lane.GATEWAY)
+            self._engine.tell(replace(self._next(), hears=hears), lane=Lane.GATEWAY)
             self._untold_ms = 0
         except QueueFullError as error:
             logger.warning("heartbeat skipped", why=str(error))

@@ -93,8 +93,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return now
 
 
-def test_a_contact_counts_twice_as_long_where_nobody_leads(clock: list[int]) -> None:
-    heard = HeardBrokers(2_000)
+def test_a_contact_counts_longer_where_another_gateway_leads(clock: list[int]) -> None:
+    heard = HeardBrokers(2_000, 4_000)
     heard.hear(2)
     clock[0] += 1_999
     heard.hear(1)
@@ -106,7 +106,7 @@ def test_a_contact_counts_twice_as_long_where_nobody_leads(clock: list[int]) -> 
 
 
 def test_a_time_in_which_the_process_stood_still_does_not_count(clock: list[int]) -> None:
-    heard = HeardBrokers(2_000)
+    heard = HeardBrokers(2_000, 4_000)
     heard.hear(1)
     clock[0] += 60_000
     heard.forgive(59_000)
@@ -114,7 +114,7 @@ def test_a_time_in_which_the_process_stood_still_does_not_count(clock: list[int]
 
 
 def test_the_list_is_bounded_and_makes_room(clock: list[int]) -> None:
-    heard = HeardBrokers(2_000)
+    heard = HeardBrokers(2_000, 4_000)
     for broker in range(2 * HEARD_MAX):
         heard.hear(broker)
     assert len(heard.told(leads=True, live=[])) == HEARD_MAX
@@ -125,7 +125,7 @@ def test_the_list_is_bounded_and_makes_room(clock: list[int]) -> None:
 
 
 def test_a_leader_that_hears_no_live_broker_says_so_once(clock: list[int]) -> None:
-    heard = HeardBrokers(2_000)
+    heard = HeardBrokers(2_000, 4_000)
     with capture_logs() as lines:
         heard.told(leads=True, live=[])
         heard.told(leads=False, live=[1])
