@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.faults.hosted_cluster import BROKERS, BUS, ZOOKEEPER, HostedCluster, host_of
 from tests.faults.load import Load, Lost
-from tests.faults.network import DROP, LOSE, REFUSE, SLOW, network
+from tests.faults.network import DROP, LOSE, REFUSE, SLOW, Network, network
 from tests.support.waiting import wait_until
 
 # The broker that faults are about.
@@ -17,6 +17,8 @@ LAST = BROKERS[-1]
 # A power loss takes what was written in so many seconds before the fault began, and the machine is back after so many.
 UNFLUSHED_S, REBOOT_S = 3.0, 5.0
 NOTHING = Lost(0, 0, 0)
+# Longer than a broker's session of 9 s and the tick after it.
+LONG_S = 13.0
 
 
 class Measured(NamedTuple):
@@ -87,6 +89,9 @@ def measure(
     end: Callable[[], None] | None = None,
 ) -> Measured:
     """Let a fault begin, given who leads, and end after so many seconds. Then wait until the cluster is whole."""
+    # The one before may have failed.
+    cluster.net.heal()
+    cluster.wait_until_whole()
     led = cluster.leading()
     began_s = time.time()
     begin(led)
@@ -125,7 +130,7 @@ def _others(cluster: HostedCluster, *nodes: int) -> list[str]:
     return _hosts(node for node in (*BROKERS, *cluster.controllers) if node not in nodes)
 
 
-def leader_alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+def alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     """Cut the leading controller from all brokers and from the other controllers."""
     return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], _others(cluster, led)))
 
@@ -157,37 +162,6 @@ def power_loss(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     return measure(cluster, load, seconds, _into_minority(cluster), end)
 
 
-def listener(how: Sequence[str] = DROP) -> Scenario:
-    """Let something happen to all that brokers send to the leading controller."""
-
-    def scenario(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-        def begin(led: int) -> None:
-            cluster.net.cut_one_way(_hosts(BROKERS), [host_of(led)], how)
-
-        return measure(cluster, load, seconds, begin)
-
-    return scenario
-
-
-def answers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Lose all that the leading controller sends to brokers."""
-    return measure(cluster, load, seconds, lambda led: cluster.net.cut_one_way([host_of(led)], _hosts(BROKERS)))
-
-
-def controllers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Cut the leading controller from the other ones alone."""
-
-    def begin(led: int) -> None:
-        cluster.net.cut([host_of(led)], _hosts(node for node in cluster.controllers if node != led))
-
-    return measure(cluster, load, seconds, begin)
-
-
-def bus(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Cut the leading gateway from a bus on Kafka."""
-    return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], [BUS]))
-
-
 def take_overs(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     """Kill a broker, and then whoever leads, again and again until the broker is fenced.
 
@@ -204,16 +178,11 @@ def take_overs(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
             cluster.controllers[leading].start()
             cluster.wait_for_controller(leading)
 
-    return measure(cluster, load, seconds, begin, lambda: cluster.brokers[LAST].start())
+    return measure(cluster, load, 0, begin, cluster.brokers[LAST].start)
 
 
-def zookeeper(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Cut the leading gateway from ZooKeeper."""
-    return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], [ZOOKEEPER]))
-
-
-def brokers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Cut the leading gateway from all brokers alone, and kill one of them, so that it has something to tell."""
+def untold(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut the leading controller from all brokers, and kill one of them, so that it has something to tell."""
 
     def begin(led: int) -> None:
         cluster.net.cut([host_of(led)], _hosts(BROKERS))
@@ -226,18 +195,49 @@ def brokers(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     return measure(cluster, load, seconds, begin, end)
 
 
+def _ways(net: Network, leader: list[str], others: list[str]) -> dict[str, Callable[[], None]]:
+    """Return what may happen to the link between the leading controller and others."""
+
+    def on_both_ways(how: Sequence[str]) -> None:
+        net.cut_one_way(leader, others, how)
+        net.cut_one_way(others, leader, how)
+
+    return {
+        "cut": lambda: on_both_ways(DROP),
+        "to": lambda: net.cut_one_way(others, leader),
+        "from": lambda: net.cut_one_way(leader, others),
+        "refused": lambda: on_both_ways(REFUSE),
+        "lossy": lambda: on_both_ways(LOSE),
+        "slow": lambda: on_both_ways(SLOW),
+    }
+
+
+def link(name: str, way: str) -> Scenario:
+    """Let something happen to one link of the leading controller, and leave all others as they are.
+
+    A link is to the brokers (``listener``), the other ``controllers``, the ``bus`` on Kafka or ``zookeeper``. What
+    neither end hears any more stays half open.
+    """
+
+    def scenario(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+        def begin(led: int) -> None:
+            nodes = {"listener": BROKERS, "controllers": [node for node in cluster.controllers if node != led]}
+            others = _hosts(nodes[name]) if name in nodes else [name]
+            _ways(cluster.net, [host_of(led)], others)[way]()
+
+        return measure(cluster, load, seconds, begin)
+
+    return scenario
+
+
 SCENARIOS: dict[str, Scenario] = {
-    "leader_alone": leader_alone,
+    "alone": alone,
     "minority": minority,
     "power_loss": power_loss,
-    "requests": listener(),
-    "answers": answers,
-    "refused": listener(REFUSE),
-    "lossy": listener(LOSE),
-    "slow": listener(SLOW),
-    "controllers": controllers,
     "take_overs": take_overs,
-    "brokers": brokers,
-    "bus": bus,
-    "zookeeper": zookeeper,
+    "untold": untold,
+} | {
+    f"{name}-{way}": link(name, way)
+    for name in ("listener", "controllers", BUS, ZOOKEEPER)
+    for way in ("cut", "to", "from", "refused", "lossy", "slow")
 }

@@ -1,4 +1,4 @@
-"""Cut links of a cluster, and print what became of it: ``python -m tests.faults.cuts led leader_alone:40 minority``.
+"""Cut links of a cluster, and print what became of it: ``python -m tests.faults.cuts led alone:40 minority``.
 
 The kinds of clusters are those of ``KINDS``, and the cuts those of ``SCENARIOS``. A cut lasts so many seconds.
 """

@@ -45,12 +45,20 @@ class Timeline:
         """Say when that happened which is told next."""
         self._at_s = (time_ms - self._since_ms) / 1000
         if self._at_s >= 0 and not self._was_seen:
-            self.end()
+            # So it was until then.
+            self._look()
 
     def end(self) -> None:
         """Say that all which happened at once has been told."""
-        if self._at_s < 0 and not self._was_seen:
-            return
+        if self._at_s >= 0:
+            self._look()
+
+    def close(self) -> None:
+        """Say that all has been told."""
+        if not self._was_seen:
+            self._look()
+
+    def _look(self) -> None:
         smallest = min((len(held["isr"]) for held in self.partitions.values()), default=0)
         self.isr_min = min(self.isr_min, smallest) if self._was_seen else smallest
         self.alone_max = max(self.alone_max, sum(len(held["isr"]) <= 1 for held in self.partitions.values()))
@@ -58,7 +66,7 @@ class Timeline:
         self.leaderless_max = max(self.leaderless_max, leaderless)
         if self._leaderless_from_s is not None:
             self.leaderless_s += self._at_s - self._leaderless_from_s
-        self._leaderless_from_s = max(0.0, self._at_s) if leaderless else None
+        self._leaderless_from_s = self._at_s if leaderless else None
         self._was_seen = True
 
     def lead(self, voter: int) -> None:
@@ -98,6 +106,7 @@ def told_by_log(directories: Iterable[Path], since_ms: int) -> Timeline:
                 # Its version has two bytes, and the leader's id four.
                 told.lead(int.from_bytes(value[2:6], "big"))
         told.end()
+    told.close()
     return told
 
 
@@ -135,4 +144,5 @@ def told_by_decisions(decisions: Iterable[Mapping[str, Any]], since_ms: int) -> 
             held = {name: decision[name] for name in ("leader", "isr", "replicas")}
             told.hold(decision["topic"], decision["partition"], **held)
         told.end()
+    told.close()
     return told

@@ -1,0 +1,55 @@
+"""Links of the gateway that leads real brokers are cut: another one leads, nobody is fenced, and nothing is lost."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS, running
+from tests.faults.hosted_cluster import HostedCluster, LedCluster
+from tests.faults.load import Load
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+# More than are on their way when a cut begins: those of two seconds.
+SOME = 60
+
+
+@pytest.fixture(scope="module")
+def led(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HostedCluster, Load]]:
+    with running(LedCluster, tmp_path_factory.mktemp("led")) as found:
+        yield found
+
+
+def test_a_gateway_that_is_cut_from_all_gives_way(led: tuple[HostedCluster, Load]) -> None:
+    measured = SCENARIOS["alone"](*led, LONG_S)
+    assert measured.has_moved and not measured.was_noticed, str(measured)
+
+
+def test_most_brokers_win_and_power_lost_behind_the_cut_loses_nothing(led: tuple[HostedCluster, Load]) -> None:
+    measured = SCENARIOS["power_loss"](*led, 25)
+    assert measured.has_moved, str(measured)
+    assert {broker for broker, _ in measured.fences} == {LAST}, str(measured)
+    assert measured.alone_max == 0 and measured.acks > SOME, str(measured)
+    assert measured.lost == NOTHING, str(measured)
+
+
+@pytest.mark.parametrize("way", ["to", "from", "refused"])
+def test_a_gateway_whose_listener_is_cut_gives_way(led: tuple[HostedCluster, Load], way: str) -> None:
+    measured = SCENARIOS[f"listener-{way}"](*led, LONG_S)
+    assert measured.has_moved and not measured.was_noticed, str(measured)
+
+
+@pytest.mark.parametrize("way", ["lossy", "slow"])
+def test_a_lossy_or_slow_link_to_the_gateway_is_not_noticed(led: tuple[HostedCluster, Load], way: str) -> None:
+    measured = SCENARIOS[f"listener-{way}"](*led, LONG_S)
+    assert not measured.was_noticed, str(measured)
+
+
+def test_gateways_need_no_link_to_each_other(led: tuple[HostedCluster, Load]) -> None:
+    measured = SCENARIOS["controllers-cut"](*led, LONG_S)
+    assert measured.leaders == [] and not measured.was_noticed, str(measured)
+
+
+def test_a_dead_broker_is_fenced_though_gateways_are_killed_in_turn(led: tuple[HostedCluster, Load]) -> None:
+    measured = SCENARIOS["take_overs"](*led, 60)
+    assert {broker for broker, _ in measured.fences} == {LAST}, str(measured)
+    assert measured.lost == NOTHING, str(measured)
