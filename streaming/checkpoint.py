@@ -144,10 +144,27 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
     source = source_of(bus)
     ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
     at = [end for end in ends if end is not None]
-    is_whole = 1 <= len(ends) <= 2 and at == ends and at == sorted(at) and at[-1] <= source.newest_end()
-    if is_whole and any(source.is_decided_to(end) for end in at):
+    if damage := _damage(ended, planned, ends, at):
+        return {"why": f"it is damaged: {damage}"}
+    if at[-1] <= source.newest_end() and any(source.is_decided_to(end) for end in at):
         return None
-    return {"why": "the bus is at another place", "at": ends[-2:], "decided_seq": bus.decided_seq()}
+    return {"why": "the bus is at another place", "at": at, "decided_seq": bus.decided_seq()}
+
+
+def _damage(ended: int, planned: int, ends: list[int | None], at: list[int]) -> str | None:
+    """Return what Spark would not have written like this; None if all is as it writes it.
+
+    Batch ``ended`` was the last one to end, ``planned`` was planned last, and ``ends`` are their ends and those between
+    them, as far as they can be read.
+    """
+    unread = [batch for batch, end in enumerate(ends, start=ended) if end is None]
+    if planned < ended:
+        return f"batch {ended} has ended, but was never planned"
+    if unread:
+        return f"offsets/{unread[0]} is missing or cannot be read"
+    if len(at) > 2:
+        return f"batches up to {planned} are planned, but only {ended} has ended"
+    return None if at == sorted(at) else f"batch {planned} ends before the one before it"
 
 
 def _state_id(bus: Bus, partitions: int) -> str:

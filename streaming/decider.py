@@ -43,6 +43,7 @@ from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
+from streaming.sources.interface import source_of
 from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
@@ -85,8 +86,11 @@ class Decider:
         self._late_workers = LateWorkers()
         self._had_batches = False
         self._decided_seq = 0
+        # The last event of which the log says that it was removed undecided.
+        self._told_removed = 0
 
     def __enter__(self) -> "Decider":
+        self._tell_removed()
         if self._take_query is None:
             self._start()
         else:
@@ -162,7 +166,16 @@ class Decider:
             self._late_workers.reset()
         return self._late_workers.allow_another_start(message)
 
+    def _tell_removed(self) -> None:
+        """Log which events were removed although nobody had decided them: they are lost, and the query goes on."""
+        decided_seq = self._bus.decided_seq()
+        through = source_of(self._bus).removed_after(decided_seq)
+        if through > self._told_removed:
+            self._told_removed = through
+            logger.error("undecided events were removed", after=decided_seq, through=through)
+
     def _start_settled(self, cause: str, *, aside: bool) -> None:
+        self._tell_removed()
         try:
             if aside:
                 move_aside(self._checkpoint, self._check_held, why="the query failed on it", cause=cause)

@@ -143,7 +143,10 @@ def _tell_decision(body: bytes) -> None:
 
 
 def _tell_broker(decision: _Broker) -> None:
-    if decision.state == "fenced":
+    if decision.reason in (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED):
+        # It is fenced until it asks to serve.
+        _tell("a broker registered", decision, broker=decision.broker)
+    elif decision.state == "fenced":
         _tell("a broker is fenced", decision, "warning", broker=decision.broker)
     elif decision.reason == Reason.BROKER_UNFENCED:
         _tell("a broker serves", decision, broker=decision.broker)

@@ -20,11 +20,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
-import structlog
 
 from bus.interface import Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
-from bus.kafka.connection import Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.weight import weight_of
 from isrflow.kafka.address import parse
@@ -33,8 +32,6 @@ from isrflow.kafka.seqs import offset_after, seq_of, slots_after
 from state.event_text import decode
 from state.events import Tick
 from state.found import found_ms
-
-logger = structlog.get_logger()
 
 _ALL = 2**62
 # These readers follow both topics. They seek only at a start, so a fetch may wait long. They fetch little ahead,
@@ -88,7 +85,7 @@ class Batches:
     """The reader of one bus's events. It keeps a planned batch until it is read, so each event is fetched once."""
 
     def __init__(self, url: str, offsets_partitions: int) -> None:
-        self._connection = Connection(parse(url))
+        self._connection = Connection(parse(url), AWAY_TIMEOUT_S)
         self._offsets_partitions = offsets_partitions
         self._readers: dict[tuple[str, int], LogReader] = {}
         self._planned: _Batch | None = None
@@ -102,15 +99,9 @@ class Batches:
 
         Reading all reports again does no harm: the offsets topic is compacted, and a replica's newest report changes
         nothing if the state already contains it.
-
-        Older versions left it to the topic's own retention to remove events. If that has removed some which nobody had
-        decided, they are lost, and the engine goes on after them.
         """
-        offset, topic = offset_after(after), self._connection.address.events
-        start = self._connection.start_offset(topic)
-        if start > offset:
-            logger.error("undecided events were removed", topic=topic, after=after, through=seq_of(start - 1))
-        return Position(after, max(offset, start), (0,) * self._offsets_partitions)
+        start = self._connection.start_offset(self._connection.address.events)
+        return Position(after, max(offset_after(after), start), (0,) * self._offsets_partitions)
 
     def claimed(self, seq: int) -> None:
         """Note the seq of the claim of the job that reads; 0 if it has not claimed."""

@@ -19,7 +19,7 @@ from bus.interface import (
     Page,
     Seqs,
 )
-from bus.kafka.connection import RETRY_PAUSE_S, Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
 from bus.kafka.decision_reader import DecisionReader
 from bus.kafka.history import KafkaHistory
@@ -53,7 +53,8 @@ class KafkaBus(KafkaHistory):
     def __init__(
         self, url: str, *, create: bool = True, replication_factor: int = 0, decision_blocks: bool = True
     ) -> None:
-        connection = Connection(parse(url))
+        # Only an engine makes a bus.
+        connection = Connection(parse(url), AWAY_TIMEOUT_S if create else REQUEST_TIMEOUT_S)
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
         super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions
@@ -81,6 +82,14 @@ class KafkaBus(KafkaHistory):
 
     def offsets_came(self, after: int) -> bool:
         return self.offsets_position() > after
+
+    def removed_after(self, seq: int) -> int:
+        """Return the seq of the last event after ``seq`` that Kafka has removed; 0 if it has removed none.
+
+        Only the topic's own retention removes events that nobody has decided. Older versions left it to that.
+        """
+        start = self._connection.start_offset(self.address.events)
+        return seq_of(start - 1) if start > offset_after(seq) else 0
 
     def is_decided_to(self, offset: int) -> bool:
         """Say whether exactly the control events before ``offset`` are decided. There may be none just before it.

@@ -76,6 +76,9 @@ class EmbeddedSource:
     def newest_end(self) -> int:
         return self._bus.last_seq()
 
+    def removed_after(self, seq: int) -> int:
+        return 0
+
     def is_decided_to(self, end: int) -> bool:
         return end == self._bus.decided_seq()
 

@@ -61,6 +61,10 @@ class Source(Protocol):
         """Return the greatest end that a batch can have now."""
         ...
 
+    def removed_after(self, seq: int) -> int:
+        """Return the seq of the last event after ``seq`` that was removed; 0 if none was."""
+        ...
+
     def is_decided_to(self, end: int) -> bool:
         """Say whether the bus has decided all events of a batch that ends at ``end``, and none after it."""
         ...

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from bus.interface import Entry
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
 from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
@@ -98,6 +98,9 @@ class KafkaSource:
 
     def newest_end(self) -> int:
         return offset_after(self._bus.last_seq())
+
+    def removed_after(self, seq: int) -> int:
+        return self._bus.removed_after(seq)
 
     def is_decided_to(self, end: int) -> bool:
         return self._bus.is_decided_to(end)
@@ -187,7 +190,7 @@ class KafkaReader(DataSourceStreamReader):
     @property
     def reports(self) -> ReportLog:
         if self._reports is None:
-            self._reports = ReportLog(Connection(parse(self.url)))
+            self._reports = ReportLog(Connection(parse(self.url), AWAY_TIMEOUT_S))
         return self._reports
 
     @property

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint import has_batches, settle
@@ -89,6 +90,24 @@ def test_a_checkpoint_whose_last_batch_cannot_be_read_is_moved_aside(checkpoint:
     bus.commit(1, 12, [], [])
     write(checkpoint, "offsets/2", "")
     assert not stays(checkpoint, bus)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "damage"),
+    [
+        ("offsets/2", "", "offsets/2 is missing or cannot be read"),
+        ("offsets/3", '{"seq": 3}', "batch 3 ends before the one before it"),
+        ("offsets/4", '{"seq": 30}', "batches up to 4 are planned, but only 2 has ended"),
+        ("commits/9", "v2", "batch 9 has ended, but was never planned"),
+    ],
+)
+def test_a_damaged_checkpoint_is_called_damaged(
+    checkpoint: Path, bus: EmbeddedBus, name: str, text: str, damage: str
+) -> None:
+    write(checkpoint, name, text)
+    with capture_logs() as lines:
+        assert not stays(checkpoint, bus)
+    assert [line["why"] for line in lines] == [f"it is damaged: {damage}"]
 
 
 def test_a_checkpoint_that_is_ahead_of_its_bus_is_moved_aside(

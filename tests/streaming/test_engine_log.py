@@ -87,6 +87,15 @@ def test_each_fencing_and_each_election_is_a_line() -> None:
     assert [line["event"] for line in lines_about(world, log)] == ["a partition has no leader", "a broker is fenced"]
 
 
+def test_a_registration_is_no_warning() -> None:
+    log = engine_log()
+    world = World(1)
+    lines_about(world, log)
+    world.register(2)
+    [line] = lines_about(world, log)
+    assert (line["event"], line["broker"], line["log_level"]) == ("a broker registered", 2, "info")
+
+
 def test_a_change_of_the_isr_alone_is_no_line() -> None:
     log = engine_log()
     world = World(1, 2)
