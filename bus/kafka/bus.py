@@ -137,6 +137,10 @@ class KafkaBus(KafkaHistory):
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch
 
+    def claim_seq(self) -> int:
+        claims = self._controller.mark().claims
+        return seq_of(claims[-1][1]) if claims else 0
+
     def bus_id(self) -> int:
         return self._controller.mark().bus_id
 
