@@ -31,6 +31,11 @@ class EmbeddedHistory(LogFile):
         end = _last_within(sizes, bytes_max)
         return [] if end is None else entries_between(connection, self._columns, after, end)
 
+    def claim_seq(self) -> int:
+        newest = "SELECT coalesce(max(seq), 0) FROM claims"
+        with self._errors(), self._snapshot() as connection:
+            return int(connection.execute(newest).fetchone()[0])
+
     def kept_after(self) -> int:
         with self._errors():
             return self._mark("trimmed")

@@ -19,6 +19,10 @@ class Past(Protocol):
         """
         ...
 
+    def claim_seq(self) -> int:
+        """Return the seq of the newest claim's event, 0 if there was no claim yet."""
+        ...
+
     def kept_after(self) -> int:
         """Return the seq after which all events are still there; 0 if none was removed."""
         ...

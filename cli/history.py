@@ -4,13 +4,16 @@ from typing import Any
 
 import click
 
+from bus.interface import MAX_EVENT_BYTES, Bus
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
-from conf.settings import Settings
+from conf.settings import Settings, history_limits
 from history.explanation import shown_time
 from history.reach import reach_of
+from state.event_text import decode
+from state.events import ControllerStarted
 
-SETTINGS_HERE = "settings_of_this_command"
+OF_THE_ENGINE = "settings_of_the_engine"
 _THINNED = "those that changed the cluster"
 
 
@@ -22,8 +25,7 @@ def command(settings: Settings, form: str) -> None:
 
     'describe --at', 'whatif' and 'events --snapshot' need a state that can be rebuilt. 'partitions explain', 'events'
     and 'decisions' reach as far back as there are decisions. The settings history.ms, history.events, retention.ms and
-    retention.events of the engine say how far that is. They are not on the bus. The command shows its own
-    settings, which are the engine's if both have the same --conf, --set and environment.
+    retention.events of the engine say how far that is. The command shows those of the engine that claimed last.
 
     \b
     Examples:
@@ -33,6 +35,7 @@ def command(settings: Settings, form: str) -> None:
     bus = existing_bus(settings)
     try:
         reach, snapshots, kept_after = reach_of(bus), bus.snapshots(), bus.kept_after()
+        limits = _limits_of_the_engine(bus)
     finally:
         bus.close()
     shown: dict[str, Any] = {
@@ -42,13 +45,7 @@ def command(settings: Settings, form: str) -> None:
         "decisions_from_seq": reach.decisions_from,
         "decided_seq": reach.decided,
         "snapshots": [{"seq": snapshot.seq, "time_ms": snapshot.time_ms} for snapshot in snapshots],
-        SETTINGS_HERE: {
-            "history.ms": settings.history_ms,
-            "history.events": settings.history_events,
-            "history.snapshot.interval.ms": settings.history_snapshot_interval_ms,
-            "retention.ms": settings.retention_ms,
-            "retention.events": settings.retention_events,
-        },
+        OF_THE_ENGINE: limits,
     }
     if form == "json":
         show_json(shown)
@@ -61,6 +58,19 @@ def command(settings: Settings, form: str) -> None:
             ("Events", f"all{f' after seq {kept_after}, and before it {_THINNED}' if kept_after else ''}"),
             ("Decisions", f"from seq {oldest}"),
             ("Snapshots", len(snapshots)),
-            *((f"{name} of this command", value) for name, value in shown[SETTINGS_HERE].items()),
+            *((f"{name} of the engine", "unknown" if value is None else value) for name, value in limits.items()),
         ]
     )
+
+
+def _limits_of_the_engine(bus: Bus) -> dict[str, int | None]:
+    """Read the limits from the newest claim. None if it does not say, or was removed."""
+    seq = bus.claim_seq()
+    claims = [decode(entry.raw) for entry in bus.recorded(seq - 1, seq, 1, MAX_EVENT_BYTES)] if seq else []
+    given = {
+        key: value
+        for one in claims
+        if isinstance(one, ControllerStarted)
+        for key, value in (one.settings or {}).items()
+    }
+    return {name: int(str(given[name])) if name in given else None for name in history_limits(Settings())}

@@ -102,3 +102,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     def controller_name(self) -> str:
         """Return this job's name: ``controller.id``, or host and process id if that is empty."""
         return self.controller_id or f"{socket.gethostname()}-{os.getpid()}"
+
+
+def history_limits(settings: Settings) -> dict[str, int]:
+    """Return the settings that say how far back the past reaches."""
+    return {
+        "history.ms": settings.history_ms,
+        "history.events": settings.history_events,
+        "history.snapshot.interval.ms": settings.history_snapshot_interval_ms,
+        "retention.ms": settings.retention_ms,
+        "retention.events": settings.retention_events,
+    }

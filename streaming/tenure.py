@@ -8,7 +8,7 @@ import structlog
 
 from bus.interface import Bus, BusError, Claim
 from conf.loader import policy_text
-from conf.settings import Settings
+from conf.settings import Settings, history_limits
 from state.policy_fit import TICK_INTERVAL
 from streaming.deadlines import Deadlines
 from streaming.engine_clock import EngineClock
@@ -62,6 +62,8 @@ class Tenure:
             self.clock = EngineClock()
         ours = policy_text(msgspec.to_builtins(self._settings.policy))
         ours[TICK_INTERVAL] = str(self._settings.tick_idle_interval_ms)
+        # No rule reads these. 'isrflow history' shows them.
+        ours |= {name: str(value) for name, value in history_limits(self._settings).items()}
         self.claim = self._bus.claim(self._settings.controller_name, ours, self.clock.read_ms(), after_epoch)
         busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms
         self._ticker = Ticker(self._bus, self.claim, self.clock, busy_ms, idle_ms)

@@ -170,6 +170,16 @@ class DetachedProcess:
             return "paused" if found.status() == psutil.STATUS_STOPPED else "running"
         return "stopped"
 
+    def cpu_s(self) -> float:
+        """Return how much CPU the process and what it has started have used, in seconds; 0 when it does not run."""
+        found = self._found()
+        used_s = 0.0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for one in [] if found is None else [found, *found.children(recursive=True)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    used_s += sum(one.cpu_times()[:2])
+        return used_s
+
     def signal(self, number: signal.Signals) -> bool:
         """Send a signal, and return whether the process was there."""
         found = self._found()

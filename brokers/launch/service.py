@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from brokers.launch.patience import Patience
 from brokers.launch.process import DetachedProcess, State
 from conf.private_dir import private_dir
 
@@ -26,6 +27,9 @@ class Service:
     A subclass says what to run (``command``) and when it is ready (``is_ready``). ``console`` is the file for the
     process's output, if that is not its log.
     """
+
+    # What makes it ready, for messages.
+    awaited = "it to be ready"
 
     def __init__(self, name: str, folder: Path, log: str, console: str | None = None) -> None:
         self.name = name
@@ -83,17 +87,27 @@ class Service:
     def wait_until(self, condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
         """Wait for something of the running process. Raises ``ServiceError`` when it ends or the time-out passes.
 
-        ``complaint`` says what it did not do.
+        The wait is longer while the process moves on. ``complaint`` says what it did not do.
         """
-        end = time.monotonic() + timeout_s
+        patience = Patience(timeout_s, self.moved)
         while True:
             # Check this first, because another process may listen on the port of a gateway that ended.
             self.check()
             if condition():
                 return
-            if time.monotonic() > end:
-                raise ServiceError(f"{self.name} {complaint} in {timeout_s:.0f} s; {self._log_end()}")
+            if patience.is_over():
+                waited = f"{self.name} {complaint} in {patience.waited_s:.0f} s"
+                raise ServiceError(f"{waited}: waited for {self.awaited}; {self.seen()}; {self._log_end()}")
             time.sleep(_POLL_S)
+
+    def moved(self) -> tuple[int, ...]:
+        """Return what changes while the process moves on: its seconds of CPU, and the lengths of its logs."""
+        logs = dict.fromkeys((self.log_file, self.console))
+        return int(self._process.cpu_s()), *(path.stat().st_size for path in logs if path.exists())
+
+    def seen(self) -> str:
+        """Return in words what the process does, for a message."""
+        return f"process {self.pid} is {self.state} and has used {self._process.cpu_s():.1f} s of CPU"
 
     def check(self) -> None:
         """Raise ``ServiceError`` if the process ended by itself."""

@@ -23,7 +23,7 @@ import msgspec
 
 from bus.interface import Entry, TrimmedError
 from bus.kafka.claims import Claims, newest_claims
-from bus.kafka.connection import Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.weight import weight_of
 from isrflow.kafka.address import parse
@@ -85,7 +85,7 @@ class Batches:
     """The reader of one bus's events. It keeps a planned batch until it is read, so each event is fetched once."""
 
     def __init__(self, url: str, offsets_partitions: int) -> None:
-        self._connection = Connection(parse(url))
+        self._connection = Connection(parse(url), AWAY_TIMEOUT_S)
         self._offsets_partitions = offsets_partitions
         self._readers: dict[tuple[str, int], LogReader] = {}
         self._planned: _Batch | None = None

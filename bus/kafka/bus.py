@@ -19,7 +19,7 @@ from bus.interface import (
     Page,
     Seqs,
 )
-from bus.kafka.connection import RETRY_PAUSE_S, Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
 from bus.kafka.decision_reader import DecisionReader
 from bus.kafka.history import KafkaHistory
@@ -54,7 +54,8 @@ class KafkaBus(KafkaHistory):
     def __init__(
         self, url: str, *, create: bool = True, replication_factor: int = 0, decision_blocks: bool = True
     ) -> None:
-        connection = Connection(parse(url))
+        # Only an engine makes a bus.
+        connection = Connection(parse(url), AWAY_TIMEOUT_S if create else REQUEST_TIMEOUT_S)
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
         super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions
@@ -139,6 +140,10 @@ class KafkaBus(KafkaHistory):
 
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch
+
+    def claim_seq(self) -> int:
+        claims = self._controller.mark().claims
+        return seq_of(claims[-1][1]) if claims else 0
 
     def bus_id(self) -> int:
         return self._controller.mark().bus_id

@@ -27,6 +27,9 @@ RETRY_PAUSE_S = 0.05
 # Longer than it takes to write any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in
 # a transaction, readers wait at the transaction's start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
+# How long an engine's calls wait while Kafka is away. A node that was killed registers again only when its session has
+# ended, and then its JVM has yet to start.
+AWAY_TIMEOUT_S = 90.0
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
 _PASSING = frozenset(
@@ -58,11 +61,16 @@ def is_passing(error: KafkaError) -> bool:
     return error.code() in _PASSING
 
 
-class Connection:
-    """The clients of one bus."""
+def _may_pass(error: KafkaException | TimeoutError) -> bool:
+    return isinstance(error, TimeoutError) or error.args[0].code() == KafkaError._TIMED_OUT or is_passing(error.args[0])
 
-    def __init__(self, address: Address) -> None:
+
+class Connection:
+    """The clients of one bus. Their calls wait for up to ``timeout_s`` while Kafka is away."""
+
+    def __init__(self, address: Address, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         self.address = address
+        self.timeout_s = timeout_s
         # Why Kafka does not let this client in; empty if it does.
         self._refusal = ""
         self.admin: Any = None
@@ -90,7 +98,7 @@ class Connection:
             "batch.size": MESSAGE_BYTES_MAX,
             "batch.num.messages": 1_000_000,
             "queue.buffering.max.messages": 1_000_000,
-            "message.timeout.ms": int(REQUEST_TIMEOUT_S * 1000),
+            "message.timeout.ms": int(self.timeout_s * 1000),
         }
         with self.errors():
             return Producer(self._common() | conf | settings, logger=_silent)
@@ -179,15 +187,17 @@ class Connection:
         if not self._is_connected:
             # A client that looks for the topic's leader before it is connected looks again only after 3 s.
             self.look_up(topic)
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        deadline = time.monotonic() + self.timeout_s
         with self.errors():
             while True:
                 try:
                     return self.ask_offsets({TopicPartition(topic, number): spec for number in partitions}, isolation)
-                except KafkaException as error:
-                    if not is_passing(error.args[0]) or time.monotonic() > deadline:
+                except (KafkaException, TimeoutError) as error:
+                    if not _may_pass(error) or time.monotonic() > deadline:
                         raise
                     time.sleep(RETRY_PAUSE_S)
+                # The next attempt says what is wrong.
+                with contextlib.suppress(BusError):
                     self.look_up(topic)
 
     def look_up(self, topic: str) -> None:

@@ -112,7 +112,7 @@ class Controller(Marks):
         )
         started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
         reports = DeliveryReports()
-        with transaction(producer, self._connection.address) as begun:
+        with transaction(producer, self._connection.address, self._connection.timeout_s) as begun:
             begun.write(self._connection.address.events, None, started, reports=reports)
             # The mark contains the event's offset, so that must be known first.
             begun.flush()
@@ -158,7 +158,10 @@ class Controller(Marks):
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
             try:
-                with self._connection.errors(), transaction(self._producer, self._connection.address) as begun:
+                with (
+                    self._connection.errors(),
+                    transaction(self._producer, self._connection.address, self._connection.timeout_s) as begun,
+                ):
                     begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
                     begun.end()
             except FencedError:
@@ -235,7 +238,10 @@ class Controller(Marks):
                 f"bus {self._connection.address}: controller epoch {controller_epoch} belongs to another process"
             )
         try:
-            with self._connection.errors(), transaction(self._producer, self._connection.address) as begun:
+            with (
+                self._connection.errors(),
+                transaction(self._producer, self._connection.address, self._connection.timeout_s) as begun,
+            ):
                 yield begun
         except FencedError as error:
             raise self._fenced(controller_epoch, error) from error

@@ -30,7 +30,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from bus.interface import BusError
 from bus.kafka.connection import Connection, is_passing
-from isrflow.kafka.limits import ANY_BYTES, FIRST_STEP_BACK, REQUEST_TIMEOUT_S, STEP_BACK_TIMES
+from isrflow.kafka.limits import ANY_BYTES, FIRST_STEP_BACK, STEP_BACK_TIMES
 
 _FETCH_AT_ONCE = 10_000
 
@@ -97,7 +97,7 @@ class LogReader:
     def peek(self, end: int) -> Record | None:
         """Return the next record before the offset ``end`` and stay there. If there is none, go to ``end``.
 
-        Raises ``BusError`` if nothing comes for ``REQUEST_TIMEOUT_S``.
+        Raises ``BusError`` if nothing comes for the connection's ``timeout_s``.
         """
         while self.next_offset < end:
             if self._waiting:
@@ -116,12 +116,12 @@ class LogReader:
         self.next_offset = self._waiting.popleft().offset + 1
 
     def _await_records(self) -> None:
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        deadline = time.monotonic() + self._connection.timeout_s
         while not self._fetch(0.5):
             if time.monotonic() > deadline:
                 raise BusError(
                     f"bus {self._connection.address}: {self._topic} gave nothing after offset {self.next_offset} "
-                    f"in {REQUEST_TIMEOUT_S:.0f} s"
+                    f"in {self._connection.timeout_s:.0f} s"
                 )
 
     def has_more(self) -> bool:

@@ -11,7 +11,7 @@ from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.sending import fatal_errors
-from isrflow.kafka.limits import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S
+from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from isrflow.kafka.records import Replica, replica_of
 from state.chunks import chunks
 
@@ -106,7 +106,7 @@ class Publisher:
     def _flush(self, producer: Producer) -> None:
         try:
             with fatal_errors(producer, self._connection.address):
-                left = producer.flush(REQUEST_TIMEOUT_S + 1)
+                left = producer.flush(self._connection.timeout_s + 1)
         except BusError:
             self._producer = None
             raise
@@ -114,7 +114,7 @@ class Publisher:
             # Events that were not sent must not appear after those that are published next.
             self._producer = None
             producer.purge()
-            raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+            raise BusError(f"bus {self._connection.address}: no answer in {self._connection.timeout_s:.0f} s")
 
     def close(self) -> None:
         with self._lock:

@@ -36,10 +36,11 @@ def send(
     partition: int = 0,
     headers: Headers | None = None,
     reports: DeliveryReports | None = None,
+    timeout_s: float = REQUEST_TIMEOUT_S,
 ) -> None:
     """Hand a record to the client as soon as there is room for it. Raises ``BusError`` if there is none in time."""
     on_delivery = reports.add if reports else None
-    deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while True:
         try:
             producer.produce(topic, key=key, value=value, partition=partition, headers=headers, on_delivery=on_delivery)
@@ -51,13 +52,13 @@ def send(
                 producer.poll(_ROOM_POLL_S)
 
 
-def flush(producer: Producer, address: Address) -> None:
-    """Wait until all records are written. Raises ``BusError`` once none is written for ``REQUEST_TIMEOUT_S``."""
+def flush(producer: Producer, address: Address, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+    """Wait until all records are written. Raises ``BusError`` once none is written for ``timeout_s``."""
     left = len(producer)
     with fatal_errors(producer, address):
-        while producer.flush(REQUEST_TIMEOUT_S):
+        while producer.flush(timeout_s):
             if len(producer) >= left:
-                raise BusError(f"bus {address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+                raise BusError(f"bus {address}: no answer in {timeout_s:.0f} s")
             left = len(producer)
 
 

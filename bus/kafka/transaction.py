@@ -25,8 +25,9 @@ ABORT_TIMEOUT_S = 5.0
 class Transaction:
     """What a producer writes from now until ``end``. Every method raises ``KafkaException`` or ``BusError``."""
 
-    def __init__(self, producer: Producer, address: Address) -> None:
+    def __init__(self, producer: Producer, address: Address, timeout_s: float) -> None:
         self.producer = producer
+        self._timeout_s = timeout_s
         self._address = address
         try:
             producer.begin_transaction()
@@ -46,7 +47,16 @@ class Transaction:
         reports: DeliveryReports | None = None,
     ) -> None:
         """Hand a record to the client, as soon as there is room for it. A record without a value deletes ``key``."""
-        send(self.producer, self._address, topic, key, value, headers=headers, reports=reports)
+        send(
+            self.producer,
+            self._address,
+            topic,
+            key,
+            value,
+            headers=headers,
+            reports=reports,
+            timeout_s=self._timeout_s,
+        )
 
     def write_decisions(self, before: Mark, rows: Sequence[Decided]) -> Mark:
         """Write the decisions that come after ``before``, or blocks of them, and return the mark after them."""
@@ -64,7 +74,7 @@ class Transaction:
 
     def flush(self) -> None:
         """Wait until everything is written."""
-        flush(self.producer, self._address)
+        flush(self.producer, self._address, self._timeout_s)
 
     def end(self) -> None:
         """Commit."""
@@ -92,12 +102,12 @@ class Transaction:
 
 
 @contextlib.contextmanager
-def transaction(producer: Producer, address: Address) -> Iterator[Transaction]:
+def transaction(producer: Producer, address: Address, timeout_s: float) -> Iterator[Transaction]:
     """Begin a transaction for the block, which ends it. Abort it if the block fails.
 
     Otherwise it would hold back everybody who reads its topics until Kafka ends it or another job claims the bus.
     """
-    begun = Transaction(producer, address)
+    begun = Transaction(producer, address, timeout_s)
     try:
         yield begun
     except Exception:

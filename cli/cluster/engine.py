@@ -37,6 +37,8 @@ class EngineProcess(Service):
     ``directory``. Metrics use any free port if theirs is taken.
     """
 
+    awaited = "its claim and its first decided event"
+
     def __init__(
         self,
         folder: Path,

@@ -56,6 +56,14 @@ class DemoCluster:
         for service in self.services:
             service.check()
 
+    def moved(self) -> object:
+        """Return something that changes while any process moves on."""
+        return [service.moved() for service in self.services]
+
+    def seen(self) -> str:
+        """Return in words what each process does."""
+        return "\n".join(f"  {service.name}: {service.seen()}; log {service.log_file}" for service in self.services)
+
     def stop(self) -> None:
         """Kill all processes. An orderly stop would save data that is deleted with the directory."""
         kill_all(self.services)

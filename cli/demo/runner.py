@@ -69,13 +69,13 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
 
 def _mock(directory: Path) -> tuple[DemoCluster, Story]:
     cluster = MockDemoCluster(directory)
-    return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check))
+    return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
 def _kafka(directory: Path, zookeeper: bool) -> tuple[DemoCluster, Story]:
     cluster = KafkaDemoCluster(directory, zookeeper=zookeeper)
     story = ZookeeperStory if zookeeper else KafkaStory
-    return cluster, story(cluster, Watch(cluster.bus, TOPIC, cluster.check))
+    return cluster, story(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
 def _fetch(names: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ def _stop(watch: Watch, cluster: DemoCluster) -> None:
 
 
 def _logs_of(cluster: DemoCluster) -> str:
-    return "\n".join(["The logs are kept:", *(f"  {service.name}: {service.log_file}" for service in cluster.services)])
+    return f"The logs are kept:\n{cluster.seen()}"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from brokers.launch.patience import Patience
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from cli.demo.errors import DemoError
@@ -31,13 +32,18 @@ class WatchedPartition(msgspec.Struct, frozen=True):
 
 
 class Watch(threading.Thread):
-    """A thread that reads decisions until ``stop``. ``check`` raises if a process has ended."""
+    """A thread that reads decisions until ``stop``.
 
-    def __init__(self, bus: EmbeddedBus, topic: str, check: Callable[[], None]) -> None:
+    ``check`` raises if a process has ended, and ``moved`` returns something new while the processes move on.
+    """
+
+    def __init__(self, bus: EmbeddedBus, topic: str, check: Callable[[], None], moved: Callable[[], object]) -> None:
         super().__init__(name="watch", daemon=True)
         self._bus = bus
         self._topic = topic
         self._check = check
+        self._moved = moved
+        self._decisions = 0
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._error: BusError | OSError | None = None
@@ -55,6 +61,7 @@ class Watch(threading.Thread):
                 if batch:
                     after = (batch[-1].seq, batch[-1].idx)
                     with self._changed:
+                        self._decisions += len(batch)
                         for decided in batch:
                             self._take_in(decode(decided.body))
                         self._changed.notify_all()
@@ -94,9 +101,10 @@ class Watch(threading.Thread):
     def wait_for(self, what: str, test: Callable[["Watch"], bool], timeout_s: float) -> None:
         """Wait until the decisions make ``test`` true. Raises ``DemoError`` with ``what`` after the time-out.
 
-        Raises what stopped the thread, if that was an ``OSError``.
+        The wait is longer while decisions come or the processes move on. Raises what stopped the thread, if that was an
+        ``OSError``.
         """
-        deadline = time.monotonic() + timeout_s
+        patience = Patience(timeout_s, lambda: (self._decisions, self._moved()))
         with self._changed:
             while not test(self):
                 self._check()
@@ -104,9 +112,13 @@ class Watch(threading.Thread):
                     raise self._error
                 if self._error:
                     raise DemoError(f"while waiting for {what}: {self._error}")
-                if time.monotonic() > deadline:
-                    raise DemoError(f"no {what} within {timeout_s:.0f} s")
+                if patience.is_over():
+                    raise DemoError(f"no {what} within {patience.waited_s:.0f} s: {self._seen()}")
                 self._changed.wait(0.1)
+
+    def _seen(self) -> str:
+        brokers = ", ".join(f"broker {broker} {state}" for broker, state in sorted(self.brokers.items())) or "no broker"
+        return f"there are {self._decisions} decisions, and by them {brokers}"
 
     def stop(self) -> None:
         self._stopping.set()

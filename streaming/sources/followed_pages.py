@@ -13,7 +13,7 @@ engine has fallen silent. So a standby that takes over has little left to take i
 from bus import pieces
 from bus.clock import steady_ms
 from bus.interface import BusError, Page
-from bus.kafka.connection import Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
 from bus.kafka.mark import Mark
 from bus.kafka.state_reader import StateReader
 from isrflow.kafka.address import Address
@@ -31,7 +31,7 @@ class FollowedPages:
     """
 
     def __init__(self, address: Address, layouts: int, quiet_ms: int) -> None:
-        self._reader = StateReader(Connection(address))
+        self._reader = StateReader(Connection(address, AWAY_TIMEOUT_S))
         self._address = address
         self._layouts = layouts
         self._quiet_ms = quiet_ms

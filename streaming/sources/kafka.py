@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from bus.interface import Entry
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import Connection
+from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
 from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
@@ -190,7 +190,7 @@ class KafkaReader(DataSourceStreamReader):
     @property
     def reports(self) -> ReportLog:
         if self._reports is None:
-            self._reports = ReportLog(Connection(parse(self.url)))
+            self._reports = ReportLog(Connection(parse(self.url), AWAY_TIMEOUT_S))
         return self._reports
 
     @property

@@ -41,6 +41,58 @@ print('{{"after": 1}}', file=sys.stderr)
     assert after == {"after": 1}
 
 
+JAVA = """2026-11-28T10:00:00.000Z ERROR Executor: a task failed
+java.lang.IllegalStateException: no
+\tat org.apache.spark.A.b(A.scala:1)
+\tat org.apache.spark.C.d(C.scala:2)
+Caused by: java.io.IOException: gone
+\t... 9 more
+"""
+PYTHON = """Traceback (most recent call last):
+  File "a.py", line 1, in a
+    raise KeyError(1)
+KeyError: 1
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "a.py", line 3, in a
+    raise Odd("so")
+a.Odd: so
+"""
+
+
+def test_a_stack_trace_is_one_event() -> None:
+    said = ("before\n" + JAVA + "between\n" + PYTHON + "after\n").encode()
+    program = f"""
+import os
+from conf.foreign_lines import as_json
+with as_json():
+    os.write(2, bytes.fromhex("{said.hex()}"))
+"""
+    before, java, between, python, after = lines_of(program)
+    assert [line["event"] for line in (before, between, after)] == ["before", "between", "after"]
+    assert java["event"] == JAVA.splitlines()[0]
+    assert java["stack"].splitlines() == JAVA.splitlines()[1:]
+    assert python["event"] == "a.Odd: so"
+    assert python["stack"].splitlines() == [line for line in PYTHON.splitlines()[1:] if line]
+    assert [line["level"] for line in (before, java, python)] == ["warning", "error", "warning"]
+    assert "stack" not in before
+
+
+def test_a_stack_trace_has_a_bound() -> None:
+    program = f"""
+import os
+from conf.foreign_lines import as_json
+with as_json():
+    for number in range({2 * LINE_BYTES_MAX} // 50):
+        os.write(2, b"\\tat " + b"x" * 45 + b"\\n")
+"""
+    lines = lines_of(program)
+    assert len(lines) == 2
+    assert all(len(line["stack"]) <= 2 * LINE_BYTES_MAX for line in lines)
+
+
 def test_a_child_that_lives_on_does_not_hold_up_the_end() -> None:
     program = """
 import subprocess

@@ -19,6 +19,7 @@ from streaming.deadlines import LateError
 from streaming.decider import WELL_AFTER_S
 from streaming.job_errors import JobError, SupersededError
 from streaming.late_workers import LATE_WORKERS_MAX
+from streaming.sources.embedded import EmbeddedSource
 from tests.support.scripted_queries import Query, Started
 
 Logged = list[Any]
@@ -268,3 +269,14 @@ def test_a_late_worker_after_the_checkpoint_was_moved_aside_is_forgiven_too(star
         running.go_on()
         assert running.is_active()
     assert [query.began_with_batches for query in started.queries] == [True, False, False]
+
+
+def test_events_that_were_removed_undecided_are_one_error(
+    started: Started, monkeypatch: pytest.MonkeyPatch, logged: list[Any]
+) -> None:
+    monkeypatch.setattr(EmbeddedSource, "removed_after", lambda source, seq: 12 if seq < 12 else 0)
+    with started.decider() as running:
+        started.queries[0].fail("org.apache.spark.SparkException: TrimmedError: events up to 12 were removed")
+        running.go_on()
+    [line] = [entry for entry in logged if entry["event"] == "undecided events were removed"]
+    assert (line["log_level"], line["through"]) == ("error", 12)

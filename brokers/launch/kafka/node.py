@@ -39,6 +39,8 @@ class KafkaError(ServiceError):
 class KafkaNode(Service):
     """One node, with its files in ``folder``, which need not exist yet."""
 
+    awaited = "clients and brokers to be answered"
+
     def __init__(self, spec: NodeSpec, folder: Path, brokers: int = 1) -> None:
         super().__init__(f"{'+'.join(spec.roles)} {spec.node_id}", folder, "server.log", "console.log")
         self.spec = spec

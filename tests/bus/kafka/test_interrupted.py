@@ -10,8 +10,9 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from brokers.launch.kafka.cluster import KafkaCluster
 from bus.interface import AFTER_ALL_OF, BusError, Claim, Decided, FencedError, OvertakenError, Page, TrimmedError
-from bus.kafka import batches, controller, log_reader
+from bus.kafka import batches, connection, controller, log_reader
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -97,6 +98,7 @@ def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_deci
     first = reader.first(0)
     end = reader.plan(first, Bounds(1_000, 1_000_000))
     assert [entry.seq for entry in reader.read(first, end)] == [seqs[2]]
+    assert [bus.removed_after(seq) for seq in (0, seqs[0], seqs[1])] == [seqs[1], seqs[1], 0]
     reader.close()
 
 
@@ -154,6 +156,27 @@ def test_of_two_standbys_that_claim_at_once_one_decides(bus: KafkaBus, monkeypat
     with pytest.raises(FencedError, match="controller epoch 2 was claimed"):
         bus.commit(1, bus.publish([EVENT]), [], [])
     late.close()
+
+
+@pytest.mark.cluster
+def test_an_engine_waits_for_a_node_that_was_killed(
+    bus: KafkaBus, kafka_node: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a node may be away for longer than any single request may take."""
+    claim = bus.claim("job", {}, 1)
+    seq = bus.publish([EVENT])
+    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 1.0)
+    kafka_node.kill()
+    restart = threading.Timer(3.0, kafka_node.up)
+    restart.start()
+    try:
+        bus.commit(claim.controller_epoch, seq, [Decided(seq, 0, b"{}")], [])
+        later = bus.publish([EVENT])
+    finally:
+        restart.join(2 * TIMEOUT_S)
+    readable(seq, bus)
+    assert bus.decisions((0, -1), 9) == [Decided(seq, 0, b"{}")]
+    assert [entry.seq for entry in bus.read(seq, bus.last_seq())] == [later]
 
 
 @pytest.mark.cluster
