@@ -64,7 +64,8 @@ def read_committed(bus: Bus, name: str) -> Committed:
     """Read the state on ``bus``, which messages call ``name``. Raises ``Unreachable`` if there is none yet."""
     image = bus.image()
     if not image.pages:
-        raise without_state(name)
+        why = blocked(bus)
+        raise Unreachable(f"the bus {name} has no state yet: {why}") if why else without_state(name)
     held = read_image(image)
     return Committed(held.cluster, {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)})
 
@@ -80,10 +81,15 @@ def committed(settings: Settings) -> Committed:
     return found
 
 
+def blocked(bus: Bus) -> str:
+    """Say which transaction keeps events from being decided; empty if none does."""
+    blocker = bus.blocker()
+    return f"events cannot be decided because of {blocker}" if blocker else ""
+
+
 def why_silent(bus: Bus) -> str:
     """Say why nothing is decided, as far as the bus shows it: a transaction keeps events from it, or no engine runs."""
-    blocker = bus.blocker()
-    return f"events cannot be decided because of {blocker}" if blocker else NO_ENGINE
+    return blocked(bus) or NO_ENGINE
 
 
 def warn_if_old(cluster: Cluster, bus: Bus) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from bus.interface import Bus, BusError, NoBusError
 from bus.open_bus import files_name, open_bus
-from cli.committed import OLD_AFTER_S, read_committed
+from cli.committed import OLD_AFTER_S, blocked, read_committed
 from cli.errors import Unreachable
 from conf.java import JavaError, java_home
 from conf.place_uri import local_path
@@ -101,8 +101,8 @@ def _engine(opened: Bus, age_s: float, skew_ms: int) -> Iterator[Finding]:
     is_recent = age_s <= OLD_AFTER_S
     when = f"the last commit is {age_s:.1f} s old"
     yield Finding("engine", is_recent, False, when if is_recent else f"{when}: start it with 'isrflow run'")
-    if not is_recent and (blocker := opened.blocker()):
-        yield Finding("transaction", False, True, f"events cannot be decided because of {blocker}")
+    if not is_recent and (why := blocked(opened)):
+        yield Finding("transaction", False, True, why)
     is_right = abs(skew_ms) <= OLD_AFTER_S * 1000
     text = f"the engine's clock is {skew_ms} ms ahead of the bus's"
     yield Finding("clock", is_right, True, text if is_right else f"{text}: set the clocks of both machines")

@@ -7,10 +7,11 @@ end of the file is missing. So the name of a finished archive ends with its size
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from conf.work_dir import remove_abandoned, work_dir
 
 
 class ClassArchive(NamedTuple):
@@ -37,7 +38,11 @@ class ClassArchive(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """Return the options for Java that use the archive, if there is one, and suppress warnings about it."""
+        """Return the options for Java that use the archive, if there is one, and suppress warnings about it.
+
+        An archive that a killed process has left unfinished is removed. It may have a hundred megabytes.
+        """
+        remove_abandoned(self.directory)
         path = self.path
         return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if path else []
 
@@ -52,11 +57,9 @@ class ClassArchive(NamedTuple):
         # Java cannot use one archive and write another.
         for former in self.directory.glob(f"{name}-*"):
             former.unlink()
-        unfinished = self.directory / f"{name}-{os.getpid()}"
-        try:
+        with work_dir(self.directory) as aside:
+            unfinished = aside / name
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:disable"]
             if not unfinished.exists():
                 raise RuntimeError(f"Java wrote no archive of classes to {unfinished}")
-            unfinished.rename(unfinished.with_name(f"{name}-{unfinished.stat().st_size}.jsa"))
-        finally:
-            unfinished.unlink(missing_ok=True)
+            unfinished.rename(self.directory / f"{name}-{unfinished.stat().st_size}.jsa")

@@ -22,7 +22,6 @@ import hashlib
 import http.client
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -36,6 +35,7 @@ from conf.cache import cache_dir
 from conf.counted import counted
 from conf.download import download
 from conf.kafka_versions import KAFKA_VERSIONS
+from conf.work_dir import work_dir
 
 _OF_KAFKA = {name for version in KAFKA_VERSIONS.values() for name in (version.jars, version.tools)}
 SETS = tuple(sorted({"spark-files", *_OF_KAFKA}))
@@ -134,8 +134,8 @@ def _fetch(jar: Jar) -> Jar:
     place = jar.path
     place.parent.mkdir(parents=True, exist_ok=True)
     # Fetched elsewhere and moved, so that no process ever sees half a jar, even if several fetch at once.
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=place.parent) as aside:
-        copy = Path(aside) / "jar"
+    with work_dir(place.parent) as aside:
+        copy = aside / "jar"
         try:
             local = _local_repository() / jar.place
             if local.is_file():

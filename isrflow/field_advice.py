@@ -26,7 +26,7 @@ def advice_about(kind: str, given: Collection[str]) -> str:
     # Hardly any event gets here.
     import difflib
 
-    for name in sorted(set(given) - known):
+    for name in (one for one in given if one not in known and isinstance(one, str)):
         near = difflib.get_close_matches(name, sorted(known - set(given)), n=1, cutoff=_LIKENESS_MIN)
         if near:
             return f"{kind} has no field {name!r}, so it is ignored; did you mean {near[0]!r}?"

@@ -1,9 +1,7 @@
 """Directories for what Spark keeps only while it runs. Those of killed jobs are removed."""
 
 import contextlib
-import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -12,8 +10,8 @@ from pathlib import Path
 import structlog
 
 from conf.private_dir import private_dir
+from conf.work_dir import work_dir
 
-_PREFIX = "job-"
 # What a mode allows to anybody but the owner.
 _OF_OTHERS = 0o077
 logger = structlog.get_logger("isrflow.job")
@@ -21,22 +19,26 @@ logger = structlog.get_logger("isrflow.job")
 
 @contextlib.contextmanager
 def local_dir(parent: Path) -> Iterator[Path]:
-    """Make a directory below ``parent`` for the block, and remove the directories of jobs that are gone.
-
-    A job holds a lock on its directory, which the system frees when the process dies.
-    """
+    """Make a directory below ``parent`` for the block, for its owner alone (``conf/work_dir.py``)."""
     private_dir(parent)
-    for left in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError), _locked(left):
-            shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(dir=parent))
-    with _locked(made):
-        # It gets its final name only now that it is locked. Otherwise another job would remove it as abandoned.
-        directory = made.rename(made.with_name(_PREFIX + made.name))
-        try:
+    with work_dir(parent) as directory:
+        yield directory
+
+
+@contextlib.contextmanager
+def temporary_dir() -> Iterator[Path]:
+    """Make a directory for the block where the system keeps temporary files."""
+    parent = _own_temporary()
+    if _is_private(parent):
+        with local_dir(parent) as directory:
             yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+    else:
+        with tempfile.TemporaryDirectory(prefix="isrflow-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+
+
+def _own_temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"isrflow-{os.getuid()}"
 
 
 @contextlib.contextmanager
@@ -45,7 +47,7 @@ def socket_dir() -> Iterator[Path | None]:
 
     None if others may write where it would be, because they could put their own socket there.
     """
-    parent = Path(tempfile.gettempdir()) / f"isrflow-{os.getuid()}"
+    parent = _own_temporary()
     if _is_private(parent):
         with local_dir(parent) as directory:
             yield directory
@@ -64,14 +66,3 @@ def _is_private(parent: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OF_OTHERS
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Hold a directory's lock. Raises ``OSError`` if the directory is gone or in use."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

@@ -1,5 +1,7 @@
 """Run a recorded log through the same query as a job does, in many small batches."""
 
+import atexit
+import contextlib
 import functools
 import tempfile
 import time
@@ -18,6 +20,7 @@ from conf.spark_settings import MASTER
 from sinks.decision_log import DecisionLog
 from streaming.late_workers import LateWorkers
 from streaming.layout import laid_out
+from streaming.local_dir import temporary_dir
 from streaming.query import start_query, stop_between_batches
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 from streaming.spark_conf import default_master
@@ -43,7 +46,7 @@ def replay(
     """
     # After the query has stopped, Spark may still write a snapshot of a state store, and make the directory again. It
     # is in one that goes when the process ends.
-    with tempfile.TemporaryDirectory(dir=_local_dir().name, prefix="replay-") as directory:
+    with tempfile.TemporaryDirectory(dir=_local_dir(), prefix="replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
         if image.pages:
             bus.commit(0, image.seq, [], laid_out(image, settings.shards, settings.pages).image.pages)
@@ -68,15 +71,17 @@ def replay(
 
 
 @functools.cache
-def _local_dir() -> tempfile.TemporaryDirectory[str]:
-    """Make a directory for Spark. Later replays use it too, and it goes when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="isrflow-spark-", ignore_cleanup_errors=True)
+def _local_dir() -> Path:
+    """Make a directory for Spark. Later replays use it too. It goes when this process ends, or after it was killed."""
+    held = contextlib.ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(temporary_dir())
 
 
 def run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
     choose_java()
     decisions = DecisionLog(bus, bus.claimed_epoch())
-    session = build_session(settings, Path(_local_dir().name))
+    session = build_session(settings, _local_dir())
 
     def start() -> StreamingQuery:
         return start_query(session, bus, settings, overrides, decisions.write, defer=False)

@@ -12,6 +12,8 @@ from conf.private_dir import private_dir
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 LOG_LINES_SHOWN = 8
+# The file that remembers a service's process, in its folder.
+PROCESS_FILE = "process.json"
 _POLL_S = 0.05
 _TAIL_BYTES = 1 << 16
 _OF_STACK_TRACE = "\tat "
@@ -36,7 +38,7 @@ class Service:
         self.folder = folder.resolve()
         self.log_file = self.folder / log
         self.console = self.folder / (console or log)
-        self._process = DetachedProcess(self.folder / "process.json")
+        self._process = DetachedProcess(self.folder / PROCESS_FILE)
         self._ended_by_us = False
 
     def command(self) -> Sequence[str]:

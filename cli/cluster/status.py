@@ -12,6 +12,7 @@ from brokers.launch.service import Service
 from cli.cluster.engine import decides
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import LedCluster
+from cli.committed import blocked
 from cli.errors import Unreachable
 from cli.output import format_option
 from state.cluster import Cluster
@@ -69,7 +70,7 @@ def _led_rows(led: LedCluster) -> Row:
     bus = led.bus.open(read_only=True)
     try:
         deciding = decides(bus)
-        blocker = "" if deciding else bus.blocker()
+        why = "" if deciding else blocked(bus)
     finally:
         bus.close()
     cluster = led.bus.cluster()
@@ -79,7 +80,7 @@ def _led_rows(led: LedCluster) -> Row:
         "engine": {
             "state": led.engine.state if ours else "elsewhere" if deciding else "stopped",
             "decides": deciding,
-            "blocked": f"events cannot be decided because of {blocker}" if blocker else None,
+            "blocked": why or None,
             "controller_epoch": cluster.controller_epoch,
             "pid": led.engine.pid,
             "bus": str(led.bus),

@@ -74,6 +74,15 @@ def test_the_error_for_missing_jars_says_how_to_get_them() -> None:
         jars("kafka")
 
 
+def test_a_part_that_a_killed_process_has_fetched_goes_with_the_next_fetch(repository: Path) -> None:
+    [jar] = pinned("sample")
+    left = jar.path.parent / "job-killed"
+    left.mkdir(parents=True)
+    (left / "jar").write_bytes(b"a ja")
+    assert fetch("sample") == [jar.path]
+    assert list(jar.path.parent.iterdir()) == [jar.path]
+
+
 def test_a_fetched_jar_is_found_again(repository: Path) -> None:
     told: list[Jar] = []
     assert [jar.artifact for jar in missing("sample")] == ["thing"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.local_dir import local_dir, socket_dir
+from streaming.local_dir import local_dir, socket_dir, temporary_dir
 
 HOLD = """
 import sys
@@ -46,6 +46,20 @@ def test_the_directory_of_sockets_is_private_and_short(tmp_path: Path, monkeypat
         assert directory.parent.stat().st_mode & 0o777 == 0o700
         assert len(str(directory.relative_to(tmp_path))) < 35
     assert not directory.exists()
+
+
+def test_a_temporary_directory_goes_with_its_process_or_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_dir() as directory:
+        left = directory.with_name("job-killed")
+        left.mkdir()
+        with temporary_dir() as other:
+            assert sorted(other.parent.iterdir()) == sorted([directory, other])
+        directory.parent.chmod(0o777)
+        with temporary_dir() as elsewhere:
+            assert elsewhere.parent == tmp_path
 
 
 def test_a_directory_of_sockets_that_others_may_write_to_is_not_used(

@@ -38,6 +38,7 @@ ON_ONE_NODE = frozenset(
         "tests/isrflow/test_compressed_topics.py",
         "tests/isrflow/test_producers_guide.py",
         "tests/real_kafka/test_bus_on_kafka.py",
+        "tests/streaming/test_blocked_on_kafka.py",
         "tests/streaming/test_followed_pages.py",
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",

@@ -1,7 +1,6 @@
 """Prepare this machine for Kafka's nodes and tools: their jars, and archives of the classes that they load."""
 
 import fcntl
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,11 +14,14 @@ from brokers.launch.kafka.node import JVM_FLAGS, class_archive
 from brokers.launch.kafka.tools import TOOLS, TOPICS, run_tool, tools_archive
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
+from brokers.launch.process import DetachedProcess
+from brokers.launch.service import PROCESS_FILE
 from conf.cache import cache_dir
 from conf.class_archive import ClassArchive
 from conf.jars import Jar, fetch
 from conf.java import java_home
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, KafkaVersion
+from conf.work_dir import work_dir
 
 LOCK = "kafka-classes.lock"
 # The node writes the archive when it stops, which takes long on a busy machine.
@@ -61,8 +63,8 @@ def _written(archive: ClassArchive, write: Callable[[], None]) -> Path:
 
 
 def _write_tools(archive: ClassArchive) -> None:
-    with archive.written() as options, tempfile.TemporaryDirectory(prefix="isrflow-kafka-") as folder:
-        cluster = KafkaCluster.create(Path(folder) / "kafka", plain_specs(1))
+    with archive.written() as options, work_dir(cache_dir(), end_services) as folder:
+        cluster = KafkaCluster.create(folder / "kafka", plain_specs(1))
         try:
             cluster.up()
             run_tool(TOPICS, cluster.bootstrap, ["--describe"], archive_flags=options)
@@ -72,7 +74,7 @@ def _write_tools(archive: ClassArchive) -> None:
 
 def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
     with archive.written() as options, ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isrflow-kafka-")))
+        folder = stack.enter_context(work_dir(cache_dir(), end_services))
         if "zookeeper" in kafka.modes:
             zookeeper = ZookeeperProcess(free_ports(1)[0], folder / "zookeeper")
             zookeeper.start()
@@ -91,6 +93,12 @@ def _write(kafka: KafkaVersion, archive: ClassArchive) -> None:
             raise RuntimeError(f"the nodes do not serve clients: {error}") from error
         if cluster.down(STOP_TIMEOUT_S):
             raise RuntimeError(f"the node did not write its classes in {STOP_TIMEOUT_S:.0f} s")
+
+
+def end_services(left: Path) -> None:
+    """End the nodes that a killed process has left running in its folder."""
+    for file in left.rglob(PROCESS_FILE):
+        DetachedProcess(file).kill()
 
 
 def _serve_clients(bootstrap: str) -> None:
