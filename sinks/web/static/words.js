@@ -14,6 +14,11 @@ export const PROBLEMS = {
   recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
 };
 
+export const ROLES = {
+  deciding: "This engine elects the leaders and changes the ISRs.", standby: "This engine takes over when the other one stops.",
+  starting: "This engine does not decide yet.", stopping: "This engine decides no more.",
+};
+
 // What the head says of an engine that has not decided yet.
 export const WAITS = {
   standby: "Another engine decides. Its page has the time line and the last decisions.",
