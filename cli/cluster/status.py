@@ -45,10 +45,19 @@ def command(form: str, folder: Path) -> None:
     stopped = [row["name"] for row in processes if row["state"] != "running"]
     amiss = [f"not running: {', '.join(stopped)}"] if stopped else []
     if led and not led.handed_back and not found["engine"]["decides"]:
-        why = found["engine"]["blocked"] or "'isrflow cluster up' starts one"
-        amiss.append(f"no engine decides on {led.bus}: {why}")
+        amiss.append(f"no engine decides on {led.bus}: {_why_undecided(found['engine'])}")
     if amiss:
         raise Unreachable("; ".join(amiss))
+
+
+def _why_undecided(engine: Row) -> str:
+    if engine["blocked"]:
+        return str(engine["blocked"])
+    if engine["state"] == "paused":
+        return f"process {engine['pid']} is paused; 'kill -CONT {engine['pid']}' continues it"
+    if engine["state"] == "running":
+        return f"process {engine['pid']} runs, and commits nothing; its log is {engine['log']}"
+    return "'isrflow cluster up' starts one"
 
 
 def _plain_rows(kafka: KafkaCluster) -> Row:
@@ -126,11 +135,15 @@ def _show(kafka: KafkaCluster, found: Row) -> None:
         click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
     if row := found["zookeeper"]:
         click.echo(_line(row["name"], row["state"], None, row["pid"], row["port"], row["log"]))
+    # While nobody decides, what was decided last may have changed since.
+    was = "was " if engine and not engine["decides"] else ""
     for row in found["gateways"]:
-        role = f"leads, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
+        leads = "led" if was else "leads"
+        role = f"{leads}, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
         click.echo(_line(row["name"], row["state"], role, row["pid"], row["port"], row["log"]))
     for row in found["nodes"]:
-        click.echo(_line(row["name"], row["state"], row["decided"], row["pid"], row["port"], row["log"]))
+        decided = row["decided"] and was + row["decided"]
+        click.echo(_line(row["name"], row["state"], decided, row["pid"], row["port"], row["log"]))
 
 
 def _line(name: str, state: str, decided: str | None, pid: int | None, port: int | None, log: str | None) -> str:

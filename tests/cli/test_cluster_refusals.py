@@ -1,15 +1,23 @@
 """What ``isrflow cluster`` refuses, and what it says of an engine that cannot start."""
 
+import contextlib
+import re
 from pathlib import Path
 
 import pytest
 
 from brokers.launch.kafka.preparing import prepare
 from bus.embedded import EmbeddedBus
+from bus.interface import Page
+from cli.cluster.engine import EngineProcess
 from cli.cluster.folder import held
 from cli.cluster.led_cluster import LedCluster
 from conf.kafka_versions import KAFKA_VERSION
+from state.cluster import Cluster
+from state.codec import encode_cluster
+from tests.sinks.web.test_live import BROKERS
 from tests.support.cluster_command import on_cluster
+from tests.support.waiting import wait_until
 
 
 def test_a_path_that_kafka_would_divide_is_refused(tmp_path: Path) -> None:
@@ -59,3 +67,22 @@ def test_status_says_what_does_not_run_and_that_no_engine_decides(tmp_path: Path
     code, said = on_cluster(led.folder, "status")
     assert code == 3
     assert "not running: gateway 100, gateway 101, broker 1; no engine decides on" in said
+    assert "'isrflow cluster up' starts one" in said
+
+
+def test_status_does_not_advise_to_start_an_engine_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    with contextlib.closing(EmbeddedBus(tmp_path / "bus.db")) as bus:
+        bus.commit(0, 1, [], [Page(0, -1, encode_cluster(Cluster(brokers=BROKERS)))])
+    # It stands for an engine that commits nothing.
+    monkeypatch.setattr(EngineProcess, "command", lambda self: ["sleep", "600"])
+    led.engine.start()
+    try:
+        said = on_cluster(led.folder, "status")[1]
+        assert f"process {led.engine.pid} runs, and commits nothing; its log is" in said
+        assert re.search("^broker 1 +stopped +was active", said, re.MULTILINE)
+        led.engine.pause()
+        wait_until(lambda: led.engine.state == "paused", "the engine to stand still")
+        assert f"'kill -CONT {led.engine.pid}' continues it" in on_cluster(led.folder, "status")[1]
+    finally:
+        led.engine.kill()

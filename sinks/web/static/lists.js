@@ -12,12 +12,14 @@ export function make(tag, options = {}, ...children) {
   return made;
 }
 
-export function drawTiles(at, cluster) {
+// Of a state that may have changed meanwhile all is told as what was.
+export function drawTiles(at, cluster, isOld) {
   const calm = (count) => (count ? "" : " is-zero");
   const tile = (count, text, look = "") => make("div", { className: `tile${look}` }, make("b", {}, number(count)), make("span", {}, text));
   const problem = (name) => {
     const count = cluster.problems[name];
-    return tile(count, PROBLEMS[name][0], count && PROBLEMS[name][1] ? ` is-${PROBLEMS[name][1]}` : calm(count));
+    const were = isOld ? (count === 1 ? "was " : "were ") : "";
+    return tile(count, were + PROBLEMS[name][0], count && PROBLEMS[name][1] ? ` is-${PROBLEMS[name][1]}` : calm(count));
   };
   at.replaceChildren(
     tile(cluster.partitions, `${cluster.partitions === 1 ? "partition" : "partitions"} in ${plural(cluster.topics, "topic")}`),
@@ -25,7 +27,7 @@ export function drawTiles(at, cluster) {
   );
 }
 
-export function drawBrokers(at, text, cluster) {
+export function drawBrokers(at, text, cluster, isOld) {
   const brokers = cluster.brokers;
   const most = Math.max(1, ...brokers.map((one) => Math.max(one.leaders, one.preferred)));
   const drawn = new Map([...at.children].map((child) => [child.dataset.broker, child]));
@@ -38,7 +40,7 @@ export function drawBrokers(at, text, cluster) {
     preferred.hidden = one.preferred === one.leaders || !one.preferred;
     item.querySelector(".count").textContent = number(one.leaders);
     const out = one.out_of_sync ? `, ${number(one.out_of_sync)} out of sync` : "";
-    const state = make("b", {}, one.state.replace("_", " "));
+    const state = make("b", {}, (isOld ? "was " : "") + one.state.replace("_", " "));
     const away = make("span", { className: "away", "data-since": one.since_ms, "data-heard": one.heard_ms, "data-reason": one.reason });
     item.querySelector(".more").replaceChildren(state, away, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
     return item;
@@ -79,6 +81,8 @@ export function replicas(one, gone) {
 
 const tags = (problems) => problems.map((problem) => make("span", { className: `tag ${PROBLEMS[problem][1]}` }, PROBLEMS[problem][0]));
 
+const LEGEND = [["leads", "leads"], ["in", "in sync"], ["out", "out of sync"]];
+
 // What is said where no row is: of now, of the past, and of a state that may have changed meanwhile.
 const CALM = {
   now: ["No partition is at risk", "has", "have"], past: ["No partition was at risk", "had", "had"],
@@ -104,7 +108,9 @@ export function drawRows(at, calm, text, cluster, when, since) {
   const nothing = cluster.partitions ? sentence[0].toUpperCase() + sentence.slice(1) : "Create a topic. Its partitions appear here when they are at risk.";
   calm.replaceChildren(make("b", {}, cluster.partitions ? calmly : "No topic yet"), nothing);
   const more = cluster.at_risk - cluster.rows.length;
-  text.textContent = more > 0 ? `The ${number(cluster.rows.length)} worst of ${number(cluster.at_risk)}. Find any other by its name.` : "";
+  const legend = LEGEND.flatMap(([is, word]) => [make("span", { className: `replica ${is}` }, word), " "]);
+  const worst = more > 0 ? ` The ${number(cluster.rows.length)} worst of ${number(cluster.at_risk)}. Find any other by its name.` : "";
+  text.replaceChildren(...(cluster.rows.length ? ["Replicas: ", ...legend, worst] : []));
 }
 
 export function drawDecisions(at, text, sent, newest, role) {

@@ -3,7 +3,7 @@
 import { Timeline } from "./charts.js";
 import { Freshness } from "./freshness.js";
 import { drawAway, drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
-import { LANES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
+import { LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
 
 const el = (id) => document.getElementById(id);
 const state = { status: null, cluster: null, past: null, old: null, link: "", offsetMs: 0, newestSeq: 0, asks: false };
@@ -98,6 +98,7 @@ function drawStatus() {
   el("role").className = `pill ${look}`;
   // Those who cannot see it hear it when it changes.
   if (el("role").textContent !== (stopped || status.role)) el("role").textContent = stopped || status.role;
+  el("role").title = stopped ? "" : ROLES[status.role] ?? "";
   const bold = (text) => make("b", {}, text);
   const waits = WAITS[status.role];
   if (waits) el("facts").replaceChildren(waits);
@@ -117,8 +118,9 @@ const engineMs = () => Date.now() + state.offsetMs;
 const shownMs = () => state.past?.clock_ms ?? engineMs();
 
 function drawCluster(cluster) {
-  drawTiles(el("tiles"), cluster);
-  drawBrokers(el("brokers"), el("brokers-text"), cluster);
+  const isOld = state.old !== null && !state.past;
+  drawTiles(el("tiles"), cluster, isOld);
+  drawBrokers(el("brokers"), el("brokers-text"), cluster, isOld);
   drawAway(el("brokers"), shownMs());
   drawRows(el("rows"), el("calm"), el("risk-text"), cluster, state.past ? "past" : state.old ? "old" : "now", state.old?.since);
 }

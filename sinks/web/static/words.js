@@ -9,9 +9,14 @@ export const LANES = {
   unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
 };
 export const PROBLEMS = {
-  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], at_min_isr: ["at min ISR", "bad"],
+  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], at_min_isr: ["at min ISR", "warn"],
   under_replicated: ["under-replicated", "warn"],
   recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
+};
+
+export const ROLES = {
+  deciding: "This engine elects the leaders and changes the ISRs.", standby: "This engine takes over when the other one stops.",
+  starting: "This engine does not decide yet.", stopping: "This engine decides no more.",
 };
 
 // What the head says of an engine that has not decided yet.

@@ -54,6 +54,8 @@ def test_a_page_that_hears_nothing_says_since_when_and_claims_nothing(
     assert window.run("return document.title") == "(not heard) isrflow"
     assert window.run("return document.querySelector('#role').className") == "pill bad"
     shows(window, "#timeline-text", " is not known.")
+    shows(window, "#tiles", "were offline")
+    shows(window, "#brokers", "was active")
     relay.loses_answers.clear()
     shows(window, "#risk", "No partition is at risk")
     shows(window, "#role", "deciding")
