@@ -50,6 +50,7 @@ TOLD_OTHERWISE = {
     "shutdown/new_topics_meanwhile",
     "topics/bad_config",
     "topics/exists",
+    "topics/factor_counts_active_brokers",
     "topics/factor_counts_registered_brokers_behind_a_gateway",
     "unclean/at_return_without_a_log",
     "walks/v2_delete_for_dead_brokers",
