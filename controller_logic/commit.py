@@ -189,14 +189,7 @@ def _tell_removed(batch: Batch, topic: WorkingTopic, before: Partition, after: P
         batch.recorder.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
 
 
-def tell_leader_and_isr(
-    batch: Batch,
-    topic: WorkingTopic,
-    partition: Partition,
-    reason: Reason,
-    *,
-    to: Ids,
-) -> None:
+def tell_leader_and_isr(batch: Batch, topic: WorkingTopic, partition: Partition, reason: Reason, *, to: Ids) -> None:
     """Record a partition as it stands, although it did not change, because the brokers in ``to`` must hear of it."""
     over = None
     if reason is Reason.LOG_LEFT_BEHIND:

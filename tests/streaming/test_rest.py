@@ -51,7 +51,7 @@ def test_ticks_wait_until_something_is_due(decided: DecidedBus) -> None:
 
 
 def test_a_session_ends_at_the_tick_at_which_it_is_over(decided: DecidedBus) -> None:
-    decided.take([encoded("tick", controller_epoch=1, time_ms=NOW_MS + 5_000)])
+    decided.take([encoded("tick", controller_epoch=1, time_ms=NOW_MS + after_ms) for after_ms in (0, 5_000)])
     at_rest = rested(decided)
     assert at_rest.may_wait(NOW_MS + SESSION_MS - 1)
     assert not at_rest.may_wait(NOW_MS + SESSION_MS)
