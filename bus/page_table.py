@@ -1,12 +1,13 @@
 """The table in which an embedded bus keeps the pages of the state, and the comparison of a repeated batch."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bus import former_pages, pieces
 from bus.interface import Decided, DivergedError, Page
 from isrflow.sqlite import checksums, decision_table
+from state.codec import holds_the_same
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
@@ -34,12 +35,18 @@ def read_pages(connection: sqlite3.Connection, crcs: str, path: Path) -> list[Pa
 
 def check_same_pages(connection: sqlite3.Connection, pages: Sequence[Page], path: Path) -> None:
     """Raise ``DivergedError`` if one of ``pages`` differs from what is written."""
-    for page in pieces.cut(pages):
-        row = connection.execute(
-            "SELECT body FROM pages WHERE shard = ? AND page = ?", (page.shard, page.page)
-        ).fetchone()
-        if row is None or row[0] != page.body:
+    for page in pages:
+        written = pieces.joined(_pieces(connection, page))
+        if not written or not holds_the_same(written[0].body, page.body):
             raise DivergedError(f"bus {path}: page ({page.shard}, {page.page}) of the state came out differently")
+
+
+def _pieces(connection: sqlite3.Connection, page: Page) -> Iterator[Page]:
+    for place in pieces.places(page):
+        row = connection.execute("SELECT body FROM pages WHERE shard = ? AND page = ?", place).fetchone()
+        if row is None:
+            return
+        yield Page(*place, row[0])
 
 
 def check_same_decisions(connection: sqlite3.Connection, decisions: Sequence[Decided], path: Path) -> None:

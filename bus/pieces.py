@@ -5,6 +5,7 @@ A page may have any length, but a Kafka message may not. Callers of a bus only s
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 from bus.interface import BusError, Page
 
@@ -28,6 +29,11 @@ def cut(pages: Iterable[Page]) -> Iterator[Page]:
             yield Page(page.shard, page.page + nth * _NEXT_PIECE, head + page.body[start : start + PIECE_BYTES_MAX])
 
 
+def places(page: Page) -> Iterator[tuple[int, int]]:
+    """Yield where the pieces of a page are, without an end."""
+    return ((page.shard, page.page + nth * _NEXT_PIECE) for nth in count())
+
+
 def joined(pages: Iterable[Page]) -> list[Page]:
     """Put pages together again, in order. Pieces that remain from a larger, older version of a page are ignored.
 
@@ -41,9 +47,9 @@ def _whole(held: dict[tuple[int, int], Page], page: Page) -> Page:
     if not page.body.startswith(_CUT):
         return page
     head = len(_CUT) + _COUNT.size
-    (count,) = _COUNT.unpack(page.body[len(_CUT) : head])
+    (pieces_count,) = _COUNT.unpack(page.body[len(_CUT) : head])
     pieces = [page.body[head:]]
-    for nth in range(1, count):
+    for nth in range(1, pieces_count):
         piece = held.get((page.shard, page.page + nth * _NEXT_PIECE))
         if piece is None:
             raise BusError(f"piece {nth} of page {page.page} of shard {page.shard} is missing on the bus")

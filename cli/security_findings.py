@@ -19,6 +19,7 @@ from brokers.given_settings import parsed
 from brokers.voters import voters_of
 from cli.findings import Finding
 from conf.security.tls import TlsFiles, client_contexts
+from state.policy import TOPIC_NAMES
 
 _LINE = re.compile(r"[ \t]*([^#!=: \t][^=: \t]*)[ \t]*[=:][ \t]*(.*)")
 _JAAS_OPTION = re.compile(r'(username|password)[ \t]*=[ \t]*"([^"]*)"')
@@ -84,6 +85,7 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     yield Finding("protocol", same, True, protocol if same else told)
     yield from _authorizers(settings, broker)
     yield from _token_keys(token_key, broker)
+    yield from _overruled(broker)
     if not same or security is None:
         return
     shown, principal = True, ANONYMOUS
@@ -115,6 +117,14 @@ def _authorizers(settings: Settings, broker: _BrokerFile) -> Iterator[Finding]:
     ]
     is_needed = bool(settings.authorizer_class_name)
     yield Finding("acls", not different, is_needed, "; ".join(texts) or "the broker and the gateway enforce ACLs alike")
+
+
+def _overruled(broker: _BrokerFile) -> Iterator[Finding]:
+    """Name the settings in a broker's file that the engine's values overrule."""
+    for name in sorted(TOPIC_NAMES):
+        if value := broker.value(name):
+            where = "set it in the engine's file, or with kafka-configs --entity-type brokers --entity-default"
+            yield Finding("overruled", False, False, f"{name}={value} does not count: the engine's value does; {where}")
 
 
 def _token_keys(ours: TokenKey, broker: _BrokerFile) -> Iterator[Finding]:

@@ -86,6 +86,14 @@ def _shrunk(body: bytes) -> bytes:
     return body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_BYTE + compressed(body)
 
 
+def holds_the_same(one: bytes, other: bytes) -> bool:
+    """Return whether two stored pages, or cluster parts, hold the same. Another zlib compresses them to other bytes."""
+    try:
+        return one == other or _whole(one) == _whole(other)
+    except CodecError:
+        return False
+
+
 def _whole(body: bytes) -> bytes:
     if body[:1] != _COMPRESSED_BYTE:
         return body

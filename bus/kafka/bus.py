@@ -35,6 +35,7 @@ from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import replica_of
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
+from state.codec import holds_the_same
 
 
 class KafkaBus(KafkaHistory):
@@ -182,9 +183,10 @@ class KafkaBus(KafkaHistory):
     def _check_same_state(self, through: int, pages: Sequence[Page]) -> None:
         """Check the state too, because a repeated batch may lack decisions that it made the first time."""
         image = self.image()
-        written = set(image.pages)
+        written = {(page.shard, page.page): page.body for page in image.pages}
         for page in pages if image.seq == through else ():
-            if page not in written:
+            body = written.get((page.shard, page.page))
+            if body is None or not holds_the_same(body, page.body):
                 raise DivergedError(
                     f"bus {self.address}: page ({page.shard}, {page.page}) of the state came out differently"
                 )

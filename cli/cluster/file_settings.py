@@ -1,11 +1,13 @@
 """The engine's settings that brokers act on but read from their file only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cli.errors import WrongUse
 from conf.loader import as_text
 from state.cluster import Cluster
+from state.policy import TOPIC_NAMES
 
 # They cannot change while a broker runs.
 BROKER_FILE_SETTINGS = (
@@ -16,6 +18,18 @@ BROKER_FILE_SETTINGS = (
 )
 # Brokers of Kafka 4 get this one from the metadata log.
 ZOOKEEPER_FILE_SETTINGS = (*BROKER_FILE_SETTINGS, "min.insync.replicas")
+
+
+def check_not_overruled(given: Mapping[str, str]) -> None:
+    """Refuse settings of brokers that the engine decides by, and overrules in brokers' files. Raises ``WrongUse``."""
+    overruled = sorted(set(given) & set(TOPIC_NAMES))
+    if overruled:
+        lines = ", ".join(f"{name} = {given[name]}" for name in overruled)
+        raise WrongUse(
+            f"--set {overruled[0]}: the engine decides by its own value, which overrules the brokers' files. Put "
+            f"'{lines}' into the engine's file (--conf), or use kafka-configs --entity-type brokers --entity-default "
+            "once the cluster is up"
+        )
 
 
 def broker_settings(cluster: Cluster, names: Sequence[str] = BROKER_FILE_SETTINGS) -> dict[str, str]:

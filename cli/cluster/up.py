@@ -13,6 +13,7 @@ from brokers.voters import Voter, voters_of
 from cli.closed_output import check_open
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
+from cli.cluster.file_settings import check_not_overruled
 from cli.cluster.folder import dir_option, held, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.cluster.metadata_version import check_metadata_version, level_of
@@ -206,6 +207,8 @@ def _create_cluster(
         raise WrongUse(
             "--voters names gateways that run already, so it excludes --gateways, --secure, --bus and --conf"
         )
+    if not plain:
+        check_not_overruled(described["overrides"])
     brokers = described["brokers"] or BROKERS
     in_kraft = not described["zookeeper"]
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})

@@ -51,6 +51,14 @@ def test_what_fits_is_fine(pair: Pair) -> None:
     assert "ok    principal  User:broker-1 is broker 1" in said
 
 
+def test_what_the_engine_overrules_in_a_brokers_file_is_named(pair: Pair) -> None:
+    pair.file.write_text(f"{pair.file.read_text()}\nmin.insync.replicas=2\nunclean.leader.election.enable=true\n")
+    code, said = pair.compared()
+    assert code == 0, said
+    for name in ("min.insync.replicas=2", "unclean.leader.election.enable=true"):
+        assert f"{name} does not count: the engine's value does" in said
+
+
 def test_different_protocols_are_found(pair: Pair) -> None:
     pair.gateway = {}
     code, said = pair.compared()

@@ -6,7 +6,8 @@ order, so a fetch from beyond a record shows that the broker has read it.
 Brokers fetch from the leading gateway only. The others hear of all deletions too, but no decision says that the engine
 has taken the report of a replica that was moved away. So a gateway that begins to lead compares what it heard of with
 the committed state, and drops what is over. Otherwise it would report every replica that was moved since it started,
-and the engine would reject each report.
+and the engine would reject each report. It does the same whenever it has heard of many, so that a gateway that never
+leads does not collect them for ever.
 """
 
 import asyncio
@@ -27,6 +28,8 @@ from state.reason import Reason
 
 logger = structlog.get_logger()
 
+# The state is read again after so many deletions, or after as many as were under way in it, whichever is more.
+HEARD_MAX = 10_000
 _STARTED = ReplicaState.ReplicaDeletionStarted
 
 
@@ -65,8 +68,12 @@ class Deletions:
         # Those of before this gateway led. They may be over. ``unsettled`` is set when ``settle`` is due.
         self._former: _Logs = {}
         self.unsettled = asyncio.Event()
-        # The newest report of each log that was published, and those that were refused.
+        # How many deletions were heard of since the last ``settle``, and how many were under way then.
+        self._heard = self._under_way = 0
+        # The newest report of each log that was published since the last ``retry_refused``, and in the time before it.
+        # The engine has decided any that is older.
         self._reported: _Logs = {}
+        self._reported_before: _Logs = {}
         self._refused: _Logs = {}
 
     def begin_from(self, held: Held, log_end: int) -> None:
@@ -77,25 +84,30 @@ class Deletions:
     def begin_to_lead(self) -> None:
         """Set aside the deletions that this gateway has heard of, until ``settle`` says which are under way."""
         self.retry_refused()
+        self._set_aside()
+
+    def _set_aside(self) -> None:
         for broker, topics in self._awaited.items():
             for topic, awaited in topics.items():
                 self._former.setdefault(broker, {}).setdefault(topic, {}).update(awaited)
-        self._awaited = {}
+        self._awaited, self._heard = {}, 0
         if self._former:
             self.unsettled.set()
 
     def settle(self, left: Iterable[UnderWay]) -> None:
         """Await those that ``begin_to_lead`` set aside and that are ``left`` in a state that was read since."""
         former, self._former = self._former, {}
+        kept = 0
         dropped = sum(len(logs) for topics in former.values() for logs in topics.values())
         for one in left:
             doomed = former.get(one.broker, {}).get(one.topic, {}).get(one.partition)
             if doomed is not None and doomed.topic_id == one.topic_id:
-                dropped -= 1
+                kept += 1
                 # If a deletion was decided meanwhile, it is the newer one, and wins.
                 self._awaited.setdefault(one.broker, {}).setdefault(one.topic, {}).setdefault(one.partition, doomed)
-        if dropped:
-            logger.info("deletions that the engine knows of", count=dropped)
+        self._under_way = kept
+        if dropped > kept:
+            logger.info("deletions that the engine knows of", count=dropped - kept)
 
     def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Apply decisions whose records are in the metadata log before ``log_end``."""
@@ -104,6 +116,7 @@ class Deletions:
                 doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
                 for broker in decision.to:
                     _put(self._awaited, broker, decision.topic, decision.partition, doomed)
+                self._heard += len(decision.to)
             elif isinstance(decision, TopicDecision) and decision.state == "deleted":
                 for logs in self._all:
                     for topics in logs.values():
@@ -113,15 +126,19 @@ class Deletions:
                     logs.pop(decision.broker, None)
             elif isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
                 self._keep_refused(decision)
+        if self._heard > max(HEARD_MAX, self._under_way):
+            self._set_aside()
 
     def _keep_refused(self, decision: Rejected) -> None:
         """Keep a refused report of this gateway. Other gateways repeat their own."""
         event = decode(decision.raw.encode())
         if not isinstance(event, ReplicaReport):
             return
-        reported = self._reported.get(event.broker, {}).get(event.topic, {}).get(event.partition)
-        if reported is not None and (reported.topic_id, reported.leader_epoch) == (event.topic_id, event.leader_epoch):
-            _put(self._refused, event.broker, event.topic, event.partition, reported)
+        both = (self._reported_before, self._reported)
+        found = [one.get(event.broker, {}).get(event.topic, {}).get(event.partition) for one in both]
+        for reported in filter(None, found):
+            if (reported.topic_id, reported.leader_epoch) == (event.topic_id, event.leader_epoch):
+                _put(self._refused, event.broker, event.topic, event.partition, reported)
 
     def retry_refused(self) -> None:
         """Report again what was refused, at the next fetches: the engine accepts this gateway's events again."""
@@ -131,10 +148,11 @@ class Deletions:
                 # If a deletion was decided meanwhile, it is the newer one, and wins.
                 awaited[topic] = refused | awaited.get(topic, {})
         self._refused.clear()
+        self._reported_before, self._reported = self._reported, {}
 
     @property
     def _all(self) -> tuple[_Logs, ...]:
-        return self._awaited, self._former, self._reported, self._refused
+        return self._awaited, self._former, self._reported, self._reported_before, self._refused
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
         """Report the deletions that a broker read before it fetched from ``offset``. Keep what the queue refuses."""

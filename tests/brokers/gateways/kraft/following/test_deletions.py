@@ -5,7 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokers.engine.event_queue import QueueFullError
-from brokers.gateways.kraft.following.deletions import Deletions, under_way
+from brokers.gateways.kraft.following import deletions as deletions_module
+from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from bus.image import Held
 from state.cluster import Cluster
@@ -196,3 +197,35 @@ def test_a_former_deletion_is_forgotten_with_its_topic() -> None:
     deletions.settle(under_way(moved()))
     deletions.has_fetched(1, 7, 20)
     assert reported == []
+
+
+def test_a_gateway_that_hears_of_many_deletions_keeps_those_that_are_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deletions_module, "HEARD_MAX", 3)
+    deletions, reported = reports()
+    for number in range(4):
+        assert not deletions.unsettled.is_set()
+        deletions.apply([replace(stop(1), partition=number)], 10 + number)
+    assert deletions.unsettled.is_set()
+    deletions.settle([UnderWay(1, "t", 2, "id", -2)])
+    deletions.has_fetched(1, 7, 20)
+    assert [report.partition for report in reported] == [2]
+
+
+def test_a_report_is_not_kept_once_the_engine_has_decided_it() -> None:
+    deletions, reported = reports()
+    deletions.apply([stop(1)], 10)
+    deletions.has_fetched(1, 7, 10)
+    deletions.retry_refused()
+    # The heartbeat that was accepted may have been published before the report.
+    deletions.apply([refusal_of(reported[0])], 10)
+    deletions.retry_refused()
+    deletions.has_fetched(1, 7, 10)
+    assert len(reported) == 2
+    deletions.retry_refused()
+    deletions.retry_refused()
+    deletions.apply([refusal_of(reported[0])], 10)
+    deletions.retry_refused()
+    deletions.has_fetched(1, 7, 10)
+    assert len(reported) == 2, "nothing of it is left"
