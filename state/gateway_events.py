@@ -30,6 +30,6 @@ class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"
     # It is about to stop.
     want_shutdown: bool = False
     metadata_format: MetadataFormat | UnsetType = UNSET
-    # The brokers that it heard within controller.quorum.fetch.timeout.ms, in rising order; twice that if it does not
-    # lead. Without this field it says nothing about them.
+    # The brokers that it heard lately, in rising order: within controller.quorum.fetch.timeout.ms if it leads. Without
+    # this field it says nothing about them.
     hears: Ids | UnsetType = UNSET

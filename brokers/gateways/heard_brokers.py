@@ -10,6 +10,8 @@ logger = structlog.get_logger()
 
 # As many as a heartbeat may name.
 HEARD_MAX = 1_000
+# Brokers find a gateway that begins to lead within so many times the time for which they count there.
+FIND_TIMES = 3
 
 
 class HeardBrokers:
@@ -19,6 +21,8 @@ class HeardBrokers:
         self._leading_ms = leading_ms
         self._other_ms = other_ms
         self._heard_ms: dict[int, int] = {}
+        self._led_since_ms = steady_ms()
+        self._was_reached = False
         self._is_alone = False
 
     def hear(self, broker: int) -> None:
@@ -40,7 +44,11 @@ class HeardBrokers:
     def told(self, *, leads: bool, live: Collection[int]) -> tuple[int, ...]:
         """Return the same for a heartbeat, and log if this gateway leads and hears none of the ``live`` brokers."""
         heard = self.lately(leads=leads)
-        is_alone = leads and bool(live) and not heard
+        if not leads:
+            self._led_since_ms, self._was_reached = steady_ms(), False
+        self._was_reached |= leads and bool(heard)
+        is_found = self._was_reached or steady_ms() - self._led_since_ms >= FIND_TIMES * self._leading_ms
+        is_alone = leads and bool(live) and not heard and is_found
         if is_alone and not self._is_alone:
             hint = "another gateway leads if it hears more of them"
             logger.warning("this gateway leads, and hears no broker", live=sorted(live), hint=hint)

@@ -55,7 +55,7 @@ SERIES = (
     _Series(
         "isrflow_gateway_brokers_heard",
         "gauge",
-        "Brokers that reached it within controller.quorum.fetch.timeout.ms, or twice that if it does not lead.",
+        "Brokers that it heard lately: within controller.quorum.fetch.timeout.ms if it leads.",
         lambda m: m.heard,
     ),
     _Series(

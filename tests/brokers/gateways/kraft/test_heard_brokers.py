@@ -129,12 +129,20 @@ def test_a_leader_that_hears_no_live_broker_says_so_once(clock: list[int]) -> No
     with capture_logs() as lines:
         heard.told(leads=True, live=[])
         heard.told(leads=False, live=[1])
+        # Brokers have yet to find it.
+        heard.told(leads=True, live=[1, 2])
+        clock[0] += 5_999
+        heard.told(leads=True, live=[1, 2])
         assert lines == []
+        clock[0] += 1
         heard.told(leads=True, live=[1, 2])
         heard.told(leads=True, live=[1, 2])
         heard.hear(2)
         heard.told(leads=True, live=[1, 2])
+        clock[0] += 2_000
+        heard.told(leads=True, live=[1, 2])
     assert [(one["event"], one["log_level"]) for one in lines] == [
         ("this gateway leads, and hears no broker", "warning"),
         ("brokers are heard again", "info"),
+        ("this gateway leads, and hears no broker", "warning"),
     ]
