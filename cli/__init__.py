@@ -1,6 +1,7 @@
 """The command line: one small file per command, imported only when it is used."""
 
 import os
+import signal
 import sys
 
 
@@ -8,6 +9,9 @@ def main() -> None:
     """Run the command line."""
     # Imports are in here, so that Ctrl-C during one ends it without a traceback.
     try:
+        if sys.argv[1:2] == ["run"]:
+            # Until the engine obeys signals itself, nothing has begun that a stop could leave half done.
+            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
         _open_closed_streams()
         _run()
     except KeyboardInterrupt:

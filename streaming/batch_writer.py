@@ -35,6 +35,8 @@ class BatchWriter:
     def __init__(self, bus: Bus, settings: Settings, tenure: Tenure, metrics: Metrics, site: Site) -> None:
         self._bus = bus
         self._tenure = tenure
+        # The job ends its ticks before its last batch may be written.
+        self._ticker = tenure.ticker
         self._metrics = metrics
         self._site = site
         self._decisions = DecisionLog(bus, tenure.controller_epoch, tenure.deadlines.check)
@@ -57,7 +59,7 @@ class BatchWriter:
         page = (written.through, clusters, written.pages, written.decisions)
         self._do("page", lambda: self._site.committed(*page))
         if self._tenure.deadlines.should_tell(written.through):
-            self._tenure.ticker.tell_undecided(written.through)
+            self._ticker.tell_undecided(written.through)
 
     def _do(self, part: str, follow: Callable[[], object]) -> None:
         try:
@@ -69,7 +71,7 @@ class BatchWriter:
                 logger.exception("the decisions are written, but what follows failed; deciding goes on", part=part)
 
     def _decided(self, written: Written, clusters: list[Cluster]) -> None:
-        self._tenure.ticker.decided(written.through, clusters)
+        self._ticker.decided(written.through, clusters)
         self._tenure.deadlines.decided(clusters[0])
         self._skew.decided(clusters[0])
 

@@ -56,7 +56,7 @@ class KafkaBus(KafkaHistory):
         self, url: str, *, create: bool = True, replication_factor: int = 0, decision_blocks: bool = True
     ) -> None:
         # Only an engine makes a bus.
-        connection = Connection(parse(url), AWAY_TIMEOUT_S if create else REQUEST_TIMEOUT_S)
+        connection = Connection(parse(url), AWAY_TIMEOUT_S if create else None)
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
         super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions

@@ -30,6 +30,9 @@ TRANSACTION_TIMEOUT_MS = 120_000
 # How long an engine's calls wait while Kafka is away. A node that was killed registers again only when its session has
 # ended, and then its JVM has yet to start.
 AWAY_TIMEOUT_S = 90.0
+# How long one question for offsets may take. It is asked again then, because it may wait for a node that is gone, while
+# another one leads by now.
+ASK_TIMEOUT_S = 2.0
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
 _PASSING = frozenset(
@@ -66,11 +69,11 @@ def _may_pass(error: KafkaException | TimeoutError) -> bool:
 
 
 class Connection:
-    """The clients of one bus. Their calls wait for up to ``timeout_s`` while Kafka is away."""
+    """The clients of one bus. Their calls wait for ``timeout_s``, or ``REQUEST_TIMEOUT_S``, while Kafka is away."""
 
-    def __init__(self, address: Address, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+    def __init__(self, address: Address, timeout_s: float | None = None) -> None:
         self.address = address
-        self.timeout_s = timeout_s
+        self.timeout_s = REQUEST_TIMEOUT_S if timeout_s is None else timeout_s
         # Why Kafka does not let this client in; empty if it does.
         self._refusal = ""
         self.admin: Any = None
@@ -216,8 +219,8 @@ class Connection:
 
     def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
         """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
-        futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
-        offsets = [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
+        futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=ASK_TIMEOUT_S)
+        offsets = [int(futures[place].result(ASK_TIMEOUT_S + 1).offset) for place in specs]
         if OFFSET_INVALID in offsets:
             # If the connection breaks, as when a node is killed, Kafka's client reports this in place of an error.
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, "the connection broke"))

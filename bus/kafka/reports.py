@@ -71,9 +71,17 @@ class ReportLog:
         with self._connection.errors():
             for nth, body in enumerate(_bodies(entries)):
                 key = _KEY.pack(epoch, after, through, nth)
-                send(producer, self._connection.address, self._topic, key, body, reports=delivered)
+                send(
+                    producer,
+                    self._connection.address,
+                    self._topic,
+                    key,
+                    body,
+                    timeout_s=self._connection.timeout_s,
+                    reports=delivered,
+                )
             try:
-                flush(producer, self._connection.address)
+                flush(producer, self._connection.address, self._connection.timeout_s)
             except BusError:
                 producer.purge()
                 self._producer = None

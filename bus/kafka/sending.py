@@ -11,7 +11,6 @@ from bus.interface import BusError
 from bus.kafka.connection import TRANSACTION_TIMEOUT_MS
 from bus.kafka.delivery_reports import DeliveryReports
 from isrflow.kafka.address import Address
-from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 
 Headers = dict[str, str | bytes | None]
 _ROOM_POLL_S = 0.05
@@ -33,10 +32,10 @@ def send(
     key: bytes | None,
     value: bytes | None,
     *,
+    timeout_s: float,
     partition: int = 0,
     headers: Headers | None = None,
     reports: DeliveryReports | None = None,
-    timeout_s: float = REQUEST_TIMEOUT_S,
 ) -> None:
     """Hand a record to the client as soon as there is room for it. Raises ``BusError`` if there is none in time."""
     on_delivery = reports.add if reports else None
@@ -52,7 +51,7 @@ def send(
                 producer.poll(_ROOM_POLL_S)
 
 
-def flush(producer: Producer, address: Address, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+def flush(producer: Producer, address: Address, timeout_s: float) -> None:
     """Wait until all records are written. Raises ``BusError`` once none is written for ``timeout_s``."""
     left = len(producer)
     with fatal_errors(producer, address):

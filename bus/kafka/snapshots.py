@@ -123,11 +123,20 @@ class Snapshots:
         return len(gone)
 
     def _send(self, producer: Producer, partition: int, key: bytes, value: bytes, reports: DeliveryReports) -> None:
-        send(producer, self._connection.address, self._topic, key, value, partition=partition, reports=reports)
+        send(
+            producer,
+            self._connection.address,
+            self._topic,
+            key,
+            value,
+            timeout_s=self._connection.timeout_s,
+            partition=partition,
+            reports=reports,
+        )
 
     def _flush(self, producer: Producer) -> None:
         try:
-            flush(producer, self._connection.address)
+            flush(producer, self._connection.address, self._connection.timeout_s)
         except BusError:
             producer.purge()
             raise

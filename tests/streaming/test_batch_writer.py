@@ -78,8 +78,9 @@ def test_each_part_that_follows_a_commit_fails_alone(
         assert metrics.decided_seq == seq
 
 
-def test_nothing_fails_in_a_good_batch(bus: EmbeddedBus, tenure: Tenure) -> None:
+def test_nothing_fails_in_a_good_batch_nor_in_the_last_one_of_a_job(bus: EmbeddedBus, tenure: Tenure) -> None:
     metrics = Metrics()
     operators = writer(bus, tenure, metrics, Mock())
+    tenure.stop_ticks()
     operators.batch(bus.read(0, bus.publish([encoded("broker_register", broker=1, incarnation="a")])))
     assert metrics.snapshot.failed_after_commit == {}

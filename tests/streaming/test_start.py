@@ -89,12 +89,12 @@ def test_a_job_is_stopped_although_sparks_jvm_does_not_answer(tmp_path: Path) ->
     assert list((tmp_path / "spark-local").iterdir()) == []
 
 
-# Imports Spark for as long as it takes.
+# Imports a module for as long as it takes.
 SLOW_IMPORT = """
 import sys, time
 class Slow:
     def find_spec(self, name, path, target=None):
-        if name == "pyspark":
+        if name == "NAME":
             print("importing", flush=True)
             time.sleep(600)
 sys.meta_path.insert(0, Slow())
@@ -103,11 +103,21 @@ main()
 """
 
 
+def importing(name: str, tmp_path: Path) -> Engine:
+    command = (sys.executable, "-c", SLOW_IMPORT.replace("NAME", name), "run")
+    engine = Engine(tmp_path, "log.format=json", command=command)
+    wait_until(lambda: "importing" in engine.log.read_text(), "the import", START_TIMEOUT_S)
+    return engine
+
+
+def test_a_job_is_stopped_before_its_command_is_imported(tmp_path: Path) -> None:
+    assert importing("cli.run", tmp_path).stop() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_job_is_stopped_while_spark_is_imported(tmp_path: Path, number: int) -> None:
-    engine = Engine(tmp_path, "log.format=json", command=(sys.executable, "-c", SLOW_IMPORT, "run"))
+    engine = importing("pyspark", tmp_path)
     try:
-        wait_until(lambda: "importing" in engine.log.read_text(), "the import", START_TIMEOUT_S)
         engine.process.send_signal(number)
         assert engine.wait() == 0
     finally:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from brokers.launch.kafka.cluster import KafkaCluster
 from bus.interface import AFTER_ALL_OF, BusError, Claim, Decided, FencedError, OvertakenError, Page, TrimmedError
-from bus.kafka import batches, connection, controller, log_reader
+from bus.kafka import batches, connection, controller
 from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
@@ -61,11 +61,13 @@ def _message(offset: int) -> Any:
     )
 
 
-def test_a_read_that_stalls_loses_no_record_that_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_reader, "REQUEST_TIMEOUT_S", 0.0)
+def test_a_read_that_stalls_loses_no_record_that_came_before() -> None:
     consumer = StallingConsumer([0, 1], [], [], [2])
     connection: Any = SimpleNamespace(
-        consumer=lambda **settings: consumer, address="kafka://stalled/t", errors=contextlib.nullcontext
+        consumer=lambda **settings: consumer,
+        address="kafka://stalled/t",
+        errors=contextlib.nullcontext,
+        timeout_s=0.0,
     )
     reader = LogReader(connection, "topic")
     reader.seek(0)
@@ -228,7 +230,6 @@ def test_a_follower_that_starts_from_the_state_gets_no_decision_that_the_state_h
 def test_a_follower_that_retention_overtakes_learns_it_at_its_next_attempt(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_reader, "REQUEST_TIMEOUT_S", 5.0)
     epoch = bus.claim("job", {}, 1).controller_epoch
     for seq in range(1, 6):
         bus.commit(epoch, seq, [Decided(seq, 0, b"x" * 10_000)], [])
@@ -237,7 +238,8 @@ def test_a_follower_that_retention_overtakes_learns_it_at_its_next_attempt(
     consumer = Connection.consumer
     little = {"queued.max.messages.kbytes": 1, "queued.min.messages": 1, "fetch.message.max.bytes": 1}
     monkeypatch.setattr(Connection, "consumer", lambda self, **given: consumer(self, **(given | little)))
-    follower = KafkaBus(str(bus.address))
+    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_S", 5.0)
+    follower = KafkaBus(str(bus.address), create=False)
     after = (1, 0)
     assert [one.seq for one in follower.decisions((0, -1), 1)] == [1]
     # The marks of transactions take offsets too.

@@ -5,7 +5,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from bus.interface import BusError, Decided, Page
-from bus.kafka import connection, controller, state_reader
+from bus.kafka import connection, marks, state_reader
 from bus.kafka.bus import KafkaBus
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -80,7 +80,7 @@ def test_a_follower_that_kafka_lost_decisions_of_does_not_go_on_with_the_next_on
 def test_a_job_does_not_claim_and_nobody_reads_the_state_if_the_newest_claims_are_lost(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controller, "LOST_END_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(marks, "LOST_END_TIMEOUT_S", 0.5)
     for through in (1, 2):
         epoch = bus.claim("job", {}, 1).controller_epoch
         bus.commit(epoch, through, [], [Page(0, 0, b"page")])

@@ -47,7 +47,9 @@ def publisher_of(*producers: MadeUpProducer) -> Publisher:
     """Return a publisher that opens these producers, one after the other."""
     real = Connection(parse("kafka://127.0.0.1:1"))
     left = iter(producers)
-    connection: Any = SimpleNamespace(address=real.address, errors=real.errors, producer=lambda **settings: next(left))
+    connection: Any = SimpleNamespace(
+        address=real.address, timeout_s=1.0, errors=real.errors, producer=lambda **settings: next(left)
+    )
     return Publisher(connection, 1)
 
 

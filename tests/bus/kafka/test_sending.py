@@ -9,25 +9,21 @@ from isrflow.kafka.address import parse
 
 # Port 1 of loopback refuses.
 ADDRESS = parse("kafka://127.0.0.1:1")
-
-
-@pytest.fixture(autouse=True)
-def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "REQUEST_TIMEOUT_S", 0.2)
+TIMEOUT_S = 0.2
 
 
 def test_a_queue_that_stays_full_ends_the_wait() -> None:
     producer = Connection(ADDRESS).producer(**{"queue.buffering.max.messages": 1})
-    sending.send(producer, ADDRESS, "t", None, b"first")
+    sending.send(producer, ADDRESS, "t", None, b"first", timeout_s=TIMEOUT_S)
     with pytest.raises(BusError, match="the client's queue stays full, so t cannot be written"):
-        sending.send(producer, ADDRESS, "t", None, b"second")
+        sending.send(producer, ADDRESS, "t", None, b"second", timeout_s=TIMEOUT_S)
     producer.purge()
 
 
 def test_a_flush_ends_when_nothing_is_written() -> None:
     producer = Connection(ADDRESS).producer()
-    sending.send(producer, ADDRESS, "t", b"key", b"value", headers={"previous": b"0"})
+    sending.send(producer, ADDRESS, "t", b"key", b"value", headers={"previous": b"0"}, timeout_s=TIMEOUT_S)
     with pytest.raises(BusError, match=r"bus kafka://127\.0\.0\.1:1/isrflow: no answer in"):
-        sending.flush(producer, ADDRESS)
+        sending.flush(producer, ADDRESS, TIMEOUT_S)
     producer.purge()
-    sending.flush(producer, ADDRESS)
+    sending.flush(producer, ADDRESS, TIMEOUT_S)
