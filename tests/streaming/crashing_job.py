@@ -82,9 +82,9 @@ def crash_in_transactions() -> None:
 
 
 if __name__ == "__main__":
-    from streaming import job
+    from streaming import batch_writer
 
-    job.DecisionLog = CrashingLog  # type: ignore[misc]
+    batch_writer.DecisionLog = CrashingLog  # type: ignore[misc]
     embedded.BusSource = CrashingSource  # type: ignore[misc]
     query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
     if POINT == "transaction":
