@@ -122,12 +122,12 @@ def _must_yield(batch: Batch, leader: Gateway) -> bool:
     """
     state = batch.state
     quorum, brokers, now_ms = state.quorum, state.brokers, state.now_ms
-    other = hearing.most_reached(_live_but(batch, leader), brokers)
-    if other is None or now_ms < hearing.judged_from_ms(quorum, state.policy):
+    if now_ms < hearing.judged_from_ms(quorum, state.policy):
         return False
-    if hearing.is_deaf(leader, quorum, brokers):
+    other = hearing.most_reached(_live_but(batch, leader), brokers)
+    if other is not None and hearing.is_deaf(leader, quorum, brokers):
         return True
-    if not hearing.is_outdone(leader, other, brokers):
+    if other is None or not hearing.is_outdone(leader, other, brokers):
         commit_quorum(batch, replace(quorum, outdone_ms=NO_TIME))
         return False
     outdone_ms = now_ms if quorum.outdone_ms == NO_TIME else quorum.outdone_ms

@@ -4,7 +4,7 @@ The problem: a gateway is heard as long as its bus works, even if brokers cannot
 
 The insight: a broker that does not reach the leader asks the other voters. So each gateway says with its heartbeats
 which brokers it hears, and the leader is the one that most of them reach, as in Kafka, where most voters must fetch
-from the leader (``QuorumController``'s ``LeaderState.timeUntilCheckQuorumExpires``). There are two cases:
+from the leader (``LeaderState.timeUntilCheckQuorumExpires``). There are two cases:
 
 * *Another gateway hears more brokers*, for a while: a broker that starts asks any voter before it reaches the leader.
 * *The leader hears nobody any more*, though brokers live: any other gateway may do better. So that two gateways do not

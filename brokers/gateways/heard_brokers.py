@@ -50,7 +50,7 @@ class HeardBrokers:
         is_found = self._was_reached or steady_ms() - self._led_since_ms >= FIND_TIMES * self._leading_ms
         is_alone = leads and bool(live) and not heard and is_found
         if is_alone and not self._is_alone:
-            hint = "another gateway leads if it hears more of them"
+            hint = "can brokers reach its listener? Another gateway leads soon, if one is heard"
             logger.warning("this gateway leads, and hears no broker", live=sorted(live), hint=hint)
         elif self._is_alone and heard:
             logger.info("brokers are heard again", brokers=heard)

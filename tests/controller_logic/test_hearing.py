@@ -90,6 +90,21 @@ def test_another_must_hear_more_all_the_time(world: World) -> None:
     assert leader(world) == 101
 
 
+def test_after_a_time_without_another_gateway_the_wait_begins_again(world: World) -> None:
+    all_beat(world, (3,), (1, 2))
+    world.tick()
+    for gateway in (101, 102):
+        world.publish("gateway_heartbeat", gateway=gateway, incarnation="i", want_shutdown=True)
+    world.tick(999)
+    world.publish("gateway_started", gateway=101, incarnation="j", voters=VOTERS)
+    world.publish("gateway_heartbeat", gateway=101, incarnation="j", hears=[1, 2])
+    beats(world, 100, 3)
+    world.tick(1)
+    assert leader(world) == 100
+    world.tick(1_000)
+    assert leader(world) == 101
+
+
 def test_a_heartbeat_that_says_nothing_changes_nothing(world: World) -> None:
     all_beat(world, (3,), (1, 2))
     for gateway in VOTERS:
