@@ -26,7 +26,6 @@ SESSION_MS = 9_000
 OVERRIDES = {
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "10000",
-    "log.message.timestamp.type": "CreateTime",
 }
 
 

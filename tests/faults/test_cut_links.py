@@ -50,6 +50,6 @@ def test_gateways_need_no_link_to_each_other(led: tuple[HostedCluster, Load]) ->
 
 
 def test_a_dead_broker_is_fenced_though_gateways_are_killed_in_turn(led: tuple[HostedCluster, Load]) -> None:
-    measured = SCENARIOS["take_overs"](*led, 60)
+    measured = SCENARIOS["take_overs"](*led, 100)
     assert {broker for broker, _ in measured.fences} == {LAST}, str(measured)
     assert measured.lost == NOTHING, str(measured)
