@@ -4,7 +4,6 @@ import contextlib
 from pathlib import Path
 
 import click
-import structlog
 
 from cli.closed_output import print_nowhere
 from cli.errors import Superseded, Unreachable
@@ -57,6 +56,9 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
         with lines, reported():
             _run(settings, signals, standby, reshards)
     except StoppedError:
+        # Importing it takes long, and 'isrflow --help' imports this module.
+        import structlog
+
         structlog.get_logger("isrflow.job").info("stopping", controller_epoch=0)
     except click.ClickException as error:
         if settings.log_format != "json":

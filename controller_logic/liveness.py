@@ -19,7 +19,7 @@ from controller_logic.availability import broker_started, broker_unregistered, b
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_gateway
 from controller_logic.registration import refusal_of
-from controller_logic.sessions import extend, with_contact
+from controller_logic.sessions import extend, time_of_event, with_contact
 from controller_logic.shutdown import ask_shutdown
 from controller_logic.watermark import forget_log_ends
 from state.broker import Broker, BrokerState
@@ -98,7 +98,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = with_contact(broker, batch.state.now_ms)
+    broker = with_contact(batch, broker)
     commit_broker(batch, broker)
     if event.offline_log_dirs:
         reason = None if _asks_for_more(batch, event, broker) else Reason.LOG_DIR_FAILED
@@ -185,7 +185,7 @@ def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     if broker is None:
         return
     if broker.connection_lost_ms == NO_TIME:
-        broker = replace(broker, connection_lost_ms=batch.state.now_ms, lost_since_tick=True)
+        broker = replace(broker, connection_lost_ms=time_of_event(batch), lost_since_tick=True)
         commit_broker(batch, broker)
     batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if batch.state.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:

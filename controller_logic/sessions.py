@@ -6,6 +6,9 @@ early by that, and at most one tick too late:
 
     tick 1,000   heartbeat   tick 1,500    ...    tick 10,000    tick 10,500
                              heard at 1,500       not 9 s yet    fenced
+
+In a log that no bus kept, as people write it by hand, ticks may be far apart, and nobody's clock is wrong. There each
+event counts at its own time, but no later than the tick.
 """
 
 from collections.abc import Iterable
@@ -15,6 +18,7 @@ from msgspec.structs import replace
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker
 from state.broker import Broker
+from state.event import Event
 from state.ids import NO_TIME
 from state.policy import Policy
 
@@ -28,32 +32,43 @@ def find_leader_ms(policy: Policy) -> int:
     return FIND_LEADER_TIMEOUTS * policy.controller_quorum_fetch_timeout_ms
 
 
-def with_contact(broker: Broker, now_ms: int) -> Broker:
+def time_of_event(batch: Batch) -> int:
+    """Return when the event at hand counts until the clock moves on."""
+    event, now_ms = batch.logged.event, batch.state.now_ms
+    is_by_hand = batch.logged.entered_ms is None
+    return max(now_ms, event.time_ms) if is_by_hand and isinstance(event, Event) else now_ms
+
+
+def with_contact(batch: Batch, broker: Broker) -> Broker:
     """Return a broker that has just sent a heartbeat."""
+    heard_ms = time_of_event(batch)
     return replace(
         broker,
-        last_contact_ms=now_ms,
+        last_contact_ms=heard_ms,
         connection_lost_ms=NO_TIME,
-        heard_ms=now_ms,
+        heard_ms=heard_ms,
         heard_since_tick=True,
         lost_since_tick=False,
     )
 
 
 def settle(batch: Batch) -> None:
-    """Count what came since the clock last moved as of now. What was taken back stays so."""
-    now_ms = batch.state.now_ms
+    """Count what came since the clock last moved, as the clock moves on. What was taken back stays so."""
+    now_ms, is_by_hand = batch.state.now_ms, batch.logged.entered_ms is None
     for broker in list(batch.state.brokers.values()):
         if broker.heard_since_tick or broker.lost_since_tick:
-            commit_broker(batch, _settled(broker, now_ms))
+            commit_broker(batch, _settled(broker, now_ms, is_by_hand=is_by_hand))
 
 
-def _settled(broker: Broker, now_ms: int) -> Broker:
+def _settled(broker: Broker, now_ms: int, *, is_by_hand: bool) -> Broker:
     contact_ms, heard_ms, lost_ms = broker.last_contact_ms, broker.heard_ms, broker.connection_lost_ms
     if broker.heard_since_tick and contact_ms != NO_TIME:
-        contact_ms, heard_ms = max(contact_ms, now_ms), max(heard_ms, now_ms)
+        at_ms = min(heard_ms, now_ms) if is_by_hand else max(heard_ms, now_ms)
+        # A session that was granted meanwhile stays.
+        contact_ms = at_ms if contact_ms == heard_ms else max(contact_ms, at_ms)
+        heard_ms = at_ms
     if broker.lost_since_tick and lost_ms != NO_TIME:
-        lost_ms = now_ms
+        lost_ms = min(lost_ms, now_ms) if is_by_hand else now_ms
     times = {"last_contact_ms": contact_ms, "heard_ms": heard_ms, "connection_lost_ms": lost_ms}
     return replace(broker, **times, heard_since_tick=False, lost_since_tick=False)
 

@@ -24,7 +24,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
     """Have a broker that wants to stop hand over its leaderships. Its request counts as a heartbeat."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is not None:
-        broker = with_contact(broker, batch.state.now_ms)
+        broker = with_contact(batch, broker)
         commit_broker(batch, broker)
         ask_shutdown(batch, broker)
 

@@ -7,12 +7,12 @@ COMPRESSED_BYTES_MIN = 4 * 1024
 # The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 # A higher level takes longer and saves little.
-_LEVEL = 1
+LEVEL = 1
 
 
 def compressed(page: bytes) -> bytes:
     """Return a page compressed, with a checksum."""
-    return zlib.compress(page, _LEVEL)
+    return zlib.compress(page, LEVEL)
 
 
 def decompressed(body: bytes) -> bytes:

@@ -8,8 +8,6 @@ import signal
 import threading
 from types import FrameType
 
-import psutil
-
 _KILLED_TIMEOUT_S = 10.0
 
 
@@ -50,6 +48,9 @@ class StopSignals:
 
 def kill_children() -> None:
     """Kill the processes that this one has started. A call that was broken off may still wait in Spark's JVM."""
+    # A bare install has no such package, and imports this module.
+    import psutil
+
     children = psutil.Process().children(recursive=True)
     for child in children:
         # It may end at any moment.

@@ -3,21 +3,18 @@
 The buses on Kafka are on the node of ``kafka_servers``.
 """
 
-import random
 import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from bus import pieces
 from bus.clock import now_ms
 from bus.interface import (
     MAX_EVENT_BYTES,
     Bus,
     BusError,
     Decided,
-    DivergedError,
     EngineOnlyError,
     FencedError,
     Page,
@@ -25,9 +22,6 @@ from bus.interface import (
 from bus.kafka import sending
 from bus.open_bus import open_bus
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
-from state import compression
-from state.codec import encode_stored
-from state.partition import Topic, TopicState
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -174,38 +168,6 @@ def test_a_batch_may_be_larger_than_the_send_buffer(bus: Bus, monkeypatch: pytes
     bus.commit(epoch, 1, many, [])
     readable(1, bus)
     assert bus.decisions((0, -1), 10, 2**30) == many
-
-
-@pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
-def test_a_repeated_batch_must_have_the_same_decisions(bus: Bus, again: list[Decided]) -> None:
-    epoch = claimed(bus)
-    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
-    with pytest.raises(DivergedError, match="came out differently"):
-        bus.commit(epoch, 1, again, [])
-
-
-def test_a_repeated_batch_must_have_the_same_state(bus: Bus) -> None:
-    epoch = claimed(bus)
-    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
-    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
-    for page in (Page(0, 3, b"other"), Page(0, 4, b"state")):
-        with pytest.raises(DivergedError, match=rf"page \(0, {page.page}\) of the state came out differently"):
-            bus.commit(epoch, 1, [], [page])
-    readable(1, bus)
-    assert bus.image().pages == [Page(0, 3, b"state")]
-
-
-def test_a_repeated_batch_may_be_compressed_by_another_zlib(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    epoch, large = claimed(bus), bytes(random.Random(1).choices(range(64), k=6 * 1024 * 1024))
-    topics = [Topic("t", large.decode("latin1"), TopicState.created, {}, ())]
-    first = encode_stored(list(topics))
-    bus.commit(epoch, 1, [], [Page(0, 3, first)])
-    monkeypatch.setattr(compression, "_LEVEL", 9)
-    again = encode_stored(list(topics))
-    assert (again == first, len(first) > pieces.PIECE_BYTES_MAX) == (False, True)
-    bus.commit(epoch, 1, [], [Page(0, 3, again)])
-    with pytest.raises(DivergedError, match=r"page \(0, 3\) of the state came out differently"):
-        bus.commit(epoch, 1, [], [Page(0, 3, encode_stored([]))])
 
 
 def test_a_superseded_job_writes_nothing(bus: Bus, other: Bus) -> None:

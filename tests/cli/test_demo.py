@@ -85,7 +85,7 @@ def test_a_closed_output_ends_the_story_and_not_only_the_watch(tmp_path: Path) -
     def say(decision: AnyDecision) -> None:
         raise BrokenPipeError
 
-    watch = Watch(bus.bus, TOPIC, lambda: None)
+    watch = Watch(bus.bus, TOPIC, lambda: None, object)
     watch.on_decision = say
     watch.start()
     with pytest.raises(BrokenPipeError):
@@ -97,7 +97,7 @@ def test_a_closed_output_ends_the_story_and_not_only_the_watch(tmp_path: Path) -
 @pytest.mark.parametrize("kind", [MockStory, KafkaStory, ZookeeperStory])
 def test_the_screen_shows_the_story_so_far(kind: type[Story], tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    watch = Watch(bus, TOPIC, lambda: None)
+    watch = Watch(bus, TOPIC, lambda: None, object)
     story = kind(DemoCluster(tmp_path, bus.path), watch)  # type: ignore[arg-type]
     story.over("all active after 7 s")
     watch.brokers = {1: "active", 2: "fenced"}

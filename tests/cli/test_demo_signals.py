@@ -33,7 +33,7 @@ class _Scene:
 
     def _cluster(self) -> SimpleNamespace:
         bus = SimpleNamespace(close=lambda: self.noted.append("closed"))
-        return SimpleNamespace(bus=bus, check=None, metrics_port=1, services=(), stop=self._stop)
+        return SimpleNamespace(bus=bus, check=None, moved=object, metrics_port=1, services=(), stop=self._stop)
 
     def _story(self) -> SimpleNamespace:
         watch = SimpleNamespace(stop=lambda: kill_self(signal.SIGHUP))

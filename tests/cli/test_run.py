@@ -12,6 +12,7 @@ from bus.interface import BusError
 from conf.settings import Settings
 from streaming import run
 from streaming.job_errors import SupersededError
+from streaming.stopping import StopSignals
 from tests.cli.conftest import Isrflow
 from tests.support.waiting import TIMEOUT_S
 
@@ -42,7 +43,7 @@ def test_the_first_start_needs_no_preparation(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     started: list[Settings] = []
-    monkeypatch.setattr(run, "run", lambda settings, **_: started.append(settings))
+    monkeypatch.setattr(run, "run", lambda settings, signals, **_: started.append(settings))
     assert isrflow("run", *bus).exit_code == 0
     assert len(started) == 1
 
@@ -52,7 +53,7 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def superseded(settings: Settings, *, standby: bool, reshards: bool) -> None:
+    def superseded(settings: Settings, signals: StopSignals, *, standby: bool, reshards: bool) -> None:
         assert standby and reshards
         raise SupersededError("another job claimed controller epoch 2")
 
@@ -65,7 +66,7 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
 def test_in_json_the_last_line_is_json_too(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def unreachable(settings: Settings, *, standby: bool, reshards: bool) -> None:
+    def unreachable(settings: Settings, signals: StopSignals, *, standby: bool, reshards: bool) -> None:
         raise BusError("bus kafka://user:hunter2@host:1/isrflow: no answer")
 
     monkeypatch.setattr(run, "run", unreachable)

@@ -124,6 +124,7 @@ def fenced(world: World) -> list[tuple[int, str]]:
 def test_a_session_is_the_least_silence_before_a_fence() -> None:
     """A heartbeat just before a tick was counted at the tick before that one."""
     world = claimed(1)
+    world.entered_ms = world.now
     world.tick(500)
     world.beat(1)
     world.tick(500)
@@ -136,6 +137,7 @@ def test_a_session_is_the_least_silence_before_a_fence() -> None:
 def test_a_heartbeat_after_which_no_tick_comes_for_long_counts_at_that_tick() -> None:
     """Nobody knows when it came. An engine that is held up for so long extends sessions anyway."""
     world = claimed(1)
+    world.entered_ms = world.now
     world.tick(500)
     world.beat(1)
     world.tick(20_000)
@@ -158,8 +160,22 @@ def test_a_claim_counts_what_came_before_it() -> None:
     assert fenced(world) == [(1, "BROKER_SESSION_EXPIRED")]
 
 
+@pytest.mark.parametrize(("time_ms", "fenced_ms"), [(1_499, 10_499), (99_000, 19_000)])
+def test_without_a_bus_a_heartbeat_counts_at_its_own_time_but_not_after_the_tick(time_ms: int, fenced_ms: int) -> None:
+    world = claimed(1)
+    world.publish("broker_heartbeat", broker=1, broker_epoch=2, want_fence=False, want_shutdown=False, time_ms=time_ms)
+    world.now = 10_000
+    world.tick()
+    world.now = fenced_ms - 1
+    world.tick()
+    assert fenced(world) == []
+    world.tick(1)
+    assert fenced(world) == [(1, "BROKER_SESSION_EXPIRED")]
+
+
 def test_the_grace_begins_with_the_first_report_of_a_lost_connection() -> None:
     world = claimed(1, 2)
+    world.entered_ms = world.now
     world.publish("alter_config", entity="cluster", config={"broker.connection.lost.grace.ms": 1_000})
     began_ms = world.now
     while not fenced(world):

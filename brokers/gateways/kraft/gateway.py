@@ -18,10 +18,9 @@ gateways and no majority: one of two is enough.
 An event's decisions reach the disk before anybody hears of them, and an answer goes out only after the records that it
 refers to. So a broker that hears "done" finds the change in the log.
 
-What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard, and another one leads.
-If it cannot read, or its disk hangs, it would not learn who leads instead, so it stops its heartbeats by itself
-(``ReadWatch``). In both cases it sends brokers to the other voters. If brokers cannot reach it, its heartbeats say so
-(``HeardBrokers``), and a gateway that they reach leads.
+What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard. If it cannot read, or
+its disk hangs, it stops its heartbeats (``ReadWatch``). If brokers cannot reach it, its heartbeats say so
+(``HeardBrokers``). In each case another gateway leads, and this one sends brokers to the other voters.
 """
 
 import asyncio
@@ -68,14 +67,10 @@ from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
 from state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
-
-# After a stall, the event loop gets this long to read the requests that brokers sent meanwhile, before the stall is
-# reported.
+# After a stall, the event loop gets this long to read what brokers sent meanwhile, before the stall is reported.
 READ_FIRST_S = 0.05
-
 # One heartbeat in this many asks for an answer, starting with the first: about every ten seconds.
 ASKING_EVERY = 25
-
 # These threads read large requests and write large answers. More of them would starve the event loop.
 EXECUTOR_THREADS = 2
 
