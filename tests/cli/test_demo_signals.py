@@ -29,7 +29,7 @@ class _Scene:
         monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(directory))
         monkeypatch.setattr(runner, "MockDemoCluster", lambda directory: self._cluster())
         monkeypatch.setattr(runner, "MockStory", lambda cluster, watch: self._story())
-        monkeypatch.setattr(runner, "Watch", lambda bus, topic, check: None)
+        monkeypatch.setattr(runner, "Watch", lambda bus, topic, check, moved: None)
 
     def _cluster(self) -> SimpleNamespace:
         bus = SimpleNamespace(close=lambda: self.noted.append("closed"))

@@ -20,6 +20,7 @@ IN_ONE_SESSION = ("tests/streaming/test_hadoop_path.py", "tests/streaming/test_d
 ON_ONE_NODE = frozenset(
     {
         "tests/bus/test_any_bus.py",
+        "tests/bus/test_repeated_batches.py",
         "tests/bus/test_past.py",
         "tests/bus/test_replaced_image.py",
         "tests/bus/kafka/test_bus.py",
