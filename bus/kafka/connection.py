@@ -68,14 +68,29 @@ def _may_pass(error: KafkaException | TimeoutError) -> bool:
     return isinstance(error, TimeoutError) or error.args[0].code() == KafkaError._TIMED_OUT or is_passing(error.args[0])
 
 
+class _Refusal:
+    """Why Kafka does not let a client in; empty if it does.
+
+    Clients call it, so it knows no client. Otherwise the two would be a cycle, which the collector frees in whatever
+    thread it happens to run. In a thread of librdkafka that aborts the process.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def note(self, error: KafkaError) -> None:
+        """Keep why this client is refused. Any other error of the whole client lets calls run out of time anyway."""
+        if error.code() in _REFUSALS:
+            self.text = f" ({error.str()})"
+
+
 class Connection:
     """The clients of one bus. Their calls wait for ``timeout_s``, or ``REQUEST_TIMEOUT_S``, while Kafka is away."""
 
     def __init__(self, address: Address, timeout_s: float | None = None) -> None:
         self.address = address
         self.timeout_s = REQUEST_TIMEOUT_S if timeout_s is None else timeout_s
-        # Why Kafka does not let this client in; empty if it does.
-        self._refusal = ""
+        self._refusal = _Refusal()
         self.admin: Any = None
         # Whether the admin client has had an answer yet.
         self._is_connected = False
@@ -85,13 +100,8 @@ class Connection:
 
     def _common(self) -> dict[str, Any]:
         """Return the settings of every client. They hold passwords, so they are never shown."""
-        own = {"bootstrap.servers": self.address.servers, "error_cb": self._noted}
+        own = {"bootstrap.servers": self.address.servers, "error_cb": self._refusal.note}
         return own | self._config.for_librdkafka()
-
-    def _noted(self, error: KafkaError) -> None:
-        # Another error of the whole client is ignored, because then calls get no answer in time.
-        if error.code() in _REFUSALS:
-            self._refusal = f" ({error.str()})"
 
     def producer(self, **settings: Any) -> Producer:
         """Make an idempotent producer. It never splits what fits in one record batch."""
@@ -224,7 +234,7 @@ class Connection:
         if OFFSET_INVALID in offsets:
             # If the connection breaks, as when a node is killed, Kafka's client reports this in place of an error.
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, "the connection broke"))
-        self._refusal = ""
+        self._refusal.text = ""
         return offsets
 
     @contextlib.contextmanager
@@ -246,4 +256,4 @@ class Connection:
         if self.admin is not None:
             # The client reports what it has noted only when it is polled.
             self.admin.poll(0)
-        return self._refusal
+        return self._refusal.text

@@ -82,7 +82,8 @@ def test_a_read_that_stalls_loses_no_record_that_came_before() -> None:
 def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus) -> None:
     topics = (bus.address.events, bus.address.offsets)
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-    found = Connection(bus.address).admin.describe_configs(resources)
+    connection = Connection(bus.address)
+    found = connection.admin.describe_configs(resources)
     events, offsets = (found[one].result(TIMEOUT_S) for one in resources)
     assert events["message.timestamp.type"].value == offsets["message.timestamp.type"].value == "LogAppendTime"
     assert (events["retention.ms"].value, events["retention.bytes"].value) == ("-1", "-1")
