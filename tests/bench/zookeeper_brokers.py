@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.messages import CATALOGUE, UPDATE_METADATA
 from brokers.launch.kafka.properties import LOOPBACK
-from brokers.wire.catalogue import framed
+from brokers.wire.catalogue import API_VERSIONS_KEY, framed
 from brokers.wire.messages import FRAME_LENGTH_BYTES
 from tests.support.waiting import TIMEOUT_S
 
@@ -132,6 +132,10 @@ class ZookeeperBrokers:
                 while broker in self._alive:
                     size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big")
                     frame = await reader.readexactly(size)
+                    if int.from_bytes(frame[:2], "big") == API_VERSIONS_KEY:
+                        # A gateway asks again and again whether the broker answers. That is no load.
+                        writer.write(_answering(frame))
+                        continue
                     self.heard.append(Heard(time.monotonic(), broker, frame))
                     writer.write(_obeyed(frame))
             except (asyncio.IncompleteReadError, ConnectionError):
@@ -141,6 +145,12 @@ class ZookeeperBrokers:
                 writer.close()
 
         return serve
+
+
+def _answering(frame: bytes) -> bytes:
+    """Answer ApiVersions in version 0: no error, and no API."""
+    answer = frame[4:8] + bytes(6)
+    return len(answer).to_bytes(FRAME_LENGTH_BYTES, "big") + answer
 
 
 def _obeyed(frame: bytes) -> bytes:

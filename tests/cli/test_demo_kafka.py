@@ -48,7 +48,7 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]
 
 
 def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
-    watch = Watch(cluster.bus, TOPIC, cluster.check)
+    watch = Watch(cluster.bus, TOPIC, cluster.check, cluster.moved)
     story = (ZookeeperStory if cluster.in_zookeeper else KafkaStory)(cluster, watch)
     try:
         result = story.tell()
