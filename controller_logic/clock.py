@@ -47,9 +47,9 @@ def is_admitted(batch: Batch) -> bool:
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
     """Say whether the current job made an event. Events that a former job still sent are skipped."""
     current = batch.state.controller_epoch
-    # No bus kept a log that people wrote by hand, and its ticks need not name an epoch.
-    is_by_hand = event.controller_epoch is None and batch.logged.entered_ms is None
-    if is_by_hand or event.controller_epoch == current:
+    # A tick that was written by hand need not name an epoch.
+    is_unnamed = event.controller_epoch is None and batch.logged.is_by_hand
+    if is_unnamed or event.controller_epoch == current:
         return True
     if event.controller_epoch is not None and event.controller_epoch < current:
         batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", f"controller epoch {current} has begun")

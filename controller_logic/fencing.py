@@ -37,7 +37,7 @@ def cannot_be_kept(batch: Batch, metadata_format: int) -> bool:
 
 
 def of_another_quorum_epoch(batch: Batch, event: AdminEvent) -> bool:
-    """Say whether a gateway asked in another quorum epoch than this one. Then the event is answered, and not done.
+    """Refuse a request that a gateway made in another quorum epoch than this one; return whether it was refused.
 
     A gateway computes some requests from the metadata that it knows (an item added to a list), one after another while
     it leads. The gateway that leads since may have changed the same things.

@@ -35,8 +35,7 @@ def find_leader_ms(policy: Policy) -> int:
 def time_of_event(batch: Batch) -> int:
     """Return when the event at hand counts until the clock moves on."""
     event, now_ms = batch.logged.event, batch.state.now_ms
-    is_by_hand = batch.logged.entered_ms is None
-    return max(now_ms, event.time_ms) if is_by_hand and isinstance(event, Event) else now_ms
+    return max(now_ms, event.time_ms) if batch.logged.is_by_hand and isinstance(event, Event) else now_ms
 
 
 def with_contact(batch: Batch, broker: Broker) -> Broker:
@@ -54,7 +53,7 @@ def with_contact(batch: Batch, broker: Broker) -> Broker:
 
 def settle(batch: Batch) -> None:
     """Count what came since the clock last moved, as the clock moves on. What was taken back stays so."""
-    now_ms, is_by_hand = batch.state.now_ms, batch.logged.entered_ms is None
+    now_ms, is_by_hand = batch.state.now_ms, batch.logged.is_by_hand
     for broker in list(batch.state.brokers.values()):
         if broker.heard_since_tick or broker.lost_since_tick:
             commit_broker(batch, _settled(broker, now_ms, is_by_hand=is_by_hand))

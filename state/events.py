@@ -282,3 +282,8 @@ class Logged(msgspec.Struct, frozen=True):
     is_claim: bool | None = None
     # When a claim last found the event undecided; None if no claim did.
     found_ms: int | None = None
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Return whether no bus kept the event, as in a log that was written by hand."""
+        return self.entered_ms is None

@@ -1,20 +1,13 @@
 """The leading gateway is cut from a bus on Kafka: another one leads, and no broker is fenced."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.faults.cut_scenarios import LONG_S, SCENARIOS, running
+from tests.faults.cut_scenarios import LONG_S, SCENARIOS
 from tests.faults.hosted_cluster import HostedCluster, OnKafkaBus
 from tests.faults.load import Load
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def led(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HostedCluster, Load]]:
-    with running(OnKafkaBus, tmp_path_factory.mktemp("bus")) as found:
-        yield found
+CLUSTER = OnKafkaBus
 
 
 def test_a_gateway_that_is_cut_from_its_bus_gives_way(led: tuple[HostedCluster, Load]) -> None:

@@ -1,22 +1,15 @@
 """Links of the gateway that leads real brokers are cut: another one leads, nobody is fenced, and nothing is lost."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS, running
+from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS
 from tests.faults.hosted_cluster import HostedCluster, LedCluster
 from tests.faults.load import Load
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+CLUSTER = LedCluster
 # More than are on their way when a cut begins: those of two seconds.
 SOME = 60
-
-
-@pytest.fixture(scope="module")
-def led(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HostedCluster, Load]]:
-    with running(LedCluster, tmp_path_factory.mktemp("led")) as found:
-        yield found
 
 
 def test_a_gateway_that_is_cut_from_all_gives_way(led: tuple[HostedCluster, Load]) -> None:

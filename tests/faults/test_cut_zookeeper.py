@@ -1,21 +1,14 @@
 """A gateway that leads brokers in ZooKeeper mode is cut from ZooKeeper, or from the brokers: another one leads."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.faults.cut_scenarios import LAST, NOTHING, SCENARIOS, running
+from tests.faults.cut_scenarios import LAST, NOTHING, SCENARIOS
 from tests.faults.hosted_cluster import HostedCluster
 from tests.faults.hosted_zookeeper import OnZookeeper
 from tests.faults.load import Load
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def led(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HostedCluster, Load]]:
-    with running(OnZookeeper, tmp_path_factory.mktemp("zookeeper")) as found:
-        yield found
+CLUSTER = OnZookeeper
 
 
 def test_a_gateway_that_is_cut_from_zookeeper_gives_way(led: tuple[HostedCluster, Load]) -> None:

@@ -88,7 +88,7 @@ def test_an_engine_that_does_not_decide_is_shown_as_such_though_it_answers(
     shows(window, "#trouble", "The engine has decided nothing since ")
     shows(window, "#risk", NOBODY_KNOWS)
     told = window.text("#trouble")
-    # Each second it says anew for how long it has not committed.
+    # Each second it says again for how long it has not committed.
     shows(window, "#facts", "last commit 4")
     assert window.text("#trouble") == told
     served.bus.publish([b'{"kind":"delete_topic","time_ms":0,"topic":"later"}'] * 62)
