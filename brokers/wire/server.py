@@ -96,7 +96,7 @@ class Server:
 
     Several requests of a connection may wait at once. A Kafka broker is stricter: it takes the next request only when
     the last was answered. Requests of a connection are begun in the order of arrival. Their work may overlap and end
-    in another order, because a large request is decoded in a thread of its own. Responses leave in the order of arrival.
+    in another order, as large requests are decoded in another thread. Responses leave in the order of arrival.
     """
 
     def __init__(
