@@ -40,7 +40,7 @@ class Committed(NamedTuple):
         return self.topics[name]
 
     def view(self) -> dict[str, Any]:
-        """Describe the whole state as users see it (contract.md)."""
+        """Describe the whole state as users see it (docs/contract.md#state)."""
         return view_of(self.cluster, self.topics.values())
 
     @property
