@@ -134,7 +134,7 @@ OWN = (
     Series(
         "isrflow_bus_blocked_records",
         "gauge",
-        "Records of events on Kafka that nobody can decide, because a transaction is open that begins before them.",
+        "Records of events on Kafka that cannot be decided, because a transaction is open that begins before them.",
         lambda s: s.blocked_records,
     ),
     Series(

@@ -19,7 +19,7 @@ records of that image become the first ones of the log, after the features.
 
 The translation of a decision can never be corrected later. Brokers hold the bytes that it made, so even an error must
 be repeated for the decisions of that time. A new behaviour begins with a new metadata format, which a decision
-announces (docs/decisions.md, 31; ``state.metadata_format``).
+announces (docs/decisions/023-the-metadata-log.md; ``state.metadata_format``).
 """
 
 from collections import defaultdict
