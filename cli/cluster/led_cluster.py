@@ -1,5 +1,6 @@
 """An engine, its gateways and the real brokers that they lead, described in one folder."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -237,11 +238,8 @@ class LedCluster:
             return True
         if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
             raise KafkaError(f"the bus {self.bus} is gone, and the brokers cannot follow another bus")
-        bus = self.bus.open()
-        try:
+        with contextlib.closing(self.bus.open()) as bus:
             decided_elsewhere = decides(bus)
-        finally:
-            bus.close()
         if decided_elsewhere:
             say(f"an engine decides on {self.bus}")
             return False
@@ -281,12 +279,9 @@ class LedCluster:
         if running:
             raise KafkaError(f"still running: {', '.join(running)}")
         if self.made_bus and self.bus.path is not None and self.bus.exists():
-            bus = self.bus.open()
-            try:
+            with contextlib.closing(self.bus.open()) as bus:
                 if decides(bus):
                     raise KafkaError(f"another engine decides on {self.bus}: stop it first")
-            finally:
-                bus.close()
             self.bus.remove()
         own = [self.engine.folder, self.folder / SECURITY, self.folder / ZOOKEEPER]
         remove([*own, *(gateway.folder for gateway in self.gateways.values())])

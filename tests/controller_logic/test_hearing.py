@@ -2,12 +2,8 @@
 
 import pytest
 
-from controller_logic.rest import AT_ONCE, changes_nothing, next_due_ms
 from state.decisions import QuorumDecision
-from state.event_text import decode
 from state.ids import NO_TIME
-from state.policy import Policy
-from tests.properties.laws import policy_in_force
 from tests.support.world import World, claimed
 
 VOTERS = [100, 101, 102]
@@ -22,10 +18,6 @@ def all_beat(world: World, *by_gateway: tuple[int, ...]) -> None:
     """Let the gateways say which brokers they hear."""
     for gateway, hears in zip(VOTERS, by_gateway, strict=False):
         beats(world, gateway, *hears)
-
-
-def in_force(world: World) -> Policy:
-    return policy_in_force(world.state, world.policy, world.overrides)
 
 
 @pytest.fixture
@@ -146,20 +138,6 @@ def test_a_new_leader_is_judged_once_brokers_had_time_to_find_it(world: World) -
     all_beat(world, (1, 2, 3), ())
     world.tick(1_000)
     assert leader(world) == 100
-
-
-def test_at_rest_only_a_doubt_is_due(world: World) -> None:
-    world.tick()
-    cluster, policy = world.state.cluster, in_force(world)
-    assert next_due_ms([cluster], policy) != AT_ONCE
-    said = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":100,"incarnation":"i","hears":[1,2,3]}')
-    another = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":100,"incarnation":"i","hears":[1,2]}')
-    assert changes_nothing(said, cluster, policy)
-    assert not changes_nothing(another, cluster, policy)
-    beats(world, 101, 1, 2, 3, 4)
-    assert next_due_ms([world.state.cluster], policy) != AT_ONCE, "a broker that nobody knows"
-    beats(world, 100, 1)
-    assert next_due_ms([world.state.cluster], policy) == AT_ONCE
 
 
 def test_a_reset_clock_leaves_no_time_of_a_leader_in_the_future(world: World) -> None:
