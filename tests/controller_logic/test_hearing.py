@@ -151,3 +151,41 @@ def test_a_reset_clock_leaves_no_time_of_a_leader_in_the_future(world: World) ->
     assert quorum.began_ms <= claim_ms
     assert quorum.outdone_ms == NO_TIME
     assert {world.broker(broker).heard_ms for broker in (1, 2, 3)} == {claim_ms}
+
+
+def test_whoever_a_late_gateway_does_not_hear_yet_has_a_session(world: World) -> None:
+    world.tick(60_000)
+    world.publish("gateway_started", gateway=101, incarnation="j", voters=VOTERS)
+    world.publish("gateway_heartbeat", gateway=101, incarnation="j", hears=[1])
+    world.tick()
+    assert leader(world) == 101
+    for _ in range(8):
+        world.tick(1_000)
+        world.publish("gateway_heartbeat", gateway=101, incarnation="j", hears=[1])
+    world.tick()
+    assert world.broker(3).is_live
+
+
+def test_what_a_leader_heard_before_a_time_without_an_engine_does_not_count(world: World) -> None:
+    all_beat(world, (1,), (), ())
+    world.now += 60_000
+    world.claim()
+    assert world.broker(3).last_contact_ms == world.now + FIND_MS
+
+
+def test_a_short_session_leaves_time_to_find_the_leader() -> None:
+    world = World(broker_session_timeout_ms="3000")
+    world.claim()
+    for gateway in VOTERS:
+        world.publish("gateway_started", gateway=gateway, incarnation="i", voters=VOTERS)
+    for broker in (1, 2, 3):
+        world.join(broker, behind_gateway=True)
+    world.tick(FIND_MS)
+    for broker in (1, 2, 3):
+        world.beat(broker)
+    all_beat(world, (1,), (2, 3))
+    world.tick()
+    world.tick(1_000)
+    assert leader(world) == 101
+    until_ms = {number: world.broker(number).last_contact_ms - world.now for number in (1, 2, 3)}
+    assert until_ms == {1: FIND_MS - 3_000, 2: FIND_MS, 3: FIND_MS}
