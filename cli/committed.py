@@ -72,12 +72,9 @@ def read_committed(bus: Bus, name: str) -> Committed:
 
 def committed(settings: Settings) -> Committed:
     """Read the state as last committed, and warn if it is old. Raises ``Unreachable``."""
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         found = read_committed(bus, settings.bus_name)
         warn_if_old(found.cluster, bus)
-    finally:
-        bus.close()
     return found
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.rebuilding import peer
-from brokers.launch.kafka.properties import METADATA_DIRECTORY
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.wire.batch_header import batches_in
 from bus.image import read_image
 from tests.support.broker_copies import log_of
@@ -22,7 +22,7 @@ from tests.support.real_cluster import RealCluster, led_by_rules
 from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 TOPICS, AT_A_TIME = 80, 8
 RECORDS = 100
 
