@@ -128,7 +128,7 @@ OWN = (
     Series(
         "isrflow_bus_lag_events",
         "gauge",
-        "Events on the bus that can be decided and are not, unless all of them are heartbeats and ticks that wait.",
+        "Events on the bus that can be decided and are not, unless all of them are heartbeats and log ends that wait.",
         lambda s: s.lag_events,
     ),
     Series(
