@@ -15,7 +15,6 @@ from state.cluster import Cluster
 from state.entity import TOKEN, TOKEN_EXPIRY
 from state.events import AnyEvent, BrokerHeartbeat, GatewayHeartbeat, Malformed, Progress, Tick
 from state.ids import NO_TIME
-from state.metadata_format import NO_OP_FORMAT
 from state.metadata_quorum import Gateway
 from state.policy import Policy
 
@@ -64,7 +63,7 @@ def _of_brokers(cluster: Cluster, policy: Policy) -> Iterator[int]:
             ends_ms = [heard_ms + policy.broker_session_timeout_ms]
             if grace_ms >= 0 and lost_ms != NO_TIME:
                 ends_ms.append(lost_ms + grace_ms)
-            if broker.behind_gateway and still_ms is not None:
+            if broker.is_kraft and still_ms is not None:
                 yield from (AT_ONCE for end_ms in ends_ms if end_ms <= still_ms)
             else:
                 yield from ends_ms
@@ -87,7 +86,7 @@ def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
     other = hearing.most_reached(others, cluster.brokers)
     if other is not None and hearing.is_in_doubt(leader, other, quorum, cluster.brokers):
         yield hearing.judged_from_ms(quorum, policy)
-    if policy.metadata_max_idle_interval_ms and quorum.metadata_format >= NO_OP_FORMAT:
+    if policy.metadata_max_idle_interval_ms and quorum.is_kraft:
         yield quorum.no_op_ms + policy.metadata_max_idle_interval_ms
 
 
@@ -121,13 +120,12 @@ def changes_nothing(event: AnyEvent | Malformed | Progress, cluster: Cluster, po
         )
     if isinstance(event, GatewayHeartbeat):
         gateway = cluster.gateways.get(event.gateway)
-        says_more = event.want_shutdown or event.metadata_format is not UNSET
         return (
             gateway is not None
             and gateway.incarnation == event.incarnation
             and _is_live(gateway, cluster, policy)
             and event.hears in (UNSET, gateway.hears)
-            and not says_more
+            and not event.want_shutdown
             and event.request_id is None
             and _stands_still_at(cluster, policy) is None
         )
