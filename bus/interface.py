@@ -107,7 +107,6 @@ class OpenOptions(NamedTuple):
     read_only: bool
     lock_timeout_s: float
     replication_factor: int
-    decision_blocks: bool
 
 
 class Bus(Past, Protocol):

@@ -37,16 +37,15 @@ def open_bus(
     read_only: bool = False,
     lock_timeout_s: float = LOCK_TIMEOUT_S,
     replication_factor: int = 0,
-    decision_blocks: bool = True,
 ) -> Bus:
     """Open ``sqlite:PATH``, a bare path, or ``kafka://host:port[,host:port][/prefix]``. Raises ``BusError``.
 
     A missing bus is made, unless ``create`` is false or the bus is ``read_only``. A ``read_only`` bus is not changed in
     any way. If another process has locked the file, wait up to ``lock_timeout_s``. New topics get
-    ``replication_factor`` replicas. Without ``decision_blocks`` each decision on Kafka is a record of its own.
+    ``replication_factor`` replicas.
     """
     check_url(url)
-    options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor, decision_blocks)
+    options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)
     return _MODULES[kind_of(url)].open_url(url, options)
 
 

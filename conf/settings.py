@@ -60,7 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     bus: BusUrl = DEFAULT_BUS
     sqlite_lock_timeout_ms: Wait = 600_000
     kafka_topics_replication_factor: Replicas = 0
-    kafka_decision_blocks: bool = True
     kafka_client_config: MaybeText = ""
     checkpoint_dir: CheckpointDir = ""
     controller_id: ControllerName = ""

@@ -9,7 +9,6 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_acls
 from state.acl import CLUSTER_NAME, Acl, acl_id_of, selected
 from state.acl_events import CreateAcls, DeleteAcls
-from state.metadata_format import ACL_FORMAT
 
 # They are stored as a whole with each batch.
 ACLS_MAX = 10_000
@@ -20,7 +19,7 @@ OPEN_FILTERS_MAX = 100
 
 def create_acls(batch: Batch, event: CreateAcls) -> None:
     """Add ACLs, all or none."""
-    if fencing.cannot_be_kept(batch, ACL_FORMAT):
+    if fencing.cannot_be_kept(batch):
         return
     if any(acl.resource_type == "CLUSTER" and acl.resource_name != CLUSTER_NAME for acl in event.acls):
         batch.recorder.answer("INVALID_REQUEST", f"the only resource of type CLUSTER is {CLUSTER_NAME}")
@@ -39,7 +38,7 @@ def create_acls(batch: Batch, event: CreateAcls) -> None:
 
 def delete_acls(batch: Batch, event: DeleteAcls) -> None:
     """Remove ACLs. The answer names them."""
-    if fencing.cannot_be_kept(batch, ACL_FORMAT):
+    if fencing.cannot_be_kept(batch):
         return
     open_filters = sum(not one.is_exact for one in event.filters)
     if open_filters > OPEN_FILTERS_MAX:

@@ -59,19 +59,19 @@ def _with(held: Ids, broker: int, *, is_in: bool) -> Ids:
 
 def inputs_of(broker: Broker) -> tuple[object, ...]:
     """Return everything about a broker that the sets and ``dirs_left`` depend on."""
-    return broker.state, broker.behind_gateway, broker.log_dirs, broker.offline_log_dirs
+    return broker.state, broker.is_kraft, broker.log_dirs, broker.offline_log_dirs
 
 
 def _memberships(broker: Broker) -> tuple[bool, ...]:
     """Say of each set whether the broker is in it."""
     is_active, is_live = broker.is_active, broker.is_live
-    is_away = broker.behind_gateway and not is_active
+    is_away = broker.is_kraft and not is_active
     has_several = broker.has_several_dirs
     has_one_left = has_several and len(broker.log_dirs) == 1
     return (
         is_active,
         is_live,
-        is_live and not broker.behind_gateway,
+        is_live and not broker.is_kraft,
         not is_away,
         has_one_left,
         has_several and not has_one_left,

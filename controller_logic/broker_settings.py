@@ -11,7 +11,6 @@ import msgspec
 
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
-from state.metadata_format import IN_FORCE_FORMAT, SET_AGAIN_FORMAT
 from state.policy import TOPIC_NAMES, Policy
 
 
@@ -21,30 +20,26 @@ def in_force(policy: Policy) -> dict[str, str]:
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 
 
-def _can_be_announced(batch: Batch) -> bool:
-    return batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
-
-
 def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str | None]) -> tuple[str, ...]:
     """List the settings that an event sets to the value that they have, if brokers can be told.
 
     A broker reads a keystore again when it is told of its path, whether or not the path has changed (KAFKA-14136).
     """
-    if batch.state.quorum.metadata_format < SET_AGAIN_FORMAT:
+    if not batch.state.quorum.is_kraft:
         return ()
     return tuple(sorted(name for name, value in config.items() if value is not None and before.get(name) == value))
 
 
 def tell_cluster_settings(batch: Batch, again: tuple[str, ...] = ()) -> None:
-    """Announce the cluster's dynamic settings, and those in force if all gateways can write them.
+    """Announce the cluster's dynamic settings, and those in force if there is a metadata log.
 
     ``again`` are those that were set to the value that they had.
     """
-    announced = in_force(batch.state.policy) if _can_be_announced(batch) else {}
+    announced = in_force(batch.state.policy) if batch.state.quorum.is_kraft else {}
     commit_announced_settings(batch, announced, again)
 
 
 def tell_changed_settings(batch: Batch) -> None:
     """Announce the cluster's settings if those in force differ from the last announcement."""
-    if _can_be_announced(batch) and batch.state.in_force != in_force(batch.state.policy):
+    if batch.state.quorum.is_kraft and batch.state.in_force != in_force(batch.state.policy):
         tell_cluster_settings(batch)

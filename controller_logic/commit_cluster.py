@@ -42,9 +42,8 @@ def commit_quorum(batch: Batch, quorum: Quorum) -> None:
 
 
 def commit_quorum_epoch(batch: Batch, quorum: Quorum, reason: Reason) -> None:
-    """Commit a new epoch of the quorum. Gateways that cannot write its metadata format are forgotten."""
+    """Commit a new epoch of the quorum."""
     batch.state.quorum = quorum
-    batch.state.forget_gateways_below(quorum.metadata_format)
     batch.recorder.say_quorum(quorum, reason)
 
 
@@ -87,7 +86,7 @@ def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
 
 
 def commit_announced_settings(batch: Batch, in_force: dict[str, str], set_again: tuple[str, ...]) -> None:
-    """Commit the announcement of the cluster's settings, with those in force if gateways can write them."""
+    """Commit the announcement of the cluster's settings, with those in force if there is a metadata log."""
     batch.state.in_force = in_force
     batch.recorder.say_config("cluster", None, batch.state.config, in_force=in_force, set_again=set_again)
 

@@ -44,7 +44,7 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
     itself. A broker that finds one there makes no log of the topic, and does not start again. Which settings there are
     depends on the newest of the brokers.
     """
-    brokers = [broker for broker in batch.state.brokers.values() if broker.behind_gateway]
+    brokers = [broker for broker in batch.state.brokers.values() if broker.is_kraft]
     if not brokers:
         return None
     level = newest_metadata_version(feature for broker in brokers for feature in broker.features)

@@ -42,7 +42,6 @@ from state.decisions import (
 )
 from state.entity import Entity
 from state.events import AlterConfig, AnyEvent, Logged, Malformed, Progress
-from state.metadata_format import FIRST_FORMAT
 from state.metadata_quorum import Quorum
 from state.partition import Partition
 from state.reason import Reason
@@ -216,7 +215,6 @@ class DecisionRecorder:
             incarnation=quorum.incarnation,
             voters=quorum.voters,
             quorum_epoch=quorum.quorum_epoch,
-            metadata_format=UNSET if quorum.metadata_format == FIRST_FORMAT else quorum.metadata_format,
         )
 
     def say_no_op(self) -> None:

@@ -3,10 +3,10 @@
 from controller_logic.batch import Batch
 
 
-def are_all_behind_gateways(batch: Batch) -> bool:
+def are_all_kraft(batch: Batch) -> bool:
     """Say whether all registered brokers, and at least one, are of Kafka 4."""
     brokers = batch.state.brokers.values()
-    return bool(brokers) and all(other.behind_gateway for other in brokers)
+    return bool(brokers) and all(other.is_kraft for other in brokers)
 
 
 def ignores_moves(batch: Batch) -> bool:
@@ -14,7 +14,7 @@ def ignores_moves(batch: Batch) -> bool:
 
     In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
     """
-    return are_all_behind_gateways(batch)
+    return are_all_kraft(batch)
 
 
 def waits_for_nobody(batch: Batch) -> bool:
@@ -23,7 +23,7 @@ def waits_for_nobody(batch: Batch) -> bool:
     Brokers of Kafka 4 know topics by their ids, and read in the metadata log that one is gone before they read of
     another one of its name.
     """
-    return are_all_behind_gateways(batch)
+    return are_all_kraft(batch)
 
 
 def is_passed_over(batch: Batch, broker: int) -> bool:

@@ -12,14 +12,11 @@ from state.entity import FEATURES, TOKEN, VOTERS, Entity, entity_id_of
 from state.entity_complaint import ComplaintError
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
-from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT, TOKEN_FORMAT, VOTERS_FORMAT
 
 # They are stored as a whole with each batch. One such limit is for all tokens, and one for all others.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
-# The metadata format that a type needs, where it needs a later one than the first types did.
-_FORMATS = {TOKEN: TOKEN_FORMAT, VOTERS: VOTERS_FORMAT}
 
 
 def alter_entity(batch: Batch, event: AlterEntity) -> None:
@@ -59,8 +56,8 @@ def _has_log(batch: Batch) -> bool:
 def _cannot_be_kept(batch: Batch, event: AlterEntity) -> bool:
     if event.entity_type == FEATURES and METADATA_VERSION in event.values:
         # Before the log begins, the level with which it begins is chosen.
-        return _has_log(batch) and fencing.cannot_be_kept(batch, LEVEL_FORMAT)
-    return fencing.cannot_be_kept(batch, _FORMATS.get(event.entity_type, ENTITY_FORMAT))
+        return _has_log(batch) and fencing.cannot_be_kept(batch)
+    return fencing.cannot_be_kept(batch)
 
 
 def _counted_with(entity: Entity, after: Mapping[str, Entity]) -> Mapping[str, Entity]:

@@ -27,12 +27,11 @@ class Refusal(NamedTuple):
     message: str
 
 
-def cannot_be_kept(batch: Batch, metadata_format: int) -> bool:
+def cannot_be_kept(batch: Batch) -> bool:
     """Refuse the event at hand if its decision could not become records; return whether it was refused."""
-    if batch.state.quorum.metadata_format >= metadata_format:
+    if batch.state.quorum.is_kraft:
         return False
-    message = f"no gateway leads, or one of them cannot write metadata format {metadata_format}: upgrade all gateways"
-    batch.recorder.answer("UNSUPPORTED_VERSION", message)
+    batch.recorder.answer("UNSUPPORTED_VERSION", "there is no metadata log: no KRaft gateway leads")
     return True
 
 

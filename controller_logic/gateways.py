@@ -21,7 +21,6 @@ from controller_logic.commit_cluster import commit_gateway, commit_quorum, commi
 from state.broker import Broker
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.ids import NO_LEADER, NO_TIME
-from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 
@@ -38,19 +37,14 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
-    if _is_too_old(batch, event.gateway, event.metadata_format):
-        return
     former = batch.state.gateways.get(event.gateway)
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
-    writes = min(event.metadata_format, NEWEST_FORMAT)
-    gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
+    gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, is_kraft=event.is_kraft)
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
         _elect(batch, gateway, behind, Reason.GATEWAY_STARTED)
-    else:
-        _go_on_in_newer_format(batch)
     batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
 
 
@@ -66,13 +60,9 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         batch.recorder.reject("incarnation", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("STALE_BROKER_EPOCH", message)
         return
-    if event.metadata_format is not UNSET and _is_too_old(batch, event.gateway, event.metadata_format):
-        return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
     gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
-    if event.metadata_format is not UNSET:
-        gateway = replace(gateway, metadata_format=min(event.metadata_format, NEWEST_FORMAT))
     if event.hears is not UNSET:
         gateway = replace(gateway, hears=tuple(sorted(set(event.hears))))
     commit_gateway(batch, gateway)
@@ -83,19 +73,7 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         sessions.extend(batch, event.late_ms, behind)
         if is_stopping:
             _elect_another(batch, Reason.GATEWAY_STOPPED)
-    if event.metadata_format is not UNSET:
-        _go_on_in_newer_format(batch)
     batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
-
-
-def _is_too_old(batch: Batch, gateway: int, writes: int) -> bool:
-    """Refuse a gateway that cannot write the metadata log; return whether it was refused."""
-    if writes >= batch.state.quorum.metadata_format:
-        return False
-    message = f"the metadata log is of format {batch.state.quorum.metadata_format}, and it writes {writes}"
-    batch.recorder.reject("metadata_format", f"gateway {gateway} is too old: {message}", Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
-    return True
 
 
 def watch_leader(batch: Batch) -> None:
@@ -144,7 +122,7 @@ def silence_counts_until(batch: Batch, broker: Broker) -> int:
 
     That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway.
     """
-    leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
+    leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.is_kraft else None
     return batch.state.now_ms if leader is None else leader.last_contact_ms
 
 
@@ -194,32 +172,13 @@ def _live_but(batch: Batch, leader: Gateway) -> list[Gateway]:
     return [one for one in batch.state.gateways.values() if _is_live(batch, one) and one.gateway != leader.gateway]
 
 
-def _format(batch: Batch) -> int:
-    """Return the newest format that can be written by every gateway that may still write the metadata log.
-
-    A gateway that is stopping may still write until it is silent.
-    """
-    writing = [gateway.metadata_format for gateway in batch.state.gateways.values() if not _is_silent(batch, gateway)]
-    return max(batch.state.quorum.metadata_format, min(writing, default=FIRST_FORMAT))
-
-
-def _go_on_in_newer_format(batch: Batch) -> None:
-    """Let the leader continue in a newer format once every gateway can write it.
-
-    A silent gateway that cannot write it would write another log than the others, so it is forgotten.
-    """
-    leader = batch.state.gateways.get(batch.state.quorum.voter)
-    if leader is not None and _is_live(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
-        _elect(batch, leader, _unheard(batch), Reason.GATEWAY_STARTED)
-
-
 def _elect(batch: Batch, gateway: Gateway, unheard: list[tuple[Broker, int]], reason: Reason) -> None:
     """Make a gateway the leader. Give a new session to the brokers behind gateways (``_unheard``)."""
     state = batch.state
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
     epoch = state.quorum.quorum_epoch + _epochs_on(batch)
     now_ms = state.now_ms
-    quorum = Quorum(*who, epoch, _at_least_ms(batch), _format(batch), no_op_ms=now_ms, began_ms=now_ms)
+    quorum = Quorum(*who, epoch, _at_least_ms(batch), gateway.is_kraft, no_op_ms=now_ms, began_ms=now_ms)
     commit_quorum_epoch(batch, quorum, reason)
     tell_changed_settings(batch)
     for broker, unheard_ms in unheard:
@@ -261,7 +220,7 @@ def _at_least_ms(batch: Batch) -> int:
 
 
 def _behind(batch: Batch) -> list[Broker]:
-    return [broker for broker in with_session(batch) if broker.behind_gateway]
+    return [broker for broker in with_session(batch) if broker.is_kraft]
 
 
 def _unheard(batch: Batch) -> list[tuple[Broker, int]]:

@@ -35,7 +35,6 @@ from state.decisions import PartitionResult
 from state.directory_events import AssignReplicasToDirs
 from state.ids import NO_LEADER
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED, is_online
-from state.metadata_format import DIRECTORY_FORMAT
 from state.partition import Partition, ReplicaState
 from state.placed_partition import NO_DIRECTORY, directories_of, directory_of, moved_to
 from state.reason import Reason
@@ -59,9 +58,9 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
     counts, because gateways forget it too.
     """
     is_as_before = former is not None and former.log_dirs == broker.log_dirs
-    if not broker.behind_gateway or (is_as_before and not broker.has_several_dirs):
+    if not broker.is_kraft or (is_as_before and not broker.has_several_dirs):
         return
-    is_alone = former is not None and former.behind_gateway and len(former.log_dirs) == 1
+    is_alone = former is not None and former.is_kraft and len(former.log_dirs) == 1
     before = former.log_dirs[0] if is_alone and former is not None and not former.has_several_dirs else NO_DIRECTORY
     # Directories that it never had, if it has others than before and lost none of those.
     forgets_lost = former is not None and former.log_dirs != broker.log_dirs and not broker.offline_log_dirs
@@ -83,7 +82,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
 
 def unregistered(batch: Batch, broker: Broker) -> None:
     """Keep where a broker with one directory has the logs of partitions that nobody leads. It may come back without."""
-    if broker.behind_gateway and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
+    if broker.is_kraft and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
         for topic, partition in _partitions_on(batch, broker):
             is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
             if is_kept and broker.broker not in partition.lost_logs:
@@ -97,7 +96,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
     ``reason`` is None if the event says more about the broker, because one event has one decision about a broker.
     """
     failed = tuple([directory for directory in broker.log_dirs if directory in offline])
-    if not failed or not broker.behind_gateway or len(failed) == len(broker.log_dirs):
+    if not failed or not broker.is_kraft or len(failed) == len(broker.log_dirs):
         return broker
     left = tuple([directory for directory in broker.log_dirs if directory not in failed])
     known = (*broker.offline_log_dirs, *failed)[-OFFLINE_KEPT_MAX:]
@@ -122,9 +121,7 @@ def assign_replicas_to_dirs(batch: Batch, event: AssignReplicasToDirs) -> None:
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    if batch.state.quorum.metadata_format < DIRECTORY_FORMAT:
-        message = f"a gateway cannot write metadata format {DIRECTORY_FORMAT}: upgrade all gateways"
-        batch.recorder.answer("UNSUPPORTED_VERSION", message)
+    if fencing.cannot_be_kept(batch):
         return
     results = [_assigned(batch, event, broker, number) for number in dict.fromkeys(event.partitions)]
     batch.recorder.answer(topic=event.topic, broker=event.broker, results=tuple(results))

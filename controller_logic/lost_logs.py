@@ -42,7 +42,7 @@ def is_lost(former: Broker | None, broker: Broker, was_in: str, *, was_lost: boo
 
 
 def _lacks_all(former: Broker, broker: Broker) -> bool:
-    had = {*former.log_dirs, *former.offline_log_dirs} if former.behind_gateway else set()
+    had = {*former.log_dirs, *former.offline_log_dirs} if former.is_kraft else set()
     return bool(had) and bool(broker.log_dirs) and had.isdisjoint(broker.log_dirs)
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from controller_logic import gateways
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_no_op
-from state.metadata_format import NO_OP_FORMAT
 
 
 def decide_no_op(batch: Batch) -> None:
@@ -20,7 +19,7 @@ def decide_no_op(batch: Batch) -> None:
     two batches that hold only a ``no_op`` are equal, and a lost log can be matched with a broker's copy of it.
     """
     interval_ms = batch.state.policy.metadata_max_idle_interval_ms
-    if interval_ms == 0 or batch.state.quorum.metadata_format < NO_OP_FORMAT:
+    if interval_ms == 0 or not batch.state.quorum.is_kraft:
         return
     if batch.state.now_ms - batch.state.quorum.no_op_ms < interval_ms or not gateways.is_led(batch):
         return

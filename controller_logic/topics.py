@@ -7,7 +7,7 @@ from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_topic_config, complaint_of_brokers, text_of
 from controller_logic.config_limits import complaint_about_size
-from controller_logic.deletion_waits import are_all_behind_gateways, ignores_moves
+from controller_logic.deletion_waits import are_all_kraft, ignores_moves
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
@@ -150,13 +150,13 @@ def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
 def _fenced(batch: Batch) -> Racks:
     """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
     held = batch.state.brokers.values()
-    return {one.broker: one.rack for one in held if one.behind_gateway and one.broker not in batch.state.active}
+    return {one.broker: one.rack for one in held if one.is_kraft and one.broker not in batch.state.active}
 
 
 def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
     active: Racks = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
     fenced = _fenced(batch)
-    if are_all_behind_gateways(batch):
+    if are_all_kraft(batch):
         active, fenced = with_rack_of_the_others(active, fenced)
     return place_registered(active, fenced, partitions, factor, start, first_partition)
 
@@ -198,9 +198,7 @@ def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
     """
     if any(broker in batch.state.active for broker in replicas):
         return False
-    return batch.state.quorum.voter != NO_LEADER or any(
-        batch.state.brokers[broker].behind_gateway for broker in replicas
-    )
+    return batch.state.quorum.voter != NO_LEADER or any(batch.state.brokers[broker].is_kraft for broker in replicas)
 
 
 def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions) -> Replicas | Refusal:

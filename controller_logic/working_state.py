@@ -214,10 +214,6 @@ class WorkingState:
         """Put in a gateway as it is from now on."""
         self._gateways[gateway.gateway] = gateway
 
-    def forget_gateways_below(self, metadata_format: int) -> None:
-        """Forget the gateways that cannot write a format of the metadata log."""
-        self._gateways = {n: held for n, held in self._gateways.items() if held.metadata_format >= metadata_format}
-
     def add_topic(self, topic: Topic) -> WorkingTopic:
         """Put in a new topic that has no partitions yet."""
         added = WorkingTopic(topic, self.policy)

@@ -46,7 +46,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     offline_log_dirs: tuple[str, ...] = ()
     features: tuple[Feature, ...] = ()
     # Whether it is a broker of Kafka 4, which speaks through a gateway.
-    behind_gateway: bool = False
+    is_kraft: bool = False
     # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
     # When it was heard last, moved on by the time in which nobody could hear it.
@@ -58,7 +58,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     @property
     def has_several_dirs(self) -> bool:
         """Say whether it has or had several log directories, so that it says where each replica is."""
-        return self.behind_gateway and len(self.log_dirs) + len(self.offline_log_dirs) > 1
+        return self.is_kraft and len(self.log_dirs) + len(self.offline_log_dirs) > 1
 
     @property
     def is_active(self) -> bool:

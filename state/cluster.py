@@ -140,7 +140,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         Unregistered brokers owe no reports, and neither do brokers behind a gateway.
         """
         brokers = sorted(self.brokers.items())
-        return {broker: 0 if held.behind_gateway else counts.get(broker, 0) for broker, held in brokers}
+        return {broker: 0 if held.is_kraft else counts.get(broker, 0) for broker, held in brokers}
 
 
 # None: the topic is gone.

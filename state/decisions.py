@@ -240,8 +240,6 @@ class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
     # The gateways that brokers know, in rising order.
     voters: tuple[int, ...]
     quorum_epoch: int
-    # The format of the metadata log from here on; unset is the first one.
-    metadata_format: int | UnsetType = UNSET
 
 
 class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):

@@ -4,8 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from state.metadata_format import FIRST_FORMAT
-
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BrokerEpoch = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
@@ -18,4 +16,3 @@ Texts = Annotated[tuple[Text, ...], Meta(max_length=1_000)]
 Scalar = str | int | float | bool | None
 Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
 Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})\Z")], Ids], Meta(max_length=1_000_000)]
-MetadataFormat = Annotated[int, Meta(ge=FIRST_FORMAT, le=2**31 - 1)]

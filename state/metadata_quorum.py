@@ -3,7 +3,6 @@
 import msgspec
 
 from state.ids import NO_LEADER, NO_TIME
-from state.metadata_format import FIRST_FORMAT
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
@@ -18,8 +17,8 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     last_contact_ms: int
     # It said that it stops. It no longer leads if another gateway can.
     is_stopping: bool = False
-    # The newest format that it can write.
-    metadata_format: int = FIRST_FORMAT
+    # It writes the metadata log of KRaft brokers.
+    is_kraft: bool = False
     # The brokers that it heard lately; None if it does not say.
     hears: tuple[int, ...] | None = None
 
@@ -35,8 +34,8 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     quorum_epoch: int = 0
     # When the leader was last heard, by the engine's clock; 0 if that is not known.
     heard_ms: int = 0
-    # The format that the metadata log is written in.
-    metadata_format: int = FIRST_FORMAT
+    # The leading gateway's: whether there is a metadata log.
+    is_kraft: bool = False
     # When the newest no_op was decided, or else when the epoch began.
     no_op_ms: int = 0
     began_ms: int = 0

@@ -27,7 +27,6 @@ def run(
         settings.bus,
         lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000,
         replication_factor=settings.kafka_topics_replication_factor,
-        decision_blocks=settings.kafka_decision_blocks,
     )
     metrics = Metrics(
         kafka_names=settings.metrics_kafka_names,

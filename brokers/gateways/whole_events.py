@@ -6,7 +6,7 @@ from itertools import groupby
 import msgspec
 
 from brokers.engine.alike_decisions import GivenDecision, decoded
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
 from isrflow.decision_rows import last_place
 
@@ -23,8 +23,8 @@ def whole_events(bus: Bus, after: int) -> list[list[GivenDecision]]:
 
     One call returns some thousands of decisions, or a single event that has more.
 
-    Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that only later versions know. It may become
-    records in the metadata log, so it cannot be skipped.
+    Raises ``BusError``, and ``UnknownDecisionError`` for a kind that this version does not know. It may become records,
+    so it cannot be skipped.
     """
     chunk = bus.decided_columns((after, AFTER_ALL_OF), CHUNK)
     groups = [list(group) for _, group in groupby(chunk, key=lambda row: row.seq)]
@@ -74,6 +74,6 @@ def _decisions(row: Row) -> Iterable[GivenDecision]:
     try:
         return list(decoded(row))
     except msgspec.ValidationError as error:
-        raise UnknownFormatError(
+        raise UnknownDecisionError(
             f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
         ) from error

@@ -51,9 +51,7 @@ class KafkaBus(KafkaHistory):
     seq_step = SLOTS
     # A batch starts at fixed intervals.
 
-    def __init__(
-        self, url: str, *, create: bool = True, replication_factor: int = 0, decision_blocks: bool = True
-    ) -> None:
+    def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         # Only an engine makes a bus.
         connection = Connection(parse(url), AWAY_TIMEOUT_S if create else None)
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
@@ -61,7 +59,7 @@ class KafkaBus(KafkaHistory):
         self.offsets_partitions = opened.offsets_partitions
         self._undecidable = Undecidable(self._connection, self.offsets_partitions)
         self._publisher = Publisher(self._connection, self.offsets_partitions)
-        self._controller = Controller(self._connection, decision_blocks=decision_blocks)
+        self._controller = Controller(self._connection)
         self._decisions = DecisionReader(self._connection, self._controller.mark)
 
     def publish(self, events: Sequence[bytes]) -> int:

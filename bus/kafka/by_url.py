@@ -19,12 +19,7 @@ def open_url(url: str, options: OpenOptions) -> Bus:
     from bus.kafka.bus import KafkaBus
 
     try:
-        return KafkaBus(
-            url,
-            create=options.create,
-            replication_factor=options.replication_factor,
-            decision_blocks=options.decision_blocks,
-        )
+        return KafkaBus(url, create=options.create, replication_factor=options.replication_factor)
     except ValueError as error:
         raise BusError(str(error)) from error
 

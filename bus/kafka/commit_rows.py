@@ -15,12 +15,9 @@ BLOCKS_COMMIT_MIN = 1_000
 
 
 @contextlib.contextmanager
-def rows_in_making(runs: Sequence[NumberedRun], *, blocks: bool) -> Iterator[Callable[[], Sequence[Decided]]]:
-    """Begin to turn a commit's runs into rows, in order, and yield a function that returns the rows.
-
-    Without ``blocks`` each row is a decision.
-    """
-    if blocks and _fitting_blocks(runs) >= BLOCKS_COMMIT_MIN:
+def rows_in_making(runs: Sequence[NumberedRun]) -> Iterator[Callable[[], Sequence[Decided]]]:
+    """Begin to turn a commit's runs into rows, in order, and yield a function that returns the rows."""
+    if _fitting_blocks(runs) >= BLOCKS_COMMIT_MIN:
         with decision_blocks.rows_in_making(runs) as rows:
             yield rows
     else:

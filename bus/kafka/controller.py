@@ -50,9 +50,8 @@ class _ReopenedError(BusError):
 class Controller(Marks):
     """The bus's claim and its commits. Threads take turns."""
 
-    def __init__(self, connection: Connection, *, decision_blocks: bool = True) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._decision_blocks = decision_blocks
         self._producer: Producer | None = None
         self._held = Claim(-1, 0, 0)
         # Held for a whole transaction.
@@ -184,10 +183,7 @@ class Controller(Marks):
             check_again(before)
             if through > before.through:
                 fresh = [run for run in runs if run.seq > before.through]
-                with (
-                    rows_in_making(fresh, blocks=self._decision_blocks) as rows,
-                    self._transaction(controller_epoch) as begun,
-                ):
+                with rows_in_making(fresh) as rows, self._transaction(controller_epoch) as begun:
                     mark = begun.write_decisions(before, rows())
                     mark = msgspec.structs.replace(mark, through=through, before=before.through)
                     self._write_pages(begun, mark, pages)

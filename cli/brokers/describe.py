@@ -43,7 +43,7 @@ def command(settings: Settings, broker: int, form: str) -> None:
             ("Incarnation", described["incarnation"]),
             ("State", described["state"] + "".join(one.text for one in away)),
             ("Rack", described["rack"] or "-"),
-            ("Kind", "behind a gateway" if described["behind_gateway"] else "direct"),
+            ("Kind", "KRaft" if described["is_kraft"] else "classic"),
             ("Listeners", " ".join(listeners) or "-"),
             ("LogDirs", " ".join(described["log_dirs"]) or "-"),
             *([("OfflineLogDirs", " ".join(offline))] if (offline := described.get("offline_log_dirs")) else []),

@@ -20,7 +20,7 @@ def rows_of(found: Committed) -> list[dict[str, Any]]:
             "leads": leads[shown["broker"]],
             "replicas": holds[shown["broker"]],
             "in_sync": in_sync[shown["broker"]],
-            "behind_gateway": found.cluster.brokers[shown["broker"]].behind_gateway,
+            "is_kraft": found.cluster.brokers[shown["broker"]].is_kraft,
         }
         for shown in found.view()["brokers"]
     ]

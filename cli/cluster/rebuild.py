@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
@@ -68,7 +68,7 @@ def command(
             copy = rebuilt(identity, with_bus, frozenset(without))
     except (BusError, OSError) as error:
         raise Unreachable(str(error)) from error
-    except (StorageError, UnknownFormatError) as error:
+    except (StorageError, UnknownDecisionError) as error:
         raise Refused(str(error)) from error
     click.echo(f"{identity.directory} was rebuilt from {copy}")
 

@@ -21,7 +21,7 @@ def check_readable(settings: Settings, config: Mapping[str, str]) -> None:
         return
     with existing_bus(settings) as bus:
         cluster = read_cluster(bus.image())
-    behind = [broker for broker in cluster.brokers.values() if broker.behind_gateway]
+    behind = [broker for broker in cluster.brokers.values() if broker.is_kraft]
     if not behind and not cluster.gateways:
         return
     # Brokers in ZooKeeper mode are not behind their gateway, and all are of one release.

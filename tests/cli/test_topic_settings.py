@@ -27,12 +27,10 @@ def led(tmp_path: Path) -> EmbeddedBus:
     return EmbeddedBus(tmp_path / "data" / "bus.db")
 
 
-def put(
-    bus: EmbeddedBus, *features: tuple[Feature, ...], behind_gateway: bool = True, has_gateway: bool = True
-) -> None:
+def put(bus: EmbeddedBus, *features: tuple[Feature, ...], is_kraft: bool = True, has_gateway: bool = True) -> None:
     """Commit a state with a broker for each of ``features``. Those in ZooKeeper mode are not behind their gateway."""
     brokers = {
-        number: replace(broker(number, BrokerState.active), behind_gateway=behind_gateway, features=its)
+        number: replace(broker(number, BrokerState.active), is_kraft=is_kraft, features=its)
         for number, its in enumerate(features, start=1)
     }
     claim = bus.claim("test", {}, 1_000)
@@ -63,10 +61,10 @@ def test_a_setting_that_a_broker_behind_a_gateway_cannot_read_is_refused(
 
 def test_what_is_a_setting_depends_on_the_brokers(isrflow: Isrflow, led: EmbeddedBus) -> None:
     create = ("topics", "create", "orders", "--dry-run", "--config", "message.format.version=3.0")
-    put(led, TELLING_NONE, behind_gateway=False)
+    put(led, TELLING_NONE, is_kraft=False)
     assert isrflow(*create).exit_code == 0
     put(led, of_release("4.0"))
     assert isrflow(*create).exit_code == 1
     # Mock brokers read what they know, and leave the rest.
-    put(led, TELLING_NONE, behind_gateway=False, has_gateway=False)
+    put(led, TELLING_NONE, is_kraft=False, has_gateway=False)
     assert isrflow("topics", "create", "orders", "--dry-run", "--config", "mine=1").exit_code == 0

@@ -11,7 +11,6 @@ from controller_logic.resharding import resharded
 from state.acl import Acl, AclFilter, acl_id_of
 from state.codec import decode_cluster, encode_cluster
 from state.decisions import AclsDecision, Answer, Rejected
-from state.metadata_format import ACL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
 from tests.support.world import World
@@ -36,13 +35,11 @@ def acl(fields: dict[str, str]) -> Acl:
     return Acl(**fields)  # type: ignore[arg-type]
 
 
-def world(metadata_format: int = ACL_FORMAT) -> World:
+def world(*, is_kraft: bool = True) -> World:
     started = World()
     started.publish("controller_started", controller_id="c", controller_epoch=1)
     started.tick()
-    started.publish(
-        "gateway_started", gateway=100, incarnation="g", voters=[100], metadata_format=metadata_format, request_id="g"
-    )
+    started.publish("gateway_started", gateway=100, incarnation="g", voters=[100], is_kraft=is_kraft, request_id="g")
     return started
 
 
@@ -206,8 +203,8 @@ def test_open_filters_are_bounded() -> None:
     assert delete(started, *[ALICE | {"host": str(number)} for number in range(1_000)], BOB) == [acl(BOB)]
 
 
-def test_acls_wait_until_every_gateway_can_write_them() -> None:
-    started = world(metadata_format=ACL_FORMAT - 1)
+def test_without_a_metadata_log_there_are_no_acls() -> None:
+    started = world(is_kraft=False)
     assert create(started, ALICE) == "UNSUPPORTED_VERSION"
     started.publish("delete_acls", filters=[{}], request_id="q")
     assert (started.error, started.all(AclsDecision)) == ("UNSUPPORTED_VERSION", [])

@@ -21,7 +21,7 @@ def registered() -> Broker:
 A_BROKER = registered()
 brokers = st.builds(
     lambda number, state, dirs, offline, is_behind: replace(
-        A_BROKER, broker=number, state=state, log_dirs=dirs, offline_log_dirs=offline, behind_gateway=is_behind
+        A_BROKER, broker=number, state=state, log_dirs=dirs, offline_log_dirs=offline, is_kraft=is_behind
     ),
     st.integers(1, 4),
     st.sampled_from([state for state in BrokerState if state is not BrokerState.unregistered]),
@@ -49,9 +49,9 @@ def test_each_set_says_what_its_brokers_may_and_must_do() -> None:
     plain = replace(A_BROKER, broker=1)
     fenced = replace(A_BROKER, broker=2, state=BrokerState.fenced)
     leaving = replace(A_BROKER, broker=3, state=BrokerState.controlled_shutdown)
-    away = replace(A_BROKER, broker=4, state=BrokerState.fenced, behind_gateway=True)
-    one_left = replace(A_BROKER, broker=5, behind_gateway=True, log_dirs=DIRS[:1], offline_log_dirs=DIRS[1:])
-    several = replace(A_BROKER, broker=6, behind_gateway=True, log_dirs=DIRS)
+    away = replace(A_BROKER, broker=4, state=BrokerState.fenced, is_kraft=True)
+    one_left = replace(A_BROKER, broker=5, is_kraft=True, log_dirs=DIRS[:1], offline_log_dirs=DIRS[1:])
+    several = replace(A_BROKER, broker=6, is_kraft=True, log_dirs=DIRS)
     assert sets_of((plain, fenced, leaving, away, one_left, several)) == BrokerSets(
         active=frozenset({1, 5, 6}),
         live=frozenset({1, 3, 5, 6}),

@@ -6,8 +6,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from state.decisions import ConfigDecision, QuorumDecision, Rejected
-from state.metadata_format import NEWEST_FORMAT, SET_AGAIN_FORMAT
+from state.decisions import ConfigDecision
 from tests.support.world import World
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
@@ -20,7 +19,7 @@ def claim(world: World, epoch: int, **settings: Any) -> None:
 
 
 def start(world: World, gateway: int = 100, incarnation: str = "a", **fields: Any) -> None:
-    fields = {"metadata_format": NEWEST_FORMAT} | fields
+    fields = {"is_kraft": True} | fields
     world.publish("gateway_started", gateway=gateway, incarnation=incarnation, voters=[100, 101], **fields)
 
 
@@ -46,7 +45,6 @@ def test_the_first_gateway_hears_the_engines_settings(world: World) -> None:
     start(world)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
     assert (world.one(ConfigDecision).entity, world.one(ConfigDecision).config) == ("cluster", {})
-    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
     start(world, 101)
     assert world.kinds == ""
 
@@ -74,83 +72,10 @@ def test_a_take_over_is_announced_only_with_other_settings(world: World) -> None
     assert world.kinds == "", "brokers are not told settings that they do not act on"
 
 
-def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
-    world = World()
-    claim(world, 1, min_insync_replicas=2)
-    start(world, metadata_format=1)
-    claim(world, 2, min_insync_replicas=2)
-    assert world.kinds == ""
-    world.publish("alter_config", entity="cluster", config={MIN_ISR: 3})
-    assert world.one(ConfigDecision).in_force is UNSET, "it could not write that down"
-    start(world, incarnation="b")
-    assert told(world) == {MIN_ISR: "3", UNCLEAN: "false"}
-    start(world, incarnation="c")
-    assert world.kinds == "quorum"
-
-
-def test_a_gateway_may_name_its_format_in_a_heartbeat() -> None:
-    world = World()
-    claim(world, 1, min_insync_replicas=2)
-    start(world, metadata_format=1)
-    assert world.kinds == "quorum"
-    beat(world, 100)
-    assert world.kinds == ""
-    beat(world, 100, metadata_format=NEWEST_FORMAT)
-    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
-    decision = world.one(QuorumDecision)
-    assert (decision.voter, decision.incarnation, decision.quorum_epoch, decision.metadata_format) == (
-        100,
-        "a",
-        2,
-        NEWEST_FORMAT,
-    )
-    beat(world, 100, metadata_format=NEWEST_FORMAT)
-    assert world.kinds == ""
-
-
-def test_settings_are_announced_when_every_live_gateway_can_write_them(world: World) -> None:
-    start(world, 100, metadata_format=1)
-    start(world, 101, metadata_format=1)
-    start(world, 100, "b")
-    assert world.kinds == "quorum"
-    start(world, 101, "b")
-    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
-    assert (world.one(QuorumDecision).voter, world.one(QuorumDecision).incarnation) == (100, "b")
-
-
-def test_a_silent_gateway_is_not_waited_for_and_is_refused_with_its_old_format(world: World) -> None:
-    start(world, 100, metadata_format=1)
-    start(world, 101, metadata_format=1)
-    world.tick(2_000)
-    start(world, 100, "b")
-    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
-    beat(world, 101, request_id=7)
-    assert world.error == "STALE_BROKER_EPOCH"
-    start(world, 101, "b", metadata_format=1, request_id=8)
-    assert (world.one(Rejected).field, world.error) == ("metadata_format", "UNSUPPORTED_VERSION")
-    assert 101 not in world.state.cluster.gateways
-    start(world, 101, "c")
-    assert world.kinds == ""
-
-
 def test_brokers_without_gateways_hear_no_settings_in_force(world: World) -> None:
     world.publish("alter_config", entity="cluster", config={MIN_ISR: 3})
     assert world.one(ConfigDecision).in_force is UNSET
     assert world.state.cluster.in_force == {}
-
-
-def test_a_stopping_gateway_may_be_writing_until_it_is_silent(world: World) -> None:
-    start(world, 100, metadata_format=1)
-    start(world, 101)
-    beat(world, 100, want_shutdown=True)
-    assert (world.one(QuorumDecision).voter, world.kinds) == (101, "quorum")
-    beat(world, 101, metadata_format=NEWEST_FORMAT)
-    assert world.kinds == ""
-    world.tick(1_000)
-    beat(world, 101)
-    world.tick(1_000)
-    beat(world, 101, metadata_format=NEWEST_FORMAT)
-    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
 
 
 KEYSTORE = {"listener.name.ssl.ssl.keystore.location": "/etc/broker.p12"}
@@ -176,10 +101,10 @@ def test_brokers_are_told_of_a_setting_that_is_set_again(entity: dict[str, str])
         assert world.kinds == "answer"
 
 
-def test_gateways_that_cannot_write_it_tell_of_changes_only() -> None:
+def test_without_a_metadata_log_only_changes_are_told() -> None:
     world = World()
     claim(world, 1)
-    start(world, metadata_format=SET_AGAIN_FORMAT - 1)
+    start(world, is_kraft=False)
     for kinds in ("config,answer", "answer"):
         world.publish("alter_config", entity="broker", name="1", config=KEYSTORE)
         assert sorted(world.kinds.split(",")) == sorted(kinds.split(","))

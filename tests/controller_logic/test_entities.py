@@ -11,7 +11,6 @@ from state.codec import decode_cluster, encode_cluster
 from state.decisions import EntityDecision
 from state.entity import entity_id_of
 from state.features import METADATA_VERSION
-from state.metadata_format import ENTITY_FORMAT, LEVEL_FORMAT
 from state.policy import Policy
 from state.reason import Reason
 from state.view import view_of
@@ -21,8 +20,8 @@ from tests.support.world import World
 ALICE: dict[str, str | None] = {"user": "alice"}
 
 
-def world(metadata_format: int = ENTITY_FORMAT) -> World:
-    return test_acls.world(metadata_format)
+def world() -> World:
+    return test_acls.world()
 
 
 def alter(started: World, entity_type: str, names: dict[str, str | None], values: dict[str, Any], **more: Any) -> str:
@@ -79,7 +78,7 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     for level in (29, 21):
         assert alter(started, "features", {}, {METADATA_VERSION: level}) == "NONE"
     gateway = {"gateway": 100, "incarnation": "g", "voters": [100]}
-    started.publish("gateway_started", **gateway, metadata_format=LEVEL_FORMAT)
+    started.publish("gateway_started", **gateway, is_kraft=True)
     assert alter(started, "features", {}, {METADATA_VERSION: 25}) == "NONE"
     assert alter(started, "features", {}, {METADATA_VERSION: 25}) == "NONE"
     assert started.all(EntityDecision) == [], "nothing changed"
@@ -90,16 +89,16 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
 
 def test_only_its_gateway_checks_that_a_broker_supports_the_levels_in_force() -> None:
     """Shard 0 alone knows the levels."""
-    started = world(LEVEL_FORMAT)
+    started = world()
     assert alter(started, "features", {}, {"transaction.version": 2, "group.version": 0}) == "NONE"
     levels = [{"name": "transaction.version", "min_version": 0, "max_version": 1}]
-    who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "behind_gateway": True, "request_id": "r"}
+    who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "is_kraft": True, "request_id": "r"}
     started.publish("broker_register", **who, features=levels)
     assert started.error == "NONE"
 
 
-def test_the_metadata_version_is_not_raised_where_it_cannot_be() -> None:
-    started = world(LEVEL_FORMAT - 1)
+def test_without_a_metadata_log_its_version_is_not_raised() -> None:
+    started = test_acls.world(is_kraft=False)
     assert alter(started, "features", {}, {METADATA_VERSION: 28}) == "UNSUPPORTED_VERSION"
     assert held(started) == {}
 
@@ -202,10 +201,11 @@ def test_a_change_that_kafka_allows_is_allowed(
     assert set(started.one(EntityDecision).values) == set(values)
 
 
-def test_entities_wait_until_all_gateways_can_write_them() -> None:
-    started = world(metadata_format=ENTITY_FORMAT - 1)
+def test_entities_wait_for_a_metadata_log() -> None:
+    started = World()
+    started.claim()
     assert quota(started, ALICE) == "UNSUPPORTED_VERSION"
-    started.publish("gateway_started", gateway=100, incarnation="h", voters=[100], metadata_format=ENTITY_FORMAT)
+    started.publish("gateway_started", gateway=100, incarnation="h", voters=[100], is_kraft=True)
     assert quota(started, ALICE) == "NONE"
 
 
@@ -264,9 +264,9 @@ def test_a_level_waits_until_every_broker_supports_it() -> None:
 
 
 def test_all_shards_register_a_broker_that_does_not_support_a_level() -> None:
-    started = world(LEVEL_FORMAT)
+    started = world()
     started.join(1, features=[{"name": "share.version", "min_version": 0, "max_version": 1}])
     assert alter(started, "features", {}, {"share.version": 1}) == "NONE"
-    started.publish("broker_register", broker=2, incarnation="i", behind_gateway=True, features=[], request_id="r")
+    started.publish("broker_register", broker=2, incarnation="i", is_kraft=True, features=[], request_id="r")
     shards = decide(list(enumerate(started.log, start=1)), Policy(), shards=3).states
     assert [held.cluster.brokers[2].incarnation for held in shards] == ["i", "i", "i"]

@@ -4,8 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
-from state.metadata_format import DIRECTORY_FORMAT
-from tests.support.world import World, claimed
+from tests.support.world import World
 
 VOTERS = [100, 101]
 
@@ -29,7 +28,7 @@ def world() -> World:
     world = World()
     start(world, 100)
     start(world, 101)
-    world.join(1, behind_gateway=True)
+    world.join(1, is_kraft=True)
     world.join(2)
     return world
 
@@ -196,7 +195,7 @@ def test_a_heartbeat_of_a_former_run_is_answered_if_it_asks(world: World) -> Non
 
 def test_without_a_started_gateway_sessions_count_as_usual() -> None:
     world = World()
-    world.join(1, behind_gateway=True)
+    world.join(1, is_kraft=True)
     tick(world, 9_000)
     assert world.broker(1).state == BrokerState.fenced
 
@@ -219,7 +218,7 @@ def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: Wor
     assert world.partition("t").requested_epochs == (-1, 0)
     world.fence(1)
     world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
-    world.join(1, incarnation="second", behind_gateway=True)
+    world.join(1, incarnation="second", is_kraft=True)
     assert world.partition("t").requested_epochs == (-1, 1)
     assert world.state.cluster.backlog == {2: 1}
 
@@ -266,29 +265,3 @@ def test_the_stop_of_a_former_run_does_not_affect_the_current_one(world: World) 
     stops(world, 100)
     assert world.one(Answer).error == "STALE_BROKER_EPOCH"
     assert leads(world) == (100, 2)
-
-
-def test_a_gateway_that_can_no_longer_write_the_log_is_refused_and_stays_known() -> None:
-    world = claimed()
-    gateway = {"gateway": 100, "incarnation": "first"}
-    world.publish("gateway_started", **gateway, voters=VOTERS, metadata_format=DIRECTORY_FORMAT)
-    world.publish("gateway_heartbeat", **gateway, metadata_format=DIRECTORY_FORMAT - 1, request_id="q")
-    assert (world.error, world.one(Rejected).field) == ("UNSUPPORTED_VERSION", "metadata_format")
-    # The next election forgets gateways that cannot write the log.
-    world.claim()
-    tick(world, 60_000)
-    world.publish("gateway_heartbeat", **gateway, metadata_format=DIRECTORY_FORMAT, request_id="q")
-    assert world.error == "NONE"
-
-
-def test_a_silent_leader_does_not_go_on_in_a_newer_format() -> None:
-    world = claimed()
-    named = {"incarnation": "first", "voters": VOTERS}
-    world.publish("gateway_started", gateway=100, **named, metadata_format=DIRECTORY_FORMAT)
-    tick(world, 60_000)
-    world.publish("gateway_started", gateway=101, **named, metadata_format=DIRECTORY_FORMAT + 1)
-    assert world.all(QuorumDecision) == []
-    tick(world)
-    quorum = world.state.cluster.quorum
-    assert (quorum.voter, quorum.metadata_format) == (101, DIRECTORY_FORMAT + 1)
-    assert list(world.state.cluster.gateways) == [101], "the other cannot write this format"

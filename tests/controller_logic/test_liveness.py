@@ -52,9 +52,9 @@ def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch
 def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
     epoch = trio.broker(1).broker_epoch
     listeners = [{"name": "PLAINTEXT", "host": "h", "port": 9, "protocol": "PLAINTEXT"}]
-    more = {"features": [{"name": "metadata.version", "min_version": 1, "max_version": 25}], "behind_gateway": True}
+    more = {"features": [{"name": "metadata.version", "min_version": 1, "max_version": 25}], "is_kraft": True}
     trio.register(1, rack="moved", listeners=listeners, log_dirs=["another"], **more)
-    assert (trio.broker(1).features[0].name, trio.broker(1).behind_gateway) == ("metadata.version", True)
+    assert (trio.broker(1).features[0].name, trio.broker(1).is_kraft) == ("metadata.version", True)
     assert trio.one(Answer).broker_epoch == epoch
     assert (trio.broker(1).listeners[0].port, trio.broker(1).log_dirs) == (9, ("another",))
     assert (trio.broker(1).state, trio.broker(1).rack) == (BrokerState.active, "moved")

@@ -4,24 +4,23 @@ import pytest
 
 from state.decisions import Answer, LeaderAndIsr
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED
-from state.metadata_format import DIRECTORY_FORMAT, NEWEST_FORMAT
 from state.placed_partition import directories_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
 
 
-def started(metadata_format: int = NEWEST_FORMAT) -> World:
+def started(*, gateway_is_kraft: bool = True) -> World:
     """Brokers 12 and 13 behind a gateway, with one directory each."""
-    world = test_acls.world(metadata_format)
-    world.join(12, behind_gateway=True, log_dirs=["D"])
-    world.join(13, behind_gateway=True, log_dirs=["E"])
+    world = test_acls.world(is_kraft=gateway_is_kraft)
+    world.join(12, is_kraft=True, log_dirs=["D"])
+    world.join(13, is_kraft=True, log_dirs=["E"])
     return world
 
 
 def with_several() -> World:
     """Broker 11 besides, with directories A and B, and a partition that it leads."""
     world = started()
-    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
+    world.join(11, is_kraft=True, log_dirs=["A", "B"])
     world.create("t", (11, 12, 13))
     return world
 
@@ -31,7 +30,7 @@ def restart(world: World, broker: int, *log_dirs: str) -> None:
     world.beat(broker, shutdown=True)
     world.beat(broker, fence=True)
     former = world.broker(broker).broker_epoch
-    world.join(broker, incarnation=f"after-{former}", behind_gateway=True, log_dirs=list(log_dirs))
+    world.join(broker, incarnation=f"after-{former}", is_kraft=True, log_dirs=list(log_dirs))
     assert world.broker(broker).broker_epoch > former
 
 
@@ -51,8 +50,8 @@ def test_failed_directories_of_a_broker_without_a_gateway_are_passed_over() -> N
     assert world.broker(14).log_dirs == ("A", "B")
 
 
-def test_no_replica_is_assigned_while_a_gateway_cannot_write_it() -> None:
-    world = started(metadata_format=DIRECTORY_FORMAT - 1)
+def test_without_a_metadata_log_no_replica_is_assigned() -> None:
+    world = started(gateway_is_kraft=False)
     world.create("t", (12, 13))
     assert assign(world, 12, "D") == "UNSUPPORTED_VERSION"
 
@@ -79,7 +78,7 @@ def test_the_same_assignment_once_more_decides_nothing(first: str, again: str) -
 
 def test_brokers_hear_of_a_replica_that_is_in_no_directory_any_more() -> None:
     world = started()
-    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
+    world.join(11, is_kraft=True, log_dirs=["A", "B"])
     world.create("t", (11, 12, 13))
     assert assign(world, 11, "A") == "NONE"
     assert world.one(LeaderAndIsr).directories == {11: "A"}
@@ -134,7 +133,7 @@ def test_what_a_broker_said_before_it_was_unregistered_is_forgotten() -> None:
     world = with_several()
     assert assign(world, 11, "A") == "NONE"
     world.publish("broker_unregister", broker=11)
-    world.join(11, incarnation="second", behind_gateway=True, log_dirs=["Q"])
+    world.join(11, incarnation="second", is_kraft=True, log_dirs=["Q"])
     assert (directories_of(world.partition("t")), world.replica_states("t")) == ((), "Online,Online,Online")
 
 
@@ -165,7 +164,7 @@ def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any
     world = with_several()
     world.beat(11, offline_log_dirs=["B"])
     assert (world.broker(11).log_dirs, world.broker(11).offline_log_dirs) == (("A",), ("B",))
-    again = {"incarnation": world.broker(11).incarnation, "behind_gateway": True}
+    again = {"incarnation": world.broker(11).incarnation, "is_kraft": True}
     world.register(11, **again, log_dirs=["A", "C"])
     assert directories_of(world.partition("t")) == ()
 
@@ -173,19 +172,19 @@ def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any
 def test_no_more_than_so_many_lost_directories_are_kept() -> None:
     world = started()
     names = [f"dir-{number}" for number in range(OFFLINE_KEPT_MAX + 3)]
-    world.join(11, behind_gateway=True, log_dirs=names)
+    world.join(11, is_kraft=True, log_dirs=names)
     world.beat(11, offline_log_dirs=names[:2])
     world.beat(11, offline_log_dirs=names[:-1])
     # Those that were lost last.
     assert world.broker(11).offline_log_dirs == tuple(names[-OFFLINE_KEPT_MAX - 1 : -1])
-    again = {"incarnation": world.broker(11).incarnation, "behind_gateway": True}
+    again = {"incarnation": world.broker(11).incarnation, "is_kraft": True}
     world.register(11, **again, log_dirs=["only"])
     assert world.broker(11).offline_log_dirs == (names[-1], *names[-OFFLINE_KEPT_MAX - 1 : -2])
 
 
 def test_brokers_hear_of_several_new_replicas_in_the_order_of_ids() -> None:
     world = with_several()
-    world.join(16, behind_gateway=True, log_dirs=["F", "G"])
+    world.join(16, is_kraft=True, log_dirs=["F", "G"])
     world.create("u", (16, 11))
     told = world.one(LeaderAndIsr).directories
     assert isinstance(told, dict)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from controller_logic.replay import decide
-from state.decisions import NoOp, QuorumDecision
-from state.metadata_format import NEWEST_FORMAT, NO_OP_FORMAT
+from state.decisions import NoOp
 from state.policy import Policy
 from state.reason import Reason
 from tests.support.world import World
@@ -20,8 +19,8 @@ def claim(world: World, epoch: int = 1, **settings: int) -> None:
     world.publish("controller_started", **told, settings={NAME: 5_000} if not settings else settings["settings"])
 
 
-def start(world: World, incarnation: str = "a", metadata_format: int = NEWEST_FORMAT) -> None:
-    told = {"incarnation": incarnation, "voters": [100], "metadata_format": metadata_format}
+def start(world: World, incarnation: str = "a", *, is_kraft: bool = True) -> None:
+    told = {"incarnation": incarnation, "voters": [100], "is_kraft": is_kraft}
     world.publish("gateway_started", gateway=100, **told)
 
 
@@ -70,11 +69,10 @@ def test_without_a_quorum_leader_there_is_no_no_op(world: World) -> None:
     assert len(list(no_ops(world, 5_000))) == 1
 
 
-def test_a_no_op_comes_only_when_every_gateway_can_write_it(world: World) -> None:
-    start(world, metadata_format=NO_OP_FORMAT - 1)
+def test_without_a_metadata_log_there_is_no_no_op(world: World) -> None:
+    start(world, is_kraft=False)
     assert list(no_ops(world, 10_000)) == []
     start(world, "b")
-    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
     assert len(list(no_ops(world, 10_000, "b"))) == 2
 
 

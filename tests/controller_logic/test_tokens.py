@@ -9,7 +9,6 @@ from controller_logic import entities
 from controller_logic.replay import decide
 from state.decisions import Answer, EntityDecision
 from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID
-from state.metadata_format import TOKEN_FORMAT
 from state.policy import Policy
 from state.reason import Reason
 from tests.controller_logic import test_acls
@@ -30,8 +29,8 @@ VALUES = {
 WHOLE = dict.fromkeys(VALUES)
 
 
-def world(metadata_format: int = TOKEN_FORMAT) -> World:
-    return test_acls.world(metadata_format)
+def world() -> World:
+    return test_acls.world()
 
 
 def token(started: World, values: dict[str, Any], names: dict[str, str | None] = ID, **more: Any) -> str:
@@ -129,11 +128,6 @@ def test_tokens_take_no_room_from_other_entities(monkeypatch: pytest.MonkeyPatch
     assert [token(started, VALUES), token(started, VALUES, OTHER)] == ["NONE", "POLICY_VIOLATION"]
     assert [quota(started, {"user": user}) for user in ("alice", "bob")] == ["NONE", "POLICY_VIOLATION"]
     assert token(started, WHOLE) == "NONE"
-
-
-def test_older_gateways_refuse_tokens() -> None:
-    started = world(metadata_format=TOKEN_FORMAT - 1)
-    assert token(started, VALUES) == "UNSUPPORTED_VERSION"
 
 
 def test_a_replay_in_any_number_of_shards_removes_the_same_tokens() -> None:

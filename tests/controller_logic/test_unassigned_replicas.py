@@ -5,16 +5,15 @@ from msgspec import UNSET
 
 from state.decisions import LeaderAndIsr
 from state.log_directory import LOST, MIGRATING, UNASSIGNED
-from state.metadata_format import NEWEST_FORMAT
 from tests.controller_logic import test_acls
 from tests.support.world import World
 
 
 def world() -> World:
     """Broker 1 has three directories, broker 2 one, and broker 3 one of two."""
-    started = test_acls.world(NEWEST_FORMAT)
+    started = test_acls.world()
     for broker, log_dirs in ((1, ["A", "B", "C"]), (2, ["D"]), (3, ["E", "F"])):
-        started.join(broker, behind_gateway=True, log_dirs=log_dirs)
+        started.join(broker, is_kraft=True, log_dirs=log_dirs)
     started.beat(3, offline_log_dirs=["F"])
     return started
 

@@ -7,7 +7,6 @@ import pytest
 from state.decisions import EntityDecision
 from state.entity import VOTERS, VOTERS_ID
 from state.features import KRAFT_VERSION
-from state.metadata_format import VOTERS_FORMAT
 from tests.controller_logic import test_acls
 from tests.controller_logic.test_entities import alter, held
 from tests.support.world import World
@@ -16,8 +15,8 @@ BOTH = {"100": "CONTROLLER://a:9093", "101": "CONTROLLER://b:9093,TLS://b:9094"}
 KNOWS = [{"name": KRAFT_VERSION, "min_version": 0, "max_version": 1}]
 
 
-def world(metadata_format: int = VOTERS_FORMAT) -> World:
-    return test_acls.world(metadata_format)
+def world() -> World:
+    return test_acls.world()
 
 
 def voters(started: World, values: dict[str, Any], **more: Any) -> str:
@@ -57,15 +56,8 @@ def test_what_cannot_be_is_refused(names: dict[str, str | None], values: dict[st
 
 def test_all_brokers_must_know_voters_in_the_log() -> None:
     started = world()
-    started.join(1, behind_gateway=True, features=[])
+    started.join(1, is_kraft=True, features=[])
     assert voters(started, BOTH) == "INVALID_UPDATE_VERSION"
     started = world()
-    started.join(1, behind_gateway=True, features=KNOWS)
+    started.join(1, is_kraft=True, features=KNOWS)
     assert voters(started, BOTH) == "NONE"
-
-
-def test_older_gateways_have_no_voters() -> None:
-    started = world(VOTERS_FORMAT - 1)
-    started.publish("alter_entity", entity_type=VOTERS, names={}, values=BOTH, request_id="q")
-    assert held(started) == {}
-    assert started.error == "UNSUPPORTED_VERSION"

@@ -10,7 +10,6 @@ from state.canonical import parts_clash
 from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.ids import NO_EPOCH, NO_LEADER
-from state.metadata_format import IN_FORCE_FORMAT
 from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, base_of, laid_over
@@ -136,7 +135,7 @@ def check_progress(state: State, partition: Partition, decisions: list[AnyDecisi
     requested = dict(zip(partition.replicas, partition.requested_epochs, strict=False))
     for decision in decisions:
         if isinstance(decision, LeaderAndIsr) and decision.partition == partition.partition:
-            addressed = [broker for broker in decision.to if not _is_behind_gateway(state, broker)]
+            addressed = [broker for broker in decision.to if not _is_kraft(state, broker)]
             assert all(requested[broker] >= decision.leader_epoch for broker in addressed)
 
 
@@ -171,15 +170,15 @@ def check_passed_over(state: State, before: Partition | None, after: Partition, 
         assert passed_over == expected
 
 
-def _is_behind_gateway(state: State, broker: int) -> bool:
+def _is_kraft(state: State, broker: int) -> bool:
     held = state.cluster.brokers.get(broker)
-    return held is not None and held.behind_gateway
+    return held is not None and held.is_kraft
 
 
 def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
-    """Check that brokers behind gateways know the settings in force, if rules and log format have them."""
+    """Check that brokers behind gateways know the settings in force, if there is a metadata log."""
     cluster = state.cluster
-    if cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
+    if cluster.quorum.is_kraft:
         policy = policy_in_force(state, policy, overrides)
         expected_settings = {
             "min.insync.replicas": str(policy.min_insync_replicas),

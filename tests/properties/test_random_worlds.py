@@ -71,7 +71,7 @@ def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
         assert len(outcome.decisions) == 1
         assert (outcome.state.cluster.brokers, outcome.changes) == (before.cluster.brokers, {})
     former = before.cluster.brokers.get(event.broker)
-    if former is None or former.incarnation == event.incarnation or not (former.behind_gateway and former.is_live):
+    if former is None or former.incarnation == event.incarnation or not (former.is_kraft and former.is_live):
         return
     silent_ms = outcome.state.cluster.clock_ms - former.last_contact_ms
     if former.connection_lost_ms == NO_TIME and silent_ms < POLICY.broker_session_timeout_ms:

@@ -2,20 +2,18 @@
 
 from typing import Any
 
-from state.metadata_format import NEWEST_FORMAT
 from tests.scenarios.arguments import ids, partition_of, request_id_in, settings_in
 from tests.scenarios.script import Script
 from tests.scenarios.story import Command
 
 
 def gateway(script: Script, command: Command) -> None:
-    """Start a gateway, which is heard from then on: ``gateway 9``, ``gateway 9 format=4``. The first one leads."""
+    """Start a KRaft gateway, which is heard from then on: ``gateway 9``. The first one leads."""
     script.quiet = True
     script.claim_if_first()
     number = int(command.arguments[0])
-    metadata_format = int(command.options.get("format", NEWEST_FORMAT))
     fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number]}
-    script.write("gateway_started", **fields, metadata_format=metadata_format)
+    script.write("gateway_started", **fields, is_kraft=True)
     script.gateways[number] = None
 
 

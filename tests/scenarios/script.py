@@ -42,7 +42,7 @@ class Script:
 
     * ``beating``: the brokers that heartbeat while time passes, each with its wishes
     * ``epochs``: all epochs that each broker has had; ``topic_ids``: all ids that each topic's name has had
-    * ``behind_gateway``: the brokers that register behind a gateway
+    * ``kraft_brokers``: the brokers that register as KRaft brokers
     * ``gateways``: those that heartbeat while time passes, each with the brokers that it says it hears
     * ``ends``: the log end offsets reported last
     * ``charts``, ``introduced``, ``described``: what to show after the current block
@@ -54,7 +54,7 @@ class Script:
         self.settings = {"auto.leader.rebalance.enable": "false"}
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
-        self.behind_gateway: set[int] = set()
+        self.kraft_brokers: set[int] = set()
         self.gateways: dict[int, list[int] | None] = {}
         self._unbeaten_ms = 0
         self.ends: dict[tuple[str, int], dict[int, int]] = {}

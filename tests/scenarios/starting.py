@@ -13,8 +13,8 @@ def register_broker(
     lives = len(script.epochs.get(broker, ())) + (not same)
     if rack is not None:
         fields["rack"] = rack
-    if broker in script.behind_gateway:
-        fields["behind_gateway"] = True
+    if broker in script.kraft_brokers:
+        fields["is_kraft"] = True
     script.register(broker, incarnation=zxid or f"{broker}-{lives}", **fields)
 
 
@@ -30,7 +30,7 @@ def registration(command: Command) -> dict[str, Any]:
     if "zxid" in given:
         fields["zxid"] = given["zxid"]
     if "behind-gateway" in command.arguments:
-        fields["behind_gateway"] = True
+        fields["is_kraft"] = True
     return fields
 
 

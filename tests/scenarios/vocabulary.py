@@ -21,7 +21,7 @@ def brokers(script: Script, command: Command) -> None:
     """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a behind=gateway``."""
     script.quiet = True
     if command.options.get("behind") == "gateway":
-        script.behind_gateway.update(map(int, command.arguments))
+        script.kraft_brokers.update(map(int, command.arguments))
     script.claim_if_first()
     racks = command.options.get("racks", "").split(",")
     for place, broker in enumerate(map(int, command.arguments)):

@@ -65,7 +65,6 @@ FIELDS = {
     "log_start_offset": "Ignored.",
     "max_version": "The highest level.",
     "message": "What was wrong, for people.",
-    "metadata_format": "The newest format of the metadata log that the gateway can write.",
     "min_version": "The lowest level.",
     "name": "Its name.",
     "config.name": "The topic's name or the broker's id; null for the cluster.",

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from state.cluster import State
-from state.metadata_format import NEWEST_FORMAT
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from tests.support.lying_clocks import forged
 from tests.support.random_reports import of_many
@@ -52,7 +51,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "rack": None if c == 11 else f"r{a % 2}",
         "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
         "features": _features(state, b, c),
-        "behind_gateway": a % 2 == 0,
+        "is_kraft": a % 2 == 0,
     }
 
 
@@ -69,7 +68,7 @@ def _level(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     who = {"gateway": 100 + a % 2, "incarnation": f"g{b % 3}"}
     if c % 3 == 0:
-        return "gateway_started", who | {"voters": [101, 100], "metadata_format": 1 + b % NEWEST_FORMAT}
+        return "gateway_started", who | {"voters": [101, 100], "is_kraft": b % 4 > 0}
     held = state.cluster.gateways.get(100 + a % 2)
     told: Fields = {"late_ms": c * 100} | ({"want_shutdown": True} if b == 7 else {})
     if c % 3 == 1:

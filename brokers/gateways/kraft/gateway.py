@@ -32,7 +32,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import structlog
-from msgspec.structs import replace
 
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
@@ -64,7 +63,6 @@ from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
-from state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
 # After a stall, the event loop gets this long to read what brokers sent meanwhile, before the stall is reported.
@@ -137,8 +135,8 @@ class Gateway:
         """Serve until ``stop``.
 
         Errors come in an ``ExceptionGroup``: ``StorageError`` if the log on disk differs from the decisions and cannot
-        be rebuilt, ``UnknownFormatError`` if only later versions know a decision, ``BusError`` if the bus stays out of
-        reach, ``SupersededError`` if a newer run replaced this one.
+        be rebuilt, ``UnknownDecisionError``, ``BusError`` if the bus stays out of reach, ``SupersededError`` if a newer
+        run replaced this one.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -214,7 +212,7 @@ class Gateway:
                 gateway=self._identity.gateway,
                 incarnation=self._incarnation,
                 voters=voters,
-                metadata_format=NEWEST_FORMAT,
+                is_kraft=True,
             ),
             lane=Lane.GATEWAY,
         )
@@ -264,11 +262,9 @@ class Gateway:
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
         """Send a heartbeat that asks for an answer, and fail if this run no longer counts.
 
-        The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write. If
-        the clock was far ahead when this run started, the engine refused the start as well as the heartbeats. So the
-        start is published again.
+        If the clock was far ahead when this run started, the engine refused the start as well as the heartbeats. So
+        the start is published again.
         """
-        heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
             if self._counts is False:
                 self._say_started()

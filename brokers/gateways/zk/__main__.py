@@ -6,7 +6,7 @@ import click
 import structlog
 
 from brokers.ending import told
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.adoption import AdoptionError, adopt
@@ -66,7 +66,7 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
     with told(
-        refused=(UnknownFormatError,), unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError)
+        refused=(UnknownDecisionError,), unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError)
     ):
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
 

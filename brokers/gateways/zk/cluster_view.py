@@ -112,7 +112,7 @@ class ClusterView:
             case ConfigDecision(entity="topic", name=str(name)) if name in self.topics:
                 self.topics[name].config = decision.config
             case ConfigDecision():
-                self.configs[decision.entity, decision.name] = decision.in_force or decision.config
+                self.configs[decision.entity, decision.name] = decision.config
             case QuorumDecision():
                 self.leader = (decision.voter, decision.incarnation)
                 self.quorum_epoch = decision.quorum_epoch

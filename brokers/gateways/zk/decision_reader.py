@@ -45,7 +45,7 @@ class DecisionReader:
     async def read(self, after: int) -> list[list[AnyDecision]]:
         """Return the decisions on the events after ``after``, one list per event; none at the end.
 
-        Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that only later versions know.
+        Raises ``BusError``, and ``UnknownDecisionError`` for a kind of decision that only later versions know.
         """
         self.watch.begin()
         loop = asyncio.get_running_loop()

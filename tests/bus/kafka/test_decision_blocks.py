@@ -96,13 +96,6 @@ def test_a_long_commit_is_few_records_and_a_short_one_has_no_block(committed: Co
     ]
 
 
-def test_without_blocks_each_decision_is_a_record_of_its_own(kafka_url: str) -> None:
-    bus = KafkaBus(kafka_url, decision_blocks=False)
-    committed = Committed(bus)
-    assert [record.value for record in records_of(committed.bus)] == [one.body for one in committed.decisions]
-    bus.close()
-
-
 @pytest.mark.parametrize(("count", "records"), [(BLOCKS_COMMIT_MIN - 1, BLOCKS_COMMIT_MIN - 1), (BLOCKS_COMMIT_MIN, 1)])
 def test_the_shortest_commit_with_blocks(bus: KafkaBus, count: int, records: int) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch

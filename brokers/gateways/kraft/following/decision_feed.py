@@ -63,7 +63,7 @@ class DecisionFeed:
         """Follow until cancelled.
 
         Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions that the log lacks were
-        removed, ``UnknownFormatError`` when a decision is of a kind that this version does not know.
+        removed, ``UnknownDecisionError`` when a decision is of a kind that this version does not know.
         """
         # Leaving waits for the read that is under way, because nothing may read a bus after it was closed.
         with self._thread:

@@ -177,7 +177,7 @@ def first_directories(draft: MetadataDraft, replicas: Sequence[int], held: Parti
 def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
     """Return where a replica is: where it was if its broker still has that, or else in the broker's only directory.
 
-    Where a broker has several, decisions name the directory. Older ones did not, and their records stay as they are.
+    Where a broker has several, decisions name the directory.
     """
     broker = draft.brokers.get(replica)
     if broker is None or former in broker.log_dirs:

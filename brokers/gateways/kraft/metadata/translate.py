@@ -17,9 +17,8 @@ come before all of them, because they are control records, which are never in a 
 Before the quorum has its first leader there is no epoch to write in. Decisions until then only change the image. The
 records of that image become the first ones of the log, after the features.
 
-The translation of a decision can never be corrected later. Brokers hold the bytes that it made, so even an error must
-be repeated for the decisions of that time. A new behaviour begins with a new metadata format, which a decision
-announces (docs/decisions/021-the-metadata-log.md; ``state.metadata_format``).
+Brokers hold the bytes that a decision became, so its translation cannot be corrected later. A new behaviour needs
+decisions that say something new.
 """
 
 from collections import defaultdict
@@ -30,7 +29,6 @@ from immutables import Map
 from msgspec import UNSET
 
 from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision
-from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.acls import acl_records
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entities import entity_records
@@ -59,9 +57,8 @@ from state.decisions import (
     TopicDecision,
 )
 from state.entity import VOTERS, VOTERS_ID
-from state.features import METADATA_VERSION, STREAMS_VERSION, USUAL_METADATA_VERSION, first_levels
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, first_levels
 from state.ids import NO_LEADER
-from state.metadata_format import LEVEL_FORMAT, NEWEST_FORMAT, STREAMS_FORMAT
 
 NO_OP = Record("NoOpRecord", 0, {})
 
@@ -103,8 +100,7 @@ def translate(image: MetadataImage, decisions: Sequence[GivenDecision]) -> Trans
     The same image and decisions give the same entry. Replaying the entry into ``image`` gives the returned image, so an
     image can always be restored from the log.
 
-    Raises ``StaleDecisionError`` for decisions older than those in the image, ``UnknownFormatError`` for those that
-    this version cannot write.
+    Raises ``StaleDecisionError`` for decisions older than those in the image.
     """
     first = decisions[0]
     assert decisions[-1].seq == first.seq, "decisions of one seq"
@@ -115,7 +111,8 @@ def translate(image: MetadataImage, decisions: Sequence[GivenDecision]) -> Trans
     if draft.quorum_epoch == NO_QUORUM:
         return Translated(draft.image(), None)
     if image.quorum_epoch == NO_QUORUM:
-        draft.features = Map(_first_levels(draft, by_kind)).update(draft.features)
+        chosen = draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
+        draft.features = Map(first_levels(chosen)).update(draft.features)
         records = list(records_of(draft.image()))
         voters = control_records_of(draft.image())
     if leader_change is None and not records and not voters:
@@ -184,26 +181,10 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
     return written
 
 
-def _first_levels(draft: MetadataDraft, decisions: _ByKind) -> dict[str, int]:
-    """Return the levels with which a log of the chosen metadata version begins, unless they were changed before."""
-    [*_, begun] = decisions.of(QuorumDecision)
-    if begun.metadata_format is UNSET or begun.metadata_format < LEVEL_FORMAT:
-        return first_levels()
-    levels = first_levels(draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION))
-    if begun.metadata_format < STREAMS_FORMAT:
-        levels.pop(STREAMS_VERSION, None)
-    return levels
-
-
 def _leader_change(draft: MetadataDraft, decisions: _ByKind) -> LeaderChange | None:
     for decision in decisions.of(QuorumDecision):
         if decision.voter == NO_LEADER:
             continue
-        if decision.metadata_format is not UNSET and decision.metadata_format > NEWEST_FORMAT:
-            raise UnknownFormatError(
-                f"decision {decision.seq} begins metadata format {decision.metadata_format}; this isrflow writes "
-                f"formats up to {NEWEST_FORMAT}: start a newer isrflow"
-            )
         if decision.quorum_epoch <= draft.quorum_epoch:
             raise StaleDecisionError(
                 f"decision {decision.seq} begins quorum epoch {decision.quorum_epoch} after {draft.quorum_epoch}"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import structlog
 
 from brokers.engine.retry import retry
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.comparison import compared, is_trimmed
 from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
@@ -71,7 +71,7 @@ class Opening:
     async def storage(self, bus: Bus, unreachable_max_ms: int) -> Storage:
         """Open the log and compare it with the decisions, after a rebuild if one is needed.
 
-        Raises ``BusError``, ``UnknownFormatError``, and ``StorageError`` if the log can be neither served nor rebuilt.
+        Raises ``BusError``, ``UnknownDecisionError``, ``StorageError`` if the log can be neither served nor rebuilt.
         """
         directories.finish_replacement(self._directory)
         for _ in range(_ATTEMPTS):
@@ -144,7 +144,7 @@ class Opening:
         try:
             await peer.copy(voter, self._identity.cluster_id, into, self._client)
             await self._in_thread(_check, into, bus)
-        except (peer.PeerError, StorageError, UnknownFormatError) as error:
+        except (peer.PeerError, StorageError, UnknownDecisionError) as error:
             return str(error)
         directories.install_replacement(self._directory)
         logger.warning("the log was taken from another gateway", gateway=str(voter))
@@ -156,7 +156,7 @@ class Opening:
         try:
             copy = write_proven_log(copies, self._identity.cluster_id, bus, into)
             _check(into, bus)
-        except (StorageError, UnknownFormatError) as error:
+        except (StorageError, UnknownDecisionError) as error:
             return str(error)
         directories.install_replacement(self._directory)
         logger.warning("the log was taken from a broker's copy", copy=str(copy))
@@ -164,7 +164,7 @@ class Opening:
 
 
 def _check(directory: Path, bus: Bus) -> None:
-    """Compare a rebuilt log with the decisions. Raises ``StorageError`` or ``UnknownFormatError``."""
+    """Compare a rebuilt log with the decisions. Raises ``StorageError`` or ``UnknownDecisionError``."""
     log = MetadataLog(directory, is_copy=True)
     try:
         compared(log, bus)
@@ -176,7 +176,7 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
     """Rebuild a log from brokers' copies at once, and return the copy that was taken.
 
     The brokers in ``without`` will not start again, so their copies may be missing. Raises ``StorageError`` or
-    ``UnknownFormatError``.
+    ``UnknownDecisionError``.
     """
     with directories.locked(identity.directory):
         directories.finish_replacement(identity.directory)
@@ -184,7 +184,7 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
         try:
             copy = write_proven_log(identity.copies, identity.cluster_id, bus, into, without)
             _check(into, bus)
-        except (StorageError, UnknownFormatError):
+        except (StorageError, UnknownDecisionError):
             shutil.rmtree(into, ignore_errors=True)
             raise
         directories.install_replacement(identity.directory)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from brokers.ending import EXIT_REFUSED, EXIT_UNREACHABLE
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.following.decision_applier import SupersededError
@@ -46,7 +46,7 @@ def run(folder: Path, *more: str) -> int:
     [
         (SupersededError("another start"), EXIT_REFUSED, "another start"),
         (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
-        (UnknownFormatError("a later kind"), EXIT_REFUSED, "a later kind"),
+        (UnknownDecisionError("a later kind"), EXIT_REFUSED, "a later kind"),
         (BusError("gone"), EXIT_UNREACHABLE, "gone"),
         (OSError(28, "no space"), EXIT_UNREACHABLE, "no space"),
         (OSError(13, "no access", "log/a"), EXIT_UNREACHABLE, "log/a: no access"),

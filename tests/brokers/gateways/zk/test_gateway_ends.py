@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.zk import __main__ as command
 from brokers.gateways.zk.gateway import Gateway
 from bus.interface import BusError
@@ -15,7 +15,7 @@ from tests.brokers.gateways.failing import Said, fail
 @pytest.mark.parametrize(
     ("error", "code", "why"),
     [
-        (UnknownFormatError("start a newer isrflow"), 1, "start a newer isrflow"),
+        (UnknownDecisionError("start a newer isrflow"), 1, "start a newer isrflow"),
         (BusError("gone"), 3, "gone"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from brokers.engine.alike_decisions import GivenDecision
 from brokers.gateways import whole_events as reading
-from brokers.gateways.errors import UnknownFormatError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log.comparison import events
 from brokers.gateways.kraft.log.prepared import Event, Prepared
@@ -113,11 +113,11 @@ def test_a_decision_of_a_later_version_asks_for_a_newer_isrflow(decided: Decided
     decided.bus.commit(decided.bus.claimed_epoch(), seq, [later], [])
     feed = DecisionFeed(decided.bus, storage, lambda events: (), Settings(), ReadWatch(60))
     said = f"decision {seq} cannot be read by this isrflow .*'kind_of_later'.*: start a newer isrflow"
-    with pytest.raises(UnknownFormatError, match=said):
+    with pytest.raises(UnknownDecisionError, match=said):
         asyncio.run(feed.run())
     storage.close()
     # A start compares the log with the decisions.
-    with pytest.raises(UnknownFormatError, match=said):
+    with pytest.raises(UnknownDecisionError, match=said):
         list(events(decided.bus, 0))
 
 

@@ -12,7 +12,6 @@ from brokers.gateways.kraft.metadata.translate import translate
 from state.decisions import AnyDecision, EntityDecision, QuorumDecision
 from state.entity import TOKEN_EXPIRY, TOKEN_ID
 from state.features import METADATA_VERSION
-from state.metadata_format import NEWEST_FORMAT, STREAMS_FORMAT
 from tests.brokers.gateways.kraft.metadata.test_acl_records import written
 from tests.controller_logic import test_tokens
 from tests.controller_logic.test_entities import ALICE, BOB, CREDENTIAL, GROUP, METRICS, alter, world
@@ -111,23 +110,20 @@ def test_levels_of_features_become_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "others", "metadata_format"),
+    ("level", "others"),
     [
-        (21, {}, NEWEST_FORMAT),
-        (22, {"group.version": 1}, NEWEST_FORMAT),
-        (25, {"group.version": 1, "transaction.version": 2}, NEWEST_FORMAT),
-        (28, OF_4_2, NEWEST_FORMAT),
-        (29, OF_4_2, STREAMS_FORMAT - 1),
-        (29, OF_4_2 | {"streams.version": 1}, STREAMS_FORMAT),
+        (21, {}),
+        (22, {"group.version": 1}),
+        (25, {"group.version": 1, "transaction.version": 2}),
+        (28, OF_4_2),
+        (29, OF_4_2 | {"streams.version": 1}),
     ],
 )
-def test_a_log_begins_with_the_levels_of_its_metadata_version(
-    level: int, others: dict[str, int], metadata_format: int
-) -> None:
+def test_a_log_begins_with_the_levels_of_its_metadata_version(level: int, others: dict[str, int]) -> None:
     [chosen] = [one for one in raised() if isinstance(one, EntityDecision)][:1]
     image, _ = translate(MetadataImage(), [replace(chosen, values={METADATA_VERSION: str(level)})])
     [begun] = [one for one in decided() if isinstance(one, QuorumDecision)][:1]
-    image, _ = translate(image, [replace(begun, metadata_format=metadata_format)])
+    image, _ = translate(image, [begun])
     assert dict(image.features) == {METADATA_VERSION: level} | others
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.errors import UnknownFormatError
 from brokers.gateways.kraft.log import entries as log_entries
 from brokers.gateways.kraft.log.entries import encode_entry
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
@@ -24,7 +23,6 @@ from state.decisions import (
 )
 from state.features import first_levels
 from state.log_directory import MIGRATING
-from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
 from tests.brokers.gateways.kraft.decisions import (
     BROKERS,
@@ -233,11 +231,6 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
     assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == first_levels()
     assert features[0].values["Name"] == "metadata.version"
     assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
-
-
-def test_a_later_format_is_refused() -> None:
-    with pytest.raises(UnknownFormatError, match=f"begins metadata format {NEWEST_FORMAT + 1}; this isrflow writes"):
-        translate(after(EARLIER), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
 def test_a_later_leader_is_announced_alone() -> None:

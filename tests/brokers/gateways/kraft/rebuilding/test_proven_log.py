@@ -171,7 +171,7 @@ def test_decisions_without_records_prove_the_position_by_their_times(
     idle = [
         event("controller_started", **started, settings={"metadata.max.idle.interval.ms": 5_000}),
         *story(2)[1:],
-        event("gateway_started", gateway=100, incarnation="g", voters=[100], metadata_format=3),
+        event("gateway_started", gateway=100, incarnation="g", voters=[100], is_kraft=True),
     ]
     for number in range(1, 41):
         now_ms = START_MS + 5_000 * number
