@@ -222,7 +222,9 @@ def _words(info: Any) -> str:
         case types.TupleType():
             return f"[{', '.join(_words(item) for item in info.item_types)}]"
         case types.DictType():
-            return f"object{_length(info)} from {_words(info.key_type)} to {_words(info.value_type)}"
+            values = _words(info.value_type)
+            values = f"({values})" if " or " in values else values
+            return f"object{_length(info)} from {_words(info.key_type)} to {values}"
         case types.UnionType():
             return " or ".join(dict.fromkeys(_words(one) for one in info.types))
         case types.StructType() | types.EnumType():
