@@ -292,8 +292,7 @@ class Fetcher:
         self._rest(followed)
 
     async def _offset_of(self, followed: _Followed, timestamp: int) -> int | None:
-        asked = offset_request(self._broker, followed.partition.place, followed.epoch, timestamp)
-        response = await self._ask(asked)
+        response = await self._ask(offset_request(self._broker, followed.partition.place, followed.epoch, timestamp))
         answers = [answer for topic in response["Topics"] for answer in topic["Partitions"]]
         if len(answers) != 1:
             raise WireError(f"{len(answers)} answers to one request for an offset")
