@@ -2,7 +2,7 @@
 
 A frame takes its size, and more when it has become objects. The two are counted apart, and the second only when the
 whole frame is there. So a client that sends slowly keeps no room for objects from others, and a request that has that
-room waits for nothing more.
+room can be decoded at once.
 
 Both are kept until the answer. An answer may wait for other processes, and requests whose answer does not must not wait
 behind it. So a server has rooms for each of the two kinds.

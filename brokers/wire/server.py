@@ -69,8 +69,8 @@ class Server:
     """A listening socket whose requests go to ``answer``; ``gone`` is called for each connection that ends.
 
     Several requests of a connection may wait at once. A Kafka broker is stricter: it takes the next request only when
-    the last was answered. The part of ``answer`` before its first ``await`` runs in the order of arrival, and responses
-    leave in that order.
+    the last was answered. Of one connection, the part of ``answer`` before its first ``await`` runs in the order of
+    arrival, and responses leave in that order.
     """
 
     def __init__(
