@@ -8,7 +8,7 @@ from typing import NoReturn
 import structlog
 
 from brokers.mock.apis.context import Context
-from brokers.mock.apis.serving import APIS, serving
+from brokers.mock.apis.serving import answering
 from brokers.mock.control.decision_feed import DecisionFeed
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
@@ -21,7 +21,7 @@ from brokers.mock.replicas.partition import Role
 from brokers.mock.replicas.table import Replicas
 from brokers.mock.replicas.waiting import Purgatory
 from brokers.mock.settings import Identity, Settings
-from brokers.wire.server import Limits, Server, answering
+from brokers.wire.server import Limits, Server
 from bus.interface import Bus, BusError
 
 logger = structlog.get_logger()
@@ -68,7 +68,7 @@ class Broker:
             max_connections=self._settings.max_connections,
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
         )
-        return Server(answering(APIS, serving(context)), limits)
+        return Server(answering(context), limits)
 
     @property
     def is_stopping(self) -> bool:

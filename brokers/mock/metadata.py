@@ -1,7 +1,5 @@
 """What every broker knows of the cluster: brokers, topics and leaders, from the decisions that it has heard."""
 
-import base64
-import uuid
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -18,15 +16,6 @@ from state.events import TopicPartition
 from state.registration import Listener
 
 LIVE_STATES = frozenset({"active", "controlled_shutdown"})
-NO_TOPIC_ID = uuid.UUID(int=0)
-
-
-def uuid_of(topic_id: str) -> uuid.UUID:
-    """Convert a topic id from Kafka's text to the wire's uuid."""
-    try:
-        return uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))
-    except ValueError:
-        return NO_TOPIC_ID
 
 
 class Metadata:
@@ -37,7 +26,7 @@ class Metadata:
         self.topics: dict[str, TopicDecision] = {}
         self.partitions: dict[str, dict[int, LeaderAndIsr]] = {}
         self.controller_epoch = 0
-        self._names: dict[uuid.UUID, str] = {}
+        self._names: dict[str, str] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._config: dict[str, str] = {}
 
@@ -74,7 +63,7 @@ class Metadata:
             self._forget(decision)
             return
         self.topics[decision.topic] = decision
-        self._names[uuid_of(decision.topic_id)] = decision.topic
+        self._names[decision.topic_id] = decision.topic
 
     def _forget(self, topic: TopicDecision) -> None:
         known = self.partitions.get(topic.topic, {})
@@ -85,7 +74,7 @@ class Metadata:
             self._high_watermarks.pop(TopicPartition(topic.topic, partition), None)
         if not known:
             self.partitions.pop(topic.topic, None)
-        self._names.pop(uuid_of(topic.topic_id), None)
+        self._names.pop(topic.topic_id, None)
         if (held := self.topics.get(topic.topic)) is not None and held.topic_id == topic.topic_id:
             del self.topics[topic.topic]
 
@@ -95,7 +84,7 @@ class Metadata:
         elif decision.state != "shutdown_allowed":  # a message to the broker, and not its state
             self.brokers[decision.broker] = decision
 
-    def topic_of(self, topic_id: uuid.UUID) -> str | None:
+    def topic_of(self, topic_id: str) -> str | None:
         """Return the name of the topic with this id (KIP-516)."""
         return self._names.get(topic_id)
 

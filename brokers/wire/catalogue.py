@@ -17,10 +17,12 @@ from functools import cached_property
 from importlib.resources import files
 from typing import NamedTuple
 
+from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import Layout, read_layout
 from brokers.wire.messages import FRAME_LENGTH_BYTES
 from brokers.wire.plain import Reader
-from brokers.wire.schema import Encoded, Message, MessageError, Values
+from brokers.wire.schema import Encoded, Message, MessageError
+from brokers.wire.schema import Values as Values
 
 API_VERSIONS_KEY = 18
 
@@ -72,10 +74,13 @@ def layouts_in(package: str) -> dict[str, Layout]:
 
 
 class Catalogue:
-    """The messages of some packages' layouts, which are read when they are first needed."""
+    """The messages of some packages' layouts, which are read when they are first needed.
+
+    Every catalogue has headers and ApiVersions too.
+    """
 
     def __init__(self, *packages: str) -> None:
-        self._packages = packages
+        self._packages = ("brokers.wire", *packages)
         self._messages: dict[str, Message] = {}
 
     @cached_property
@@ -93,7 +98,8 @@ class Catalogue:
         return found
 
     @cached_property
-    def _requests(self) -> dict[int, Message]:
+    def requests(self) -> dict[int, Message]:
+        """The requests by their API keys."""
         return self._of_kind("request")
 
     @cached_property
@@ -114,7 +120,7 @@ class Catalogue:
     def decode_request(self, frame: bytes | memoryview) -> Request:
         """Read a request with its header. Raises ``MessageError``, or ``UnsupportedError`` if there is no layout."""
         header = self.decode_header(frame)
-        found = self._requests.get(header.api_key)
+        found = self.requests.get(header.api_key)
         if found is None or header.version not in found.layout.valid:
             raise UnsupportedError(header)
         reader = Reader(frame)
@@ -126,7 +132,7 @@ class Catalogue:
         self, api_key: int, version: int, correlation_id: int, client_id: str | None, values: Values
     ) -> bytes:
         """Write a request with its header."""
-        found = _known(self._requests, api_key)
+        found = _known(self.requests, api_key)
         body = found.encode(version, values)
         header = {
             "RequestApiKey": api_key,
@@ -138,7 +144,7 @@ class Catalogue:
 
     def encode_part(self, api_key: int, version: int, path: tuple[str, ...], values: Values) -> Encoded:
         """Write one struct of a request, to which the names of fields in ``path`` lead."""
-        return _known(self._requests, api_key).encode_part(version, path, values)
+        return _known(self.requests, api_key).encode_part(version, path, values)
 
     def encode_response(self, api_key: int, version: int, correlation_id: int, values: Values) -> bytes:
         """Write a response with its header."""
@@ -146,6 +152,18 @@ class Catalogue:
         body = found.encode(version, values)
         header = {"CorrelationId": correlation_id}
         return self.message("ResponseHeader").encode(_response_header(found, version), header) + body
+
+    def versions_refusal(self, error: UnsupportedError) -> bytes:
+        """Return the framed answer to an ApiVersions request of a future version: which ones are known (KIP-511).
+
+        Raises ``error`` for another API, because the layout of its answer is unknown.
+        """
+        if error.header.api_key != API_VERSIONS_KEY:
+            raise error
+        low, high = self.requests[API_VERSIONS_KEY].layout.valid
+        keys = [{"ApiKey": API_VERSIONS_KEY, "MinVersion": low, "MaxVersion": high}]
+        values = {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ApiKeys": keys}
+        return framed(self.encode_response(API_VERSIONS_KEY, 0, error.header.correlation_id, values))
 
     def decode_response(self, api_key: int, version: int, frame: bytes | memoryview) -> Response:
         """Read a response with its header."""

@@ -1,43 +1,31 @@
-"""The client's end of a connection: one request, then its response."""
+"""A connection to a broker that carries frames: one request, then its response."""
 
 import asyncio
-from typing import Any
 
-from kafka.protocol.api_header import ResponseClassRegistry
-
-from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, encode_request
-from brokers.wire.opening import opened
+from brokers.wire.catalogue import framed
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
 
 
-class Connection:
-    """An open connection to a broker. Any error closes it."""
+class FrameConnection:
+    """An open connection. Any error closes it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, limit: int) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bytes_max: int) -> None:
         self._reader = reader
         self._writer = writer
-        self._client_id = client_id
-        self._limit = limit
-        self._correlation_id = 0
+        self._bytes_max = bytes_max
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> "Connection":
-        """Connect to a broker whose responses may have up to ``limit`` bytes. Raises OSError or TimeoutError."""
+    async def open(cls, host: str, port: int, timeout_ms: int, bytes_max: int) -> "FrameConnection":
+        """Connect to a broker whose responses have up to ``bytes_max`` bytes. Raises OSError or TimeoutError."""
         async with asyncio.timeout(timeout_ms / 1000):
-            reader, writer = await opened(host, port)
-        return cls(reader, writer, client_id, limit)
+            return cls(*await _opened(host, port), bytes_max)
 
-    async def ask(self, body: Any, timeout_ms: int) -> Any:
-        """Send ``body`` in its version, and return the decoded response.
-
-        Raises OSError, TimeoutError or WireError.
-        """
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+    async def ask(self, frame: bytes, timeout_ms: int) -> bytes:
+        """Send a frame, and return the next one that comes. Raises OSError, TimeoutError or WireError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                self._writer.write(encode_request(body, self._correlation_id, self._client_id))
-                await self._writer.drain()
-                frame = await self._frame()
-            return self._decoded(body, frame)
+                await self.send(frame)
+                return await self.receive()
         except asyncio.IncompleteReadError as error:
             self.close()
             raise ConnectionResetError("the broker closed the connection") from error
@@ -45,21 +33,24 @@ class Connection:
             self.close()
             raise
 
-    async def _frame(self) -> bytes:
-        size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
-        if not 0 < size <= self._limit:
-            raise WireError(f"a response of {size} bytes; the limit is {self._limit}")
-        return await self._reader.readexactly(size)
+    async def send(self, frame: bytes) -> None:
+        self._writer.write(framed(frame))
+        await self._writer.drain()
 
-    def _decoded(self, body: Any, frame: bytes) -> Any:
-        shape = ResponseClassRegistry._response_class_registry[body.API_KEY]
-        try:
-            response = shape.decode(frame, version=body.API_VERSION, header=True)
-        except Exception as error:  # on bad bytes the codec may raise anything
-            raise WireError(f"a response that cannot be read: {type(error).__name__}: {error}") from error
-        if response.header.correlation_id != self._correlation_id:
-            raise WireError("a response to another request")
-        return response
+    async def receive(self) -> bytes:
+        size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
+        if not 0 < size <= self._bytes_max:
+            raise WireError(f"a response of {size} bytes; the limit is {self._bytes_max}")
+        return await self._reader.readexactly(size)
 
     def close(self) -> None:
         self._writer.close()
+
+
+async def _opened(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect. Raises ``OSError``, also if ``host`` is no name that can be looked up."""
+    try:
+        return await asyncio.open_connection(host, port)
+    except ValueError as error:
+        # One with an empty part, for example, or with a zero byte.
+        raise OSError(f"{host!r} is not a name of a host") from error

@@ -14,9 +14,6 @@ version cannot carry, unless the schema calls the field ignorable or the value i
 length against the bytes that are left before it builds anything, and refuses bytes that are left over. Both raise
 ``MessageError``, which names the message, its version and the field: ``BrokerHeartbeatRequest v1: BrokerEpoch: 8 bytes
 are needed and 3 are left``.
-
-Rejected: kafka-python's codec, which reads the same dialect. It takes a string that is cut off for a shorter one,
-trusts an array's length, knows no metadata records, and names no field in its errors.
 """
 
 from brokers.wire.fields import Values as Values

@@ -2,24 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 import structlog
 
 from brokers.wire.admission import Admission
-from brokers.wire.messages import (
-    FRAME_LENGTH_BYTES,
-    Api,
-    Request,
-    WireError,
-    decode_request,
-    encode_response,
-    name_of,
-    unsupported,
-)
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
 from brokers.wire.rooms import LARGE_REQUEST_BYTES, START_BYTES, DecodedBytesMax, IsQuick, Rooms
 
 
@@ -48,7 +39,6 @@ class Door(Protocol):
         ...
 
 
-Handler = Callable[[Request], Awaitable[Any | None]]
 # Turns a request's frame into the response as it is sent, length prefix included. None means no response. Raises
 # ``WireError`` if the connection must be closed.
 Answer = Callable[[bytes, Peer], Awaitable[bytes | None]]
@@ -73,22 +63,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_ms: int = 30_000
     queued_max_request_bytes: int = 256 * 1024 * 1024
     large_request_timeout_ms: int = 30_000
-
-
-def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
-    """Answer requests to ``apis`` through ``handler``, with kafka-python's codec."""
-
-    async def answer(frame: bytes, peer: Peer) -> bytes | None:
-        request = decode_request(frame, apis)
-        if request.api is None:
-            refusal = unsupported(request, apis.values())
-            if refusal is None:
-                raise WireError(f"{name_of(request.key)} version {request.version} is not served")
-            return refusal
-        response = await handler(request)
-        return None if response is None else encode_response(request, response)
-
-    return answer
 
 
 class Server:

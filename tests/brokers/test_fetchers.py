@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import (
-    FetchRequest,
-    FetchResponse,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochResponse,
-)
 
 from brokers.mock.log.log import Log, LogConfig
-from brokers.mock.metadata import Metadata, uuid_of
+from brokers.mock.messages import FETCH, Asked
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.connection import Connection
 from brokers.mock.replicas.fetchers import Fetchers
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Settings
-from brokers.wire.connection import Connection
+from brokers.wire.catalogue import Values
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import BrokerDecision
 from state.events import TopicPartition
@@ -28,7 +24,7 @@ from tests.brokers.test_partition import decided_leader
 from tests.support.batches import batch
 
 FOLLOWER, LEADER = 1, 2
-Leader = Callable[[Any], Any]
+Leader = Callable[[Asked], Values]
 
 
 class _Played:
@@ -37,9 +33,9 @@ class _Played:
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
 
-    async def ask(self, body: Any, timeout_ms: int) -> Any:
+    async def ask(self, asked: Asked, timeout_ms: int) -> Values:
         await asyncio.sleep(0)
-        return self._leader(body)
+        return self._leader(asked)
 
     def close(self) -> None:
         pass
@@ -68,29 +64,23 @@ def fetchers_of(leader: Leader, monkeypatch: pytest.MonkeyPatch) -> Fetchers:
     return Fetchers(FOLLOWER, metadata, Settings(), lambda partition: None)
 
 
-def answer_to_fetch(*partitions: Any) -> Any:
-    topic = FetchResponse.FetchableTopicResponse
-    responses = [topic(topic_id=uuid_of("id"), partitions=list(partitions))] if partitions else []
-    return FetchResponse(version=15, throttle_time_ms=0, error_code=0, session_id=0, responses=responses)
+def answer_to_fetch(*partitions: Values) -> Values:
+    responses = [{"TopicId": "id", "Partitions": list(partitions)}] if partitions else []
+    return {"ErrorCode": 0, "Responses": responses}
 
 
-def out_of_range(number: int) -> Any:
-    code = ErrorCode.OFFSET_OUT_OF_RANGE
-    return FetchResponse.FetchableTopicResponse.PartitionData(partition_index=number, error_code=code, high_watermark=0)
+def out_of_range(number: int) -> Values:
+    return {"PartitionIndex": number, "ErrorCode": ErrorCode.OFFSET_OUT_OF_RANGE, "HighWatermark": 0}
 
 
-def out_of_its_range(body: Any, asked: list[Any], topics: list[Any]) -> Any:
+def out_of_its_range(request: Asked, asked: list[Any], topics: list[Values]) -> Values:
     """Answer as a leader for whom the follower's offset is out of range, and whose own offsets are in ``topics``."""
-    asked.append(body)
-    if isinstance(body, FetchRequest):
-        return answer_to_fetch(out_of_range(0))
-    return ListOffsetsResponse(version=6, throttle_time_ms=0, topics=topics)
+    asked.append(request)
+    return answer_to_fetch(out_of_range(0)) if request.api_key == FETCH else {"Topics": topics}
 
 
-def records(number: int, data: bytes) -> Any:
-    return FetchResponse.FetchableTopicResponse.PartitionData(
-        partition_index=number, error_code=0, high_watermark=0, records=data
-    )
+def records(number: int, data: bytes) -> Values:
+    return {"PartitionIndex": number, "ErrorCode": 0, "HighWatermark": 0, "Records": data}
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -103,9 +93,9 @@ async def until(true: Callable[[], bool]) -> None:
 def test_a_running_fetcher_takes_a_new_broker_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     epochs: list[int] = []
 
-    def leader(body: Any) -> Any:
-        assert isinstance(body, FetchRequest)
-        epochs.append(body.replica_state.replica_epoch)
+    def leader(request: Asked) -> Values:
+        assert request.api_key == FETCH
+        epochs.append(request.values["ReplicaState"]["ReplicaEpoch"])
         return answer_to_fetch()
 
     async def scene() -> None:
@@ -127,10 +117,10 @@ def test_a_partition_may_be_added_while_an_offset_is_out_of_range(
     fetched: list[int] = []
 
     async def scene() -> None:
-        def leader(body: Any) -> Any:
-            assert isinstance(body, FetchRequest)
+        def leader(request: Asked) -> Values:
+            assert request.api_key == FETCH
             first = not fetched
-            fetched.append(len(body.topics))
+            fetched.append(len(request.values["Topics"]))
             if not first:
                 return answer_to_fetch()
             fetchers.add(followed(tmp_path, 1))
@@ -154,8 +144,8 @@ def test_a_partition_that_is_led_meanwhile_keeps_its_leader_epoch(
         connects, may_connect = asyncio.Event(), asyncio.Event()
         asked: list[int] = []
 
-        def leader(body: Any) -> Any:
-            asked.append(len(body.topics))
+        def leader(request: Asked) -> Values:
+            asked.append(len(request.values["Topics"]))
             return answer_to_fetch()
 
         fetchers = fetchers_of(leader, monkeypatch)
@@ -184,13 +174,11 @@ def test_a_fetcher_outlives_a_log_that_cannot_be_cut_now(tmp_path: Path, monkeyp
     """The partition rests, and is cut at the next try."""
     cuts: list[int] = []
 
-    def leader(body: Any) -> Any:
-        if isinstance(body, FetchRequest):
+    def leader(request: Asked) -> Values:
+        if request.api_key == FETCH:
             return answer_to_fetch()
-        topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-        ended = topic.EpochEndOffset(partition=0, error_code=0, leader_epoch=0, end_offset=1)
-        topics = [topic(topic="t", partitions=[ended])]
-        return OffsetForLeaderEpochResponse(version=4, throttle_time_ms=0, topics=topics)
+        ended = {"Partition": 0, "ErrorCode": 0, "LeaderEpoch": 0, "EndOffset": 1}
+        return {"Topics": [{"Topic": "t", "Partitions": [ended]}]}
 
     def cut(log: Log, offset: int) -> None:
         cuts.append(offset)
@@ -219,7 +207,7 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
     asked: list[Any] = []
 
     async def scene() -> None:
-        fetchers = fetchers_of(lambda body: out_of_its_range(body, asked, topics=[]), monkeypatch)
+        fetchers = fetchers_of(lambda request: out_of_its_range(request, asked, topics=[]), monkeypatch)
         fetchers.add(followed(tmp_path, 0))
         await until(lambda: len(asked) > 2 or bool(fetchers.failed()))
         assert fetchers.failed() == []
@@ -230,12 +218,11 @@ def test_an_answer_without_the_offset_asked_for_is_an_error_of_the_leader(
 
 def test_a_log_stays_where_a_leader_names_no_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    answer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
-    told = answer(partition_index=0, error_code=0, timestamp=-1, offset=-1, leader_epoch=-1)
-    topic = ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=[told])
+    told = {"PartitionIndex": 0, "ErrorCode": 0, "Timestamp": -1, "Offset": -1, "LeaderEpoch": -1}
+    topic = {"Name": "t", "Partitions": [told]}
 
     async def scene() -> None:
-        fetchers = fetchers_of(lambda body: out_of_its_range(body, asked, topics=[topic]), monkeypatch)
+        fetchers = fetchers_of(lambda request: out_of_its_range(request, asked, topics=[topic]), monkeypatch)
         partition = followed(tmp_path, 0)
         fetchers.add(partition)
         await until(lambda: len(asked) > 3 or bool(fetchers.failed()))
@@ -250,11 +237,11 @@ def test_a_response_may_hold_a_batch_as_large_as_a_request(tmp_path: Path, monke
     limits: list[int] = []
 
     async def scene() -> None:
-        fetchers = fetchers_of(lambda body: answer_to_fetch(), monkeypatch)
+        fetchers = fetchers_of(lambda request: answer_to_fetch(), monkeypatch)
 
         async def opened(host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> _Played:
             limits.append(limit)
-            return _Played(lambda body: answer_to_fetch())
+            return _Played(lambda request: answer_to_fetch())
 
         monkeypatch.setattr(Connection, "open", opened)
         fetchers.add(followed(tmp_path, 0))
@@ -273,8 +260,8 @@ def test_partitions_that_got_records_come_last_in_the_next_fetch(
     requested: list[list[int]] = []
 
     async def scene() -> None:
-        def leader(body: Any) -> Any:
-            requested.append([topic.partitions[0].partition for topic in body.topics])
+        def leader(request: Asked) -> Values:
+            requested.append([topic["Partitions"][0]["Partition"] for topic in request.values["Topics"]])
             return answer_to_fetch(*([records(0, batch(b"x"))] if len(requested) == 1 else []))
 
         fetchers = fetchers_of(leader, monkeypatch)

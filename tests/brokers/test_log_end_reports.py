@@ -1,4 +1,4 @@
-"""A mock broker reports several log ends in one event, and one by one to an engine that does not know that event."""
+"""A mock broker reports several log ends in one event."""
 
 import asyncio
 import json
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from brokers.mock.control.log_end_reports import LogEndReports
+from brokers.mock.control.log_end_reports import is_report_of, together
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.settings import settings_of
 from bus.embedded import EmbeddedBus
 from controller_logic.raw_text import RAW_CHARS_MAX, shown
 from state.canonical import RESULTS_MAX
-from state.decisions import Answer, NoOp, Rejected
+from state.decisions import Answer, Rejected
 from state.events import LogEndOffset, LogEndOffsets, TopicPartition
 from state.reason import Reason
 
@@ -65,29 +65,6 @@ def test_several_log_ends_are_one_event_and_one_is_a_single_report(tmp_path: Pat
     with_outbox(tmp_path, scenario)
 
 
-@pytest.mark.parametrize("reason", [Reason.MALFORMED, Reason.REQUEST_REFUSED])
-def test_an_engine_that_does_not_know_the_event_gets_one_for_each_replica_until_another_decides(
-    tmp_path: Path, reason: Reason
-) -> None:
-    async def scenario(outbox: Outbox, bus: EmbeddedBus) -> None:
-        await flushed(outbox, bus, PLACES)
-        outbox.apply(rejection(bus.read(0, 1)[0].raw, reason, epoch=1))
-        again = await flushed(outbox, bus, [])
-        assert [(one["kind"], one["topic"], one["partition"]) for one in again] == [
-            ("log_end_offset", place.topic, place.partition) for place in PLACES
-        ]
-        for place in PLACES:
-            outbox.forget(place)
-        assert len(await flushed(outbox, bus, PLACES)) == len(PLACES), "the same engine decides"
-        for place in PLACES:
-            outbox.forget(place)
-        outbox.apply(NoOp(seq=9, controller_epoch=2, time_ms=0, reason=Reason.MAX_IDLE_INTERVAL))
-        [report] = await flushed(outbox, bus, PLACES)
-        assert report["kind"] == "log_end_offsets"
-
-    with_outbox(tmp_path, scenario)
-
-
 def test_a_report_that_is_refused_for_its_time_waits_for_a_heartbeat(tmp_path: Path) -> None:
     async def scenario(outbox: Outbox, bus: EmbeddedBus) -> None:
         await flushed(outbox, bus, PLACES)
@@ -117,7 +94,7 @@ def test_the_rejection_of_something_else_has_no_effect(tmp_path: Path, change: t
     async def scenario(outbox: Outbox, bus: EmbeddedBus) -> None:
         await flushed(outbox, bus, PLACES)
         raw = bus.read(0, 1)[0].raw.replace(*change)
-        outbox.apply(rejection(raw, Reason.REQUEST_REFUSED))
+        outbox.apply(rejection(raw, Reason.TIME_AHEAD))
         assert await flushed(outbox, bus, PLACES) == []
 
     with_outbox(tmp_path, scenario)
@@ -133,18 +110,21 @@ def _ends(count: int) -> list[LogEndOffset]:
 
 
 def test_a_report_has_as_many_rows_as_the_rules_take() -> None:
-    reports = LogEndReports(1, "embedded").events(_ends(RESULTS_MAX + 1))
+    reports = together(_ends(RESULTS_MAX + 1))
     rows = [len(topic.partitions) for one in reports if isinstance(one, LogEndOffsets) for topic in one.topics]
     assert rows == [RESULTS_MAX, 1]
 
 
-def test_a_report_on_kafka_is_one_by_one() -> None:
-    ends = _ends(3)
-    assert LogEndReports(1, "kafka").events(ends) == ends
+def test_a_report_on_kafka_is_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(outbox: Outbox, bus: EmbeddedBus) -> None:
+        assert {one["kind"] for one in await flushed(outbox, bus, PLACES)} == {"log_end_offset"}
+
+    monkeypatch.setattr(EmbeddedBus, "kind", "kafka")
+    with_outbox(tmp_path, scenario)
 
 
 def test_a_long_report_is_known_by_its_beginning() -> None:
     raw = b'{"kind":"log_end_offsets","time_ms":1,"request_id":null,"broker":1,"broker_epoch":7,"topics":[%b]}'
-    reports = LogEndReports(1, "embedded")
-    assert reports.rejected(rejection(raw % (b" " * RAW_CHARS_MAX), Reason.MALFORMED))
-    assert not reports.rejected(rejection(raw, Reason.UNKNOWN_BROKER))
+    text = shown(raw % (b" " * RAW_CHARS_MAX))
+    assert is_report_of(text, 1)
+    assert not is_report_of(text, 2)

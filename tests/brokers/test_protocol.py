@@ -1,6 +1,8 @@
 """The answers of running brokers, message by message."""
 
+import base64
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from brokers.mock.apis.serving import APIS
-from brokers.mock.metadata import uuid_of
+from brokers.mock.messages import CATALOGUE
 from brokers.wire.batch_header import batches_in
 from brokers.wire.errors import ErrorCode
 from tests.support.batches import batch
@@ -22,6 +24,10 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.mock_brokers
 
 ALL = -1
+
+
+def uuid_of(topic_id: str) -> uuid.UUID:
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +92,9 @@ def test_the_supported_versions_are_listed(client: RawClient, version: int) -> N
     body = ApiVersionsRequest(version=version, client_software_name="test", client_software_version="1")
     answer = client.ask(body)
     assert answer.error_code == 0
-    assert {a.api_key: a.max_version for a in answer.api_keys} == {key: a.max_version for key, a in APIS.items()}
+    assert {a.api_key: a.max_version for a in answer.api_keys} == {
+        key: CATALOGUE.requests[key].layout.valid.high for key in APIS
+    }
 
 
 @pytest.mark.parametrize("version", range(13))

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from kafka.protocol.producer import ProduceRequest
 from msgspec.structs import replace
 
 from brokers.mock.apis import produce
 from brokers.mock.apis.context import Context
 from brokers.mock.control.outbox import Outbox
 from brokers.mock.log.directory import LogDirectory
+from brokers.mock.messages import PRODUCE
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.partition import Role
 from brokers.mock.replicas.table import Replicas
 from brokers.mock.replicas.waiting import Purgatory, wake
 from brokers.mock.settings import settings_of
+from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
-from brokers.wire.messages import Request
 from bus.embedded import EmbeddedBus
 from state.decisions import Answer, AnyDecision, ConfigDecision, HighWatermark, TopicDecision
 from state.reason import Reason
@@ -243,18 +243,12 @@ def test_a_decided_change_lets_the_next_one_be_sent(play: Play) -> None:
 async def produced(host: Host) -> ErrorCode:
     """Produce a record with acks=all, and return the error of the answer."""
     context = Context(BROKER, settings_of(SETTINGS), host.metadata, host.replicas, Purgatory(10))
-    data = ProduceRequest.TopicProduceData
-    entry = data.PartitionProduceData(index=PLACE.partition, records=batch(b"x"))
-    body = ProduceRequest(
-        version=9,
-        transactional_id=None,
-        acks=produce.ALL,
-        timeout_ms=5_000,
-        topic_data=[data(name=PLACE.topic, partition_data=[entry])],
-    )
-    answer = await produce.produce(context, Request(body.API_KEY, 9, 0, "client", body, produce.API))
+    entry = {"Index": PLACE.partition, "Records": batch(b"x")}
+    topics = [{"Name": PLACE.topic, "PartitionData": [entry]}]
+    values = {"Acks": produce.ALL, "TimeoutMs": 5_000, "TopicData": topics}
+    answer = await produce.produce(context, Request(PRODUCE, 9, 0, "client", "Produce", values))
     assert answer is not None
-    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+    return ErrorCode(answer["Responses"][0]["PartitionResponses"][0]["ErrorCode"])
 
 
 def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> None:

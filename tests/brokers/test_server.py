@@ -7,43 +7,40 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.metadata import (
-    ApiVersionsRequest,
-    FindCoordinatorRequest,
-    MetadataRequest,
-)
-from kafka.protocol.producer import EndTxnRequest
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 
+from brokers.wire.catalogue import Catalogue, UnsupportedError, Values, framed
 from brokers.wire.errors import ErrorCode
-from brokers.wire.messages import API_VERSIONS, api, api_versions
-from brokers.wire.server import Limits, Server, answering
+from brokers.wire.server import Limits, Peer, Server
 from tests.support.raw import RawClient
 from tests.support.waiting import TIMEOUT_S
 
-FIND = api(
-    FindCoordinatorRequest, __import__("kafka.protocol.metadata").protocol.metadata.FindCoordinatorResponse, (0, 3)
-)
-APIS = {served.key: served for served in (API_VERSIONS, FIND)}
+CATALOGUE = Catalogue("brokers.mock")
 LIMITS = Limits(socket_request_max_bytes=10_000, max_connections=3, connections_max_idle_ms=2_000, requests_in_flight=4)
 
 
-async def handle(request: Any) -> Any:
+async def answer(frame: bytes, peer: Peer) -> bytes | None:
     """Answer FindCoordinator with the host ``key``; a number as the key waits that long, and ``fail`` fails."""
-    if request.key == API_VERSIONS.key:
-        return request.answer(error_code=0, api_keys=api_versions(APIS.values()))
-    key = request.body.key
-    if key == "fail":
-        raise ValueError("a bug")
-    if key.replace(".", "").isdigit():
-        await asyncio.sleep(float(key))
-    return request.answer(error_code=0, node_id=1, host=key, port=1)
+    try:
+        request = CATALOGUE.decode_request(frame)
+    except UnsupportedError as error:
+        return CATALOGUE.versions_refusal(error)
+    values: Values = {}
+    if request.name == "FindCoordinator":
+        key = request.values["Key"]
+        if key == "fail":
+            raise ValueError("a bug")
+        if key.replace(".", "").isdigit():
+            await asyncio.sleep(float(key))
+        values = {"NodeId": 1, "Host": key, "Port": 1}
+    return framed(CATALOGUE.encode_response(request.api_key, request.version, request.correlation_id, values))
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
     """The port of a server that runs in a thread."""
     loop = asyncio.new_event_loop()
-    server = Server(answering(APIS, handle), LIMITS)
+    server = Server(answer, LIMITS)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(TIMEOUT_S)
@@ -75,18 +72,9 @@ def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(port
     assert client.ask(answer(version=0)).error_code == 0, "and the connection stays open"
 
 
-def test_an_unserved_api_is_refused_and_the_connection_stays_open(port: int) -> None:
+def test_a_request_without_a_layout_closes_the_connection(port: int) -> None:
     client = RawClient("127.0.0.1", port)
-    refused = client.ask(
-        EndTxnRequest(version=1, transactional_id="t", producer_id=1, producer_epoch=0, committed=True)
-    )
-    assert refused.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert client.ask(find("a")).host == "a"
-
-
-def test_a_request_that_cannot_even_be_refused_closes_the_connection(port: int) -> None:
-    client = RawClient("127.0.0.1", port)
-    client.send(MetadataRequest(version=9, topics=None))
+    client.send(MetadataRequest(version=13, topics=None))
     with pytest.raises(ConnectionError):
         client.frame()
 

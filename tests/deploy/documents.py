@@ -39,9 +39,4 @@ def pod_of(document: Document) -> Document | None:
     if document["kind"] == "StatefulSet":
         template: Document = spec["template"]
         return template
-    if document["apiVersion"].startswith("sparkoperator.k8s.io"):
-        return {"metadata": {"labels": spec["driver"]["labels"]}, **spec["driver"]["template"]}
-    if document["apiVersion"].startswith("spark.apache.org"):
-        driver: Document = spec["driverSpec"]["podTemplateSpec"]
-        return driver
     return None

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -64,9 +65,10 @@ def test_the_image_runs_as_a_user_and_takes_sigterm() -> None:
     assert entry[0] == "tini"
     assert understood(command)["standby"] is False
     (health,) = instructions("HEALTHCHECK")
-    for path in (entry[-1], json.loads(health.partition(" CMD ")[2])[1]):
-        assert Path(path).is_relative_to("/opt/isrflow/container")
-        assert f"deploy/container/{Path(path).name}" in " ".join(instructions("COPY"))
+    assert entry[-1] == "isrflow"
+    probe = Path(json.loads(health.partition(" CMD ")[2])[1])
+    assert probe.is_relative_to("/opt/isrflow/container")
+    assert f"deploy/container/{probe.name}" in " ".join(instructions("COPY"))
     environment = dict(pair.split("=", 1) for line in instructions("ENV") for pair in shlex.split(line))
     given_in(environment, KEYS)
 
@@ -76,35 +78,29 @@ def test_the_image_prepares_its_java() -> None:
     assert understood(shlex.split(line)[1:])["preparing"] is True
 
 
-@pytest.mark.parametrize(
-    ("given", "started"),
-    [
-        (["run", "--standby"], "isrflow run --standby"),
-        (
-            [
-                "driver",
-                "--properties-file",
-                "/opt/spark/conf/spark.properties",
-                "--class",
-                "a.B",
-                "local:///m.py",
-                "run",
-            ],
-            "spark-submit --conf spark.driver.bindAddress=10.0.0.7 --deploy-mode client "
-            "--properties-file /opt/spark/conf/spark.properties --class a.B local:///m.py run",
-        ),
-    ],
-)
-def test_the_entry_point_becomes_what_it_starts(given: list[str], started: str, tmp_path: Path) -> None:
-    for name in ("isrflow", "spark-submit"):
-        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" $$\n')
-        (tmp_path / name).chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.7"}
-    script = subprocess.Popen(
-        ["bash", CONTAINER / "entrypoint.sh", *given], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    said, _ = script.communicate(timeout=TIMEOUT_S)
-    assert said.split() == [*started.split(), str(script.pid)]
+def test_an_image_is_tagged_by_its_version_and_commit(tmp_path: Path) -> None:
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+        return done.stdout.strip()
+
+    script = tmp_path / "deploy" / "container" / "tag.sh"
+    script.parent.mkdir(parents=True)
+    shutil.copy(CONTAINER / "tag.sh", script)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "isrflow"\nversion = "7.8.9"\n')
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    run("git", "init", "--quiet")
+    run("git", "add", "--all")
+    run("git", *author, "commit", "--quiet", "--message", "first")
+    commit = run("git", "rev-parse", "HEAD")
+    assert run("bash", script) == f"7.8.9-{commit[:12]}"
+    (tmp_path / "new").touch()
+    assert run("bash", script) == f"7.8.9-{commit[:12]}-changed"
+
+
+def test_no_file_names_an_image_by_a_fixed_version() -> None:
+    texts = (*DEPLOY.rglob("*.yaml"), CONTAINER / "Containerfile", *(ROOT / "docs").glob("*.md"))
+    named = [path.name for path in texts if re.search(r"isrflow:\d|newTag: \d", path.read_text())]
+    assert named == []
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

@@ -22,11 +22,11 @@ from tests.support.waiting import TIMEOUT_S
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = DEPLOY.parent
 CONTAINERFILE = (DEPLOY / "container" / "Containerfile").read_text()
-SETTINGS = load(KUBERNETES / "common" / "engine.toml")
+SETTINGS = load(KUBERNETES / "base" / "engine.toml")
 SECRETS = (SETTINGS.metrics_ssl_keystore_location, SETTINGS.metrics_token_file, SETTINGS.kafka_client_config)
 DOCUMENTS = list(documents())
 PODS = [(kind_of(one), pod) for one in DOCUMENTS if (pod := pod_of(one))]
-RENDERED = ("base", "monitored", "kubeflow", "apache")
+RENDERED = ("base", "monitored")
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -81,15 +81,16 @@ def test_kustomize_renders_each_folder(name: str) -> None:
     assert done.returncode == 0, done.stderr
     made = list(yaml.safe_load_all(done.stdout))
     names = {(document["kind"], document["metadata"]["name"]) for document in made}
-    assert {("ConfigMap", "isrflow-settings"), ("Service", "isrflow"), ("NetworkPolicy", "isrflow")} <= names
+    # With a hash of the settings, so that other settings restart the engines.
+    (settings,) = [name for kind, name in names if kind == "ConfigMap"]
+    (pods,) = [document for document in made if document["kind"] == "StatefulSet"]
+    assert settings in json.dumps(pods)
+    assert {("Service", "isrflow"), ("NetworkPolicy", "isrflow")} <= names
     assert len(names) == len(made)
 
 
 def test_the_settings_are_settings_for_a_bus_on_kafka_and_a_checkpoint_on_the_volume() -> None:
     assert SETTINGS.bus_name.startswith("kafka://")
-    claimed = {
-        document["metadata"]["name"] for document in DOCUMENTS if kind_of(document) == "PersistentVolumeClaim.v1"
-    }
     for _, pod in PODS:
         mounts = {mount["name"]: mount["mountPath"] for mount in container(pod)["volumeMounts"]}
         assert Path(SETTINGS.checkpoint_dir).is_relative_to(mounts["state"])
@@ -97,12 +98,10 @@ def test_the_settings_are_settings_for_a_bus_on_kafka_and_a_checkpoint_on_the_vo
         claims = {claim["metadata"]["name"] for claim in one("StatefulSet")["spec"]["volumeClaimTemplates"]}
         assert set(mounts) <= set(volumes) | claims
         assert set(volumes) <= set(mounts)
-        assert "emptyDir" not in volumes.get("state", {})
-        if "state" in volumes:
-            assert volumes["state"]["persistentVolumeClaim"]["claimName"] in claimed
+        assert "state" in claims
         for secret in SECRETS:
             assert Path(secret).parent == Path(mounts["secrets"])
-        (made,) = read(KUBERNETES / "common" / "kustomization.yaml")["configMapGenerator"]
+        (made,) = read(KUBERNETES / "base" / "kustomization.yaml")["configMapGenerator"]
         assert volumes["settings"]["configMap"]["name"] == made["name"]
         environment = {entry["name"]: entry.get("value", "x") for entry in container(pod)["env"]}
         assert environment["ISRFLOW_CONF"] in {f"{mounts['settings']}/{name}" for name in made["files"]}
@@ -111,9 +110,7 @@ def test_the_settings_are_settings_for_a_bus_on_kafka_and_a_checkpoint_on_the_vo
 
 @pytest.mark.parametrize(("kind", "pod"), PODS)
 def test_an_engine_that_is_restarted_waits_for_one_that_decides(kind: str, pod: Document) -> None:
-    spec = one(kind)["spec"]
-    arguments = spec.get("arguments") or spec.get("driverArgs") or container(pod)["args"]
-    assert understood(arguments)["standby"] is True
+    assert understood(container(pod)["args"])["standby"] is True
 
 
 @pytest.mark.parametrize(("kind", "pod"), PODS)
@@ -161,32 +158,12 @@ def test_selectors_of_pods_find_these_and_their_port(kind: str, pod: Document) -
     assert bus_port in [entry["port"] for entry in policy["egress"][0]["ports"]]
 
 
-def test_the_operators_start_this_spark_and_this_command_in_the_drivers_pod() -> None:
-    pinned = re.findall(r'"pyspark==([\d.]+)"', (ROOT / "pyproject.toml").read_text())
-    kubeflow, apache = one("SparkApplication.sparkoperator"), one("SparkApplication.spark.apache")
-    assert [kubeflow["spec"]["sparkVersion"]] == [apache["spec"]["runtimeVersions"]["sparkVersion"]] == pinned
-    (python,) = re.findall(r"^ARG BASE=\S+/python:(\d\.\d+)-", CONTAINERFILE, re.MULTILINE)
-    for main in (kubeflow["spec"]["mainApplicationFile"], apache["spec"]["pyFiles"]):
-        assert main == f"local:///opt/isrflow/lib/python{python}/site-packages/cli/__main__.py"
-    assert (ROOT / "cli" / "__main__.py").is_file()
-    for document in (kubeflow, apache):
-        log = document["spec"]["sparkConf"]["spark.driver.extraJavaOptions"].rpartition("/site-packages/")[2]
-        assert (ROOT / log).is_file()
-        master = document["spec"]["sparkConf"]["spark.kubernetes.driver.master"]
-        assert master == f"local[{SETTINGS.shuffle_partitions}]"
-    image = kubeflow["spec"]["image"]
-    assert apache["spec"]["sparkConf"]["spark.kubernetes.container.image"] == image
+def test_an_image_is_named_once_and_its_tag_is_given_by_whoever_built_it() -> None:
     (renamed,) = read(KUBERNETES / "base" / "kustomization.yaml")["images"]
-    assert f"{renamed['newName']}:{renamed['newTag']}" == image
-    assert container(dict(PODS)["StatefulSet.apps"])["image"] == renamed["name"]
-    named = apache["spec"]["sparkConf"]["spark.kubernetes.driver.podTemplateContainerName"]
-    assert container(dict(PODS)["SparkApplication.spark.apache.org"])["name"] == named
-    accounts = [
-        kubeflow["spec"]["driver"]["serviceAccount"],
-        dict(PODS)["StatefulSet.apps"]["spec"]["serviceAccountName"],
-    ]
-    accounts.append(apache["spec"]["sparkConf"]["spark.kubernetes.authenticate.driver.serviceAccountName"])
-    assert set(accounts) == {one("ServiceAccount")["metadata"]["name"]}
+    spec = dict(PODS)["StatefulSet.apps"]["spec"]
+    assert {one["image"] for one in (*spec["containers"], *spec["initContainers"])} == {renamed["name"]}
+    assert renamed["newTag"] == "VERSION-COMMIT"
+    assert spec["serviceAccountName"] == one("ServiceAccount")["metadata"]["name"]
 
 
 def test_the_token_has_no_newline_which_the_prometheus_operator_would_send(tmp_path: Path) -> None:

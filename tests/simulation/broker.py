@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from brokers.mock.apis.context import Context
-from brokers.mock.apis.serving import serving
+from brokers.mock.apis.serving import answering
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.replicas.partition import Partition
@@ -27,7 +27,7 @@ class _Server:
 
     async def start(self, host: str, port: int) -> int:
         port = PORTS_FROM + self._context.broker
-        self._network.serve(port, serving(self._context))
+        self._network.serve(port, answering(self._context))
         return port
 
     async def stop(self) -> None:
@@ -40,7 +40,7 @@ def gives_up(error: Exception) -> bool:
     return isinstance(held, DirectoryLostError | ReplacedError)
 
 
-async def _gone(request: Any) -> Any:
+async def _gone(frame: bytes, peer: Any) -> bytes | None:
     raise ConnectionResetError("the broker is stopping")
 
 

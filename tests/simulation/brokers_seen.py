@@ -100,6 +100,7 @@ class BrokersSeen:
 
     def counted(self, partition: Partition, replica: int, request: Any) -> None:
         """Judge a fetch that counted as a follower's progress."""
-        if request.current_leader_epoch != partition.leader_epoch:
-            what = f"a fetch of {replica} in epoch {request.current_leader_epoch} counted in {partition.leader_epoch}"
+        epoch = request["CurrentLeaderEpoch"]
+        if epoch != partition.leader_epoch:
+            what = f"a fetch of {replica} in epoch {epoch} counted in {partition.leader_epoch}"
             self._violated("B9", f"{partition.place}: {what}")

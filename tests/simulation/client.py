@@ -2,13 +2,10 @@
 
 import asyncio
 import random
-from typing import Any
 
-from kafka.protocol.consumer import FetchRequest
-from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.producer import ProduceRequest
-
+from brokers.mock.messages import FETCH, METADATA, PRODUCE, Asked
 from brokers.wire.batch_header import Batch, batches_in
+from brokers.wire.catalogue import Values
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from state.events import TopicPartition
@@ -20,7 +17,7 @@ ALL, LEADER = -1, 1
 REQUEST_TIMEOUT_MS = 700
 TRIES_MAX = 6
 FAILED = (OSError, TimeoutError, WireError)
-_METADATA, _PRODUCE, _FETCH = 8, 9, 11
+_METADATA_VERSION, _PRODUCE_VERSION, _FETCH_VERSION = 8, 9, 11
 _TRANSIENT = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -51,31 +48,30 @@ class Client:
         self._leader = -1
         self._connections: dict[int, Connection] = {}
 
-    async def _ask(self, broker: int, body: Any) -> Any:
+    async def _ask(self, broker: int, asked: Asked) -> Values:
         connection = self._connections.pop(broker, None) or self.network.connect(PORTS_FROM + broker)
         if connection is None:
             await asyncio.sleep(self.network.delay_s())
             raise ConnectionRefusedError(f"broker {broker}")
-        answer = await connection.ask(body, REQUEST_TIMEOUT_MS)
+        answer = await connection.ask(asked, REQUEST_TIMEOUT_MS)
         self._connections[broker] = connection
         return answer
 
     async def leader(self) -> int:
         """Return the leader; if none is known, ask any broker. -1 if that broker knows none."""
         if self._leader < 0:
-            topic = MetadataRequest.MetadataRequestTopic(name=self.place.topic)
-            any_broker = self.rng.choice(self._brokers)
-            answer = await self._ask(any_broker, MetadataRequest(version=_METADATA, topics=[topic]))
-            for one in answer.topics[0].partitions:
-                if one.partition_index == self.place.partition:
-                    self._leader = one.leader_id
+            asked = Asked(METADATA, _METADATA_VERSION, {"Topics": [{"Name": self.place.topic}]})
+            answer = await self._ask(self.rng.choice(self._brokers), asked)
+            for one in answer["Topics"][0]["Partitions"]:
+                if one["PartitionIndex"] == self.place.partition:
+                    self._leader = one["LeaderId"]
         return self._leader
 
-    async def ask_leader(self, body: Any) -> Any:
+    async def ask_leader(self, asked: Asked) -> Values | None:
         """Ask the leader. Return None, and forget the leader, if it does not answer."""
         try:
             leader = await self.leader()
-            return await self._ask(leader, body) if leader >= 0 else None
+            return await self._ask(leader, asked) if leader >= 0 else None
         except FAILED:
             self._leader = -1
             return None
@@ -111,22 +107,22 @@ class Producer(Client):
         [(_, header)] = batches_in(records)
         if self.idempotent:
             self.seen.sends_once(header.crc)
-        body = self._produce(records, acks)
+        asked = self._produce(records, acks)
         refused_only = True
         for _ in range(TRIES_MAX):
             life = self.seen.life(self.place.topic)
-            answer = await self.ask_leader(body)
+            answer = await self.ask_leader(asked)
             if answer is not None:
-                one = answer.responses[0].partition_responses[0]
-                if one.error_code == ErrorCode.NONE:
+                one = answer["Responses"][0]["PartitionResponses"][0]
+                if one["ErrorCode"] == ErrorCode.NONE:
                     if acks == ALL:
-                        self.seen.acknowledged(self.place, life, one.base_offset, header.crc)
+                        self.seen.acknowledged(self.place, life, one["BaseOffset"], header.crc)
                     return True
-                if one.error_code not in _TRANSIENT:
-                    self.network.report(f"a producer was told {ErrorCode(one.error_code).name}")
-                if is_next and one.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                if one["ErrorCode"] not in _TRANSIENT:
+                    self.network.report(f"a producer was told {ErrorCode(one['ErrorCode']).name}")
+                if is_next and one["ErrorCode"] == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                     self.seen.out_of_order(self.place, life)
-                refused_only = refused_only and one.error_code in _NOT_STORED
+                refused_only = refused_only and one["ErrorCode"] in _NOT_STORED
             self.doubt()
             refused_only = refused_only and answer is not None
             await asyncio.sleep(self.rng.uniform(0.01, 0.2))
@@ -134,16 +130,11 @@ class Producer(Client):
             self.seen.given_up(self.place, header.crc)
         return False
 
-    def _produce(self, records: bytes, acks: int) -> Any:
-        topic = ProduceRequest.TopicProduceData
-        data = topic.PartitionProduceData(index=self.place.partition, records=records)
-        return ProduceRequest(
-            version=_PRODUCE,
-            transactional_id=None,
-            acks=acks,
-            timeout_ms=REQUEST_TIMEOUT_MS - 100,
-            topic_data=[topic(name=self.place.topic, partition_data=[data])],
-        )
+    def _produce(self, records: bytes, acks: int) -> Asked:
+        data = {"Index": self.place.partition, "Records": records}
+        topics = [{"Name": self.place.topic, "PartitionData": [data]}]
+        values = {"Acks": acks, "TimeoutMs": REQUEST_TIMEOUT_MS - 100, "TopicData": topics}
+        return Asked(PRODUCE, _PRODUCE_VERSION, values)
 
 
 class Consumer(Client):
@@ -155,11 +146,11 @@ class Consumer(Client):
             if life != self.seen.life(self.place.topic):
                 offset, life = 0, self.seen.life(self.place.topic)
             answer = await self.ask_leader(self._fetch(offset))
-            one = answer.responses[0].partitions[0] if answer is not None else None
-            if one is None or one.error_code:
+            one = answer["Responses"][0]["Partitions"][0] if answer is not None else None
+            if one is None or one["ErrorCode"]:
                 self.doubt()
-            elif one.records:
-                read: list[Batch] = [header for _, header in batches_in(one.records)]
+            elif one["Records"]:
+                read: list[Batch] = [header for _, header in batches_in(one["Records"])]
                 self.seen.consumed(self.place, life, read)
                 offset = read[-1].next_offset
             # Reading the same offsets again must give the same records.
@@ -167,22 +158,8 @@ class Consumer(Client):
                 offset = self.rng.randint(0, offset)
             await asyncio.sleep(self.rng.choice((0.02, 0.1, 0.4)))
 
-    def _fetch(self, offset: int) -> Any:
-        topic = FetchRequest.FetchTopic
-        partition = topic.FetchPartition(
-            partition=self.place.partition,
-            current_leader_epoch=-1,
-            fetch_offset=offset,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=1 << 20,
-        )
-        return FetchRequest(
-            version=_FETCH,
-            replica_id=-1,
-            max_wait_ms=100,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            topics=[topic(topic=self.place.topic, partitions=[partition])],
-            forgotten_topics_data=[],
-        )
+    def _fetch(self, offset: int) -> Asked:
+        partition = {"Partition": self.place.partition, "FetchOffset": offset, "PartitionMaxBytes": 1 << 20}
+        topics = [{"Topic": self.place.topic, "Partitions": [partition]}]
+        values = {"ReplicaId": -1, "MaxWaitMs": 100, "MinBytes": 1, "MaxBytes": 1 << 20, "Topics": topics}
+        return Asked(FETCH, _FETCH_VERSION, values)

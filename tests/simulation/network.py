@@ -7,11 +7,13 @@ the sender gave up or died may still arrive. A cut link lets nothing through in 
 import asyncio
 import contextvars
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-from brokers.mock.apis.serving import APIS
-from brokers.wire.messages import Request, WireError
+from brokers.mock.messages import CATALOGUE, Asked
+from brokers.wire.catalogue import Values
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.server import Answer, Peer
 from tests.simulation.virtual_loop import PROCESS, Process, VirtualLoop
 
 PORTS_FROM = 10_000
@@ -19,7 +21,6 @@ BUS = "bus"
 RETRANSMIT_S = 0.2
 # The request that is being answered, so that checkers can see what it leads to.
 ASKED: contextvars.ContextVar[Any] = contextvars.ContextVar("asked")
-_Handler = Callable[[Request], Awaitable[Any]]
 
 
 class Network:
@@ -31,9 +32,9 @@ class Network:
         self.slow = slow
         self._rng = rng
         self._failed = failed
-        self._serving: dict[int, tuple[Process, _Handler]] = {}
+        self._serving: dict[int, tuple[Process, Answer]] = {}
 
-    def serve(self, port: int, handler: _Handler) -> None:
+    def serve(self, port: int, handler: Answer) -> None:
         """Have the current process answer on ``port``."""
         self._serving[port] = (PROCESS.get(), handler)
 
@@ -68,9 +69,9 @@ class Network:
 
 
 class Connection:
-    """A connection in place of ``wire.Connection``: one request, then its answer."""
+    """A connection in place of a follower's (``Connection``): one request, then its answer."""
 
-    def __init__(self, network: Network, client: Process, server: Process, handler: _Handler) -> None:
+    def __init__(self, network: Network, client: Process, server: Process, handler: Answer) -> None:
         self._network = network
         self._client = client
         self._server = server
@@ -78,12 +79,12 @@ class Connection:
         self._waiting: asyncio.Future[Any] | None = None
         self._closed = False
 
-    async def ask(self, body: Any, timeout_ms: int) -> Any:
-        """Send ``body`` and return the answer; raises OSError or TimeoutError, as a socket would."""
+    async def ask(self, asked: Asked, timeout_ms: int) -> Values:
+        """Send a request and return what the answer says; raises OSError or TimeoutError, as a socket would."""
         if self._closed:
             raise ConnectionResetError("the connection is closed")
         waiting = self._waiting = self._network.loop.create_future()
-        self._network.deliver(self._client, self._server, lambda: self._arrived(body, waiting), lambda: self._closed)
+        self._network.deliver(self._client, self._server, lambda: self._arrived(asked, waiting), lambda: self._closed)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await waiting
@@ -91,27 +92,30 @@ class Connection:
             self.close()
             raise
 
-    def _arrived(self, body: Any, waiting: "asyncio.Future[Any]") -> None:
+    def _arrived(self, asked: Asked, waiting: "asyncio.Future[Any]") -> None:
         if not self._server.alive:
             _fail(waiting, ConnectionResetError("the broker closed the connection"))
             return
-        self._network.loop.start(self._server, self._serve(body, waiting))
+        self._network.loop.start(self._server, self._serve(asked, waiting))
 
-    async def _serve(self, body: Any, waiting: "asyncio.Future[Any]") -> None:
-        served = APIS[body.API_KEY]
-        ASKED.set(body)
+    async def _serve(self, asked: Asked, waiting: "asyncio.Future[Any]") -> None:
+        key, version, values = asked
+        ASKED.set(values)
         try:
-            answer = await self._handler(Request(served.key, body.API_VERSION, 0, self._client.name, body, served))
+            frame = CATALOGUE.encode_request(key, version, 0, self._client.name, values)
+            answer = await self._handler(frame, Peer())
+            assert answer is not None
+            said = CATALOGUE.decode_response(key, version, answer[FRAME_LENGTH_BYTES:]).values
         except (WireError, OSError) as error:
             _fail(waiting, ConnectionResetError(str(error)))
             return
         except Exception as error:
-            self._network.report(f"{self._server.name} failed at {type(body).__name__}: {error!r}")
+            self._network.report(f"{self._server.name} failed at API {key}: {error!r}")
             return
 
         def told() -> None:
             if not waiting.done():
-                waiting.set_result(answer)
+                waiting.set_result(said)
 
         self._network.deliver(self._server, self._client, told, waiting.done)
 

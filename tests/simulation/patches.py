@@ -12,7 +12,6 @@ import structlog
 
 from brokers import files
 from brokers.mock.log.segment import Segment
-from brokers.mock.metadata import uuid_of
 from brokers.mock.replicas import fetcher
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.replicas.table import Replicas
@@ -70,9 +69,9 @@ def in_place_of_the_machine(
 
 def _fetched_partition(partition: Partition) -> Any:
     """Return the partition of the current request."""
-    topic_id, number = uuid_of(partition.topic_id), partition.place.partition
-    wanted = [one for topic in ASKED.get().topics if topic.topic_id == topic_id for one in topic.partitions]
-    return next(one for one in wanted if one.partition == number)
+    topic_id, number = partition.topic_id, partition.place.partition
+    wanted = [one for topic in ASKED.get()["Topics"] if topic["TopicId"] == topic_id for one in topic["Partitions"]]
+    return next(one for one in wanted if one["Partition"] == number)
 
 
 def _nothing(path: Any) -> None:

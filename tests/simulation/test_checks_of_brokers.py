@@ -94,9 +94,9 @@ def test_a_request_that_is_sent_twice_is_one() -> None:
 def test_a_fetch_of_another_epoch_does_not_count() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
-    seen.counted(replica(), 3, SimpleNamespace(current_leader_epoch=4))
+    seen.counted(replica(), 3, {"CurrentLeaderEpoch": 4})
     assert found == []
-    seen.counted(replica(), 3, SimpleNamespace(current_leader_epoch=3))
+    seen.counted(replica(), 3, {"CurrentLeaderEpoch": 3})
     assert found == ["B9"]
 
 

@@ -1,10 +1,9 @@
-"""A client that sends exactly the message it is given, one at a time."""
+"""A client that sends exactly the message it is given, one at a time, with kafka-python's codec."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from brokers.wire.messages import encode_request
 from tests.support.frames import FrameConnection
 from tests.support.waiting import TIMEOUT_S
 
@@ -29,7 +28,8 @@ class RawClient(FrameConnection):
 
     def send(self, body: Any) -> None:
         self._correlation_id += 1
-        self.send_bytes(encode_request(body, self._correlation_id, "raw"))
+        body.with_header(correlation_id=self._correlation_id, client_id="raw")
+        self.send_bytes(bytes(body.encode(header=True, framed=True)))
 
     def receive(self, body: Any) -> Any:
         frame = self.frame()

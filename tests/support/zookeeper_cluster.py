@@ -11,7 +11,6 @@ from kazoo.exceptions import NoNodeError
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import BY_IBP, CATALOGUE
 from brokers.gateways.zk.requests.building import Sender, requests_of
 from brokers.gateways.zk.requests.partition_states import PartitionStates
@@ -21,6 +20,7 @@ from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import CONFIGS, run_tool
+from brokers.wire.connection import FrameConnection
 from cli.cluster.led_cluster import LedCluster
 from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from tests.support.cluster_command import on_cluster

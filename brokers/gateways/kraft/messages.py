@@ -14,7 +14,6 @@ from brokers.wire.catalogue import RequestHeader as RequestHeader
 from brokers.wire.catalogue import Response as Response
 from brokers.wire.catalogue import UnsupportedError as UnsupportedError
 from brokers.wire.catalogue import framed as framed
-from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
@@ -28,18 +27,7 @@ encode_response = CATALOGUE.encode_response
 decode_response = CATALOGUE.decode_response
 encode_message = CATALOGUE.encode_message
 decode_message = CATALOGUE.decode_message
-
-
-def versions_refusal(error: UnsupportedError) -> bytes:
-    """Return the answer to an ApiVersions request of a future version: the versions that are known (KIP-511).
-
-    Raises ``error`` for another API, because the layout of its answer is unknown.
-    """
-    if error.header.api_key != API_VERSIONS_KEY:
-        raise error
-    keys = [{"ApiKey": API_VERSIONS_KEY, "MinVersion": 0, "MaxVersion": API_VERSIONS_MAX}]
-    values = {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ApiKeys": keys}
-    return framed(encode_response(API_VERSIONS_KEY, 0, error.header.correlation_id, values))
+versions_refusal = CATALOGUE.versions_refusal
 
 
 def layouts() -> Mapping[str, Layout]:

@@ -8,7 +8,6 @@ import structlog
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.gateways.zk.requests.answers import Report, StaleBrokerError, check_obeyed, events_of, reports_of
 from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
@@ -16,6 +15,7 @@ from brokers.gateways.zk.requests.news import Everything, News
 from brokers.gateways.zk.requests.partition_states import PartitionStates
 from brokers.gateways.zk.requests.pending import Batch, Pending
 from brokers.gateways.zk.settings import Settings
+from brokers.wire.connection import FrameConnection
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import MessageError, Values

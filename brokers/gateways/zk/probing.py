@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.requests.building import listener_named
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.catalogue import API_VERSIONS_KEY
+from brokers.wire.connection import FrameConnection
 from brokers.wire.messages import WireError
 from state.registration import Listener
 

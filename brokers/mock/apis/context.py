@@ -1,6 +1,5 @@
 """The parts of a broker that its APIs share, and how a request names a topic."""
 
-import uuid
 from typing import NamedTuple
 
 from brokers.mock.metadata import Metadata
@@ -19,11 +18,11 @@ class Context(NamedTuple):
     replicas: Replicas
     purgatory: Purgatory
 
-    def topic_named(self, name: str | None, topic_id: "uuid.UUID | None") -> str:
+    def topic_named(self, name: str, topic_id: str) -> str:
         """Return the name of the topic that a request means, by name or by id (KIP-516). Raises ``RefusedError``."""
         if name:
             return name
-        found = self.metadata.topic_of(topic_id) if topic_id is not None else None
+        found = self.metadata.topic_of(topic_id)
         if found is None:
             raise RefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
         return found

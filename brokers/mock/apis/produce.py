@@ -1,18 +1,14 @@
 """Produce: append, and with acks=all wait for the high watermark that the engine decides."""
 
 import asyncio
-from typing import Any
-
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from brokers.mock.apis.context import Context
 from brokers.mock.replicas.partition import Partition
+from brokers.wire.catalogue import Request, Values
 from brokers.wire.errors import ErrorCode, RefusedError
-from brokers.wire.messages import Request, WireError, api
+from brokers.wire.messages import WireError
 from state.events import TopicPartition
 
-# Versions 0 to 2 are advertised and then refused, as Kafka does, because librdkafka needs to see them (KAFKA-18659).
-API = api(ProduceRequest, ProduceResponse, (3, 12), min_advertised=0)
 ALL, LEADER, NONE = -1, 1, 0
 TIMEOUT_MS_MAX = 300_000
 
@@ -36,25 +32,26 @@ class _Appending:
         self.error, self.message = refused.code, str(refused)
 
 
-async def produce(context: Context, request: Request) -> Any | None:
+async def produce(context: Context, request: Request) -> Values | None:
     """Answer a Produce; with acks=0 there is no answer. All appends happen before the first wait."""
-    body = request.body
+    asked = request.values
+    acks = asked["Acks"]
     appendings = [
-        _append(context, TopicPartition(topic.name, data.index), data.records, body.acks)
-        for topic in body.topic_data
-        for data in topic.partition_data
+        _append(context, TopicPartition(topic["Name"], data["Index"]), data["Records"], acks)
+        for topic in asked["TopicData"]
+        for data in topic["PartitionData"]
     ]
-    if body.acks == ALL:
-        await _replicated(context, appendings, body.timeout_ms)
-    if body.acks != NONE:
-        return _answer(request, appendings)
+    if acks == ALL:
+        await _replicated(context, appendings, asked["TimeoutMs"])
+    if acks != NONE:
+        return _answer(appendings)
     if any(appending.error is not ErrorCode.NONE for appending in appendings):
         # The client expects no answer, so only a closed connection makes it look for the leader again.
         raise WireError("a produce with acks=0 failed")
     return None
 
 
-def _append(context: Context, place: TopicPartition, records: Any, acks: int) -> _Appending:
+def _append(context: Context, place: TopicPartition, records: bytes | None, acks: int) -> _Appending:
     appending = _Appending(place)
     try:
         if acks not in (ALL, LEADER, NONE):
@@ -109,25 +106,16 @@ def is_settled(context: Context, appending: _Appending) -> bool:
     return True
 
 
-def _answer(request: Request, appendings: list[_Appending]) -> Any:
-    topic_response = ProduceResponse.TopicProduceResponse
-    by_topic: dict[str, list[Any]] = {}
+def _answer(appendings: list[_Appending]) -> Values:
+    by_topic: dict[str, list[Values]] = {}
     for appending in appendings:
         refused = appending.error is not ErrorCode.NONE
-        by_topic.setdefault(appending.place.topic, []).append(
-            topic_response.PartitionProduceResponse(
-                version=request.version,
-                index=appending.place.partition,
-                error_code=int(appending.error),
-                base_offset=-1 if refused else appending.base_offset,
-                log_append_time_ms=-1,
-                log_start_offset=-1 if refused else appending.start_offset,
-                record_errors=[],
-                error_message=appending.message,
-            )
-        )
-    responses = [
-        topic_response(version=request.version, name=name, partition_responses=partitions)
-        for name, partitions in by_topic.items()
-    ]
-    return request.answer(responses=responses, throttle_time_ms=0)
+        answer = {
+            "Index": appending.place.partition,
+            "ErrorCode": appending.error,
+            "BaseOffset": -1 if refused else appending.base_offset,
+            "LogStartOffset": -1 if refused else appending.start_offset,
+            "ErrorMessage": appending.message,
+        }
+        by_topic.setdefault(appending.place.topic, []).append(answer)
+    return {"Responses": [{"Name": name, "PartitionResponses": answers} for name, answers in by_topic.items()]}

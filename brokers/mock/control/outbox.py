@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from brokers.engine.publisher import Publisher
-from brokers.mock.control.log_end_reports import LogEndReports
+from brokers.mock.control.log_end_reports import is_report_of, together
 from brokers.mock.settings import Settings
 from bus.clock import now_ms
 from bus.interface import Bus, BusError
@@ -38,7 +38,7 @@ class Outbox:
 
     A log end is not queued when it changes. Its partition is marked instead, and the event carries the log end at the
     time of the call to the bus. Marks are collected for at most ``watermark.interval.ms``. Log ends are sent under the
-    registration ``broker_epoch``, and several of them in one event if the engine knows it.
+    registration ``broker_epoch``, and several of them in one event.
 
     The engine refuses events while this broker's clock is far ahead. Refused log ends and reports wait for the answer
     to a heartbeat, because an engine that accepts a heartbeat accepts them too. Then they are sent again.
@@ -55,7 +55,8 @@ class Outbox:
         self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
         self._log_ends: LogEnds = lambda place: None
         self._still_true: StillTrue = lambda report: False
-        self._reports = LogEndReports(broker, bus.kind)
+        # On Kafka single reports are in a topic of their own, which keeps the newest of each replica.
+        self._is_single = bus.kind == "kafka"
         self._wake = asyncio.Event()
         self._next_log_ends = 0.0
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
@@ -74,7 +75,9 @@ class Outbox:
         If it is not the first, those that were sent are sent again, because the engine forgot them with the former one.
         """
         self.broker_epoch = broker_epoch
-        self._report_all_again(is_ahead=False)
+        self._changed.update(dict.fromkeys(self._reported))
+        self._reported.clear()
+        self._wake.set()
 
     @property
     def has_refused(self) -> bool:
@@ -87,14 +90,12 @@ class Outbox:
         return len(self._events) + len(self._changed)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Keep what the engine refused because of its time, and send it again once the engine accepts a heartbeat.
-
-        What it refused because it does not know the event is sent again at once.
-        """
-        self._reports.apply(decision)
+        """Keep what the engine refused because of its time, and send it again once the engine accepts a heartbeat."""
         match decision:
-            case Rejected() if self._reports.rejected(decision):
-                self._report_all_again(is_ahead=decision.reason == Reason.TIME_AHEAD)
+            case Rejected(reason=Reason.TIME_AHEAD) if is_report_of(decision.raw, self._broker):
+                # All replicas, because a rejection shows only the beginning of many rows.
+                self._refused_log_ends.update(dict.fromkeys(self._reported))
+                self._reported.clear()
             case Rejected(reason=Reason.TIME_AHEAD):
                 self._keep_refused(decision)
             case Answer(request="broker_heartbeat", error="NONE") if decision.broker == self._broker:
@@ -112,12 +113,6 @@ class Outbox:
         elif self._reported.get(place) == (event.leader_epoch, event.log_end_offset):
             del self._reported[place]
             self._refused_log_ends[place] = None
-
-    def _report_all_again(self, *, is_ahead: bool) -> None:
-        # Of all replicas, because a rejection shows only the beginning of many rows.
-        (self._refused_log_ends if is_ahead else self._changed).update(dict.fromkeys(self._reported))
-        self._reported.clear()
-        self._wake.set()
 
     def _send_refused(self) -> None:
         for place in self._refused_log_ends:
@@ -179,7 +174,8 @@ class Outbox:
         loop_time = asyncio.get_running_loop().time()
         if self._changed and loop_time >= self._next_log_ends:
             self._next_log_ends = loop_time + self._interval
-            batch += [msgspec.json.encode(event) for event in self._reports.events(self._log_end_events())]
+            ends = self._log_end_events()
+            batch += [msgspec.json.encode(event) for event in (ends if self._is_single else together(ends))]
             self._changed.clear()
         return batch
 

@@ -25,15 +25,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import structlog
-from kafka.protocol.consumer import OffsetSpec
 
 from brokers.mock.log.epochs import EndOffset
-from brokers.mock.metadata import Metadata, uuid_of
+from brokers.mock.messages import EARLIEST, LATEST, Asked
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.connection import Connection
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.replicas.requests import epoch_ends_request, fetch_request, offset_request
 from brokers.mock.replicas.truncation import epoch_to_ask, truncation
 from brokers.mock.settings import Settings
-from brokers.wire.connection import Connection
+from brokers.wire.catalogue import Values
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from state.events import TopicPartition
@@ -159,11 +160,11 @@ class Fetcher:
             self._connection.close()
             self._connection = None
 
-    async def _ask(self, body: Any) -> Any:
+    async def _ask(self, asked: Asked) -> Values:
         if self._connection is None:
             # A partition was added after the response to the long poll had come, and before this task went on.
             raise WireError("interrupted")
-        return await self._connection.ask(body, self._settings.replica_socket_timeout_ms)
+        return await self._connection.ask(asked, self._settings.replica_socket_timeout_ms)
 
     def _current(self, followed: _Followed) -> bool:
         return self._followed.get(followed.partition.place) is followed
@@ -199,22 +200,23 @@ class Fetcher:
                 requested[followed.partition.place] = (followed, epoch)
         if not requested:
             return
-        body = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in requested.items()])
-        response = await self._ask(body)
-        for topic in response.topics:
-            for answer in topic.partitions:
-                place = TopicPartition(topic.topic, answer.partition)
+        asked = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in requested.items()])
+        response = await self._ask(asked)
+        for topic in response["Topics"]:
+            for answer in topic["Partitions"]:
+                place = TopicPartition(topic["Topic"], answer["Partition"])
                 if place in requested and self._current(followed := requested[place][0]):
                     with self._resting(followed):
                         self._cut(followed, answer)
 
-    def _cut(self, followed: _Followed, answer: Any) -> None:
-        if answer.error_code:
-            self._refused(followed, answer.error_code)
+    def _cut(self, followed: _Followed, answer: Values) -> None:
+        if answer["ErrorCode"]:
+            self._refused(followed, answer["ErrorCode"])
             return
         partition = followed.partition
         before = partition.log.log_end_offset
-        found = truncation(partition.log, partition.high_watermark, EndOffset(answer.leader_epoch, answer.end_offset))
+        end = EndOffset(answer["LeaderEpoch"], answer["EndOffset"])
+        found = truncation(partition.log, partition.high_watermark, end)
         if found.offset < partition.high_watermark:
             logger.warning("truncated below the high watermark", partition=str(partition.place), offset=found.offset)
         if not partition.truncate(followed.epoch, found.offset):
@@ -232,32 +234,32 @@ class Fetcher:
     # Fetching
 
     async def _fetch(self, fetching: list[_Followed]) -> None:
-        requested = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
+        requested = {(f.partition.topic_id, f.partition.place.partition): f for f in fetching}
         offsets = {key: f.partition.log.log_end_offset for key, f in requested.items()}
-        body = fetch_request(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
+        asked = fetch_request(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
         self._long_poll = True
         try:
-            response = await self._ask(body)
+            response = await self._ask(asked)
         finally:
             self._long_poll = False
-        if response.error_code:
-            raise WireError(f"fetch answered with error {response.error_code}")
-        for topic in response.responses:
-            for answer in topic.partitions:
-                key = (topic.topic_id, answer.partition_index)
+        if response["ErrorCode"]:
+            raise WireError(f"fetch answered with error {response['ErrorCode']}")
+        for topic in response["Responses"]:
+            for answer in topic["Partitions"]:
+                key = (topic["TopicId"], answer["PartitionIndex"])
                 followed = requested.get(key)
                 if followed is not None and self._current(followed):
                     with self._resting(followed):
                         await self._take(followed, offsets[key], answer)
 
-    async def _take(self, followed: _Followed, offset: int, answer: Any) -> None:
-        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+    async def _take(self, followed: _Followed, offset: int, answer: Values) -> None:
+        if answer["ErrorCode"] == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._out_of_range(followed)
-        elif answer.error_code:
-            self._refused(followed, answer.error_code)
+        elif answer["ErrorCode"]:
+            self._refused(followed, answer["ErrorCode"])
         else:
-            self._append(followed, offset, answer.records)
-            followed.partition.follow_high_watermark(followed.epoch, answer.high_watermark)
+            self._append(followed, offset, answer["Records"])
+            followed.partition.follow_high_watermark(followed.epoch, answer["HighWatermark"])
 
     def _append(self, followed: _Followed, offset: int, records: bytes | None) -> None:
         if not records:
@@ -275,8 +277,8 @@ class Fetcher:
         when the leader has dropped old records. Then our log starts again, empty.
         """
         partition = followed.partition
-        end = await self._offset_of(followed, OffsetSpec.LATEST)
-        start = await self._offset_of(followed, OffsetSpec.EARLIEST)
+        end = await self._offset_of(followed, LATEST)
+        start = await self._offset_of(followed, EARLIEST)
         if end is None or start is None or not self._current(followed):
             self._rest(followed)
             return
@@ -289,11 +291,10 @@ class Fetcher:
         followed.truncating = True
         self._rest(followed)
 
-    async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
-        body = offset_request(self._broker, followed.partition.place, followed.epoch, spec)
-        response = await self._ask(body)
-        answers = [answer for topic in response.topics for answer in topic.partitions]
+    async def _offset_of(self, followed: _Followed, timestamp: int) -> int | None:
+        response = await self._ask(offset_request(self._broker, followed.partition.place, followed.epoch, timestamp))
+        answers = [answer for topic in response["Topics"] for answer in topic["Partitions"]]
         if len(answers) != 1:
             raise WireError(f"{len(answers)} answers to one request for an offset")
         [answer] = answers
-        return None if answer.error_code or answer.offset < 0 else int(answer.offset)
+        return None if answer["ErrorCode"] or answer["Offset"] < 0 else int(answer["Offset"])

@@ -1,6 +1,5 @@
 """The processes of a cluster: how a process that ends, or never gets ready, is reported."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,14 +105,6 @@ def start_and_roll_the_log(folder: Path) -> None:
 
 def test_a_service_that_was_ready_is_not_waited_for_again(folder: Path) -> None:
     start_and_roll_the_log(folder)
-    Program(folder, WAITS).wait_until_started(0.2)
-
-
-def test_a_service_that_an_older_version_started_is_not_waited_for(folder: Path) -> None:
-    start_and_roll_the_log(folder)
-    [file] = folder.glob("*.json")
-    noted = json.loads(file.read_bytes())
-    file.write_text(json.dumps({"pid": noted["pid"], "started": noted["started"]}))
     Program(folder, WAITS).wait_until_started(0.2)
 
 

@@ -17,7 +17,7 @@ import yaml
 from tests.deploy.documents import documents, kind_of, pod_of
 
 HERE = Path(__file__).parent
-# Pods are checked by themselves, because one of the operators takes any pod.
+# Pods are checked by themselves.
 POD = "PodTemplateSpec.v1"
 _KEPT = (
     "type",

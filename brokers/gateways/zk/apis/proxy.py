@@ -8,10 +8,10 @@ import asyncio
 import random
 
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.requests.building import listener_named
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.catalogue import API_VERSIONS_KEY
+from brokers.wire.connection import FrameConnection
 from brokers.wire.messages import WireError
 from brokers.wire.server import Peer
 from state.registration import Listener

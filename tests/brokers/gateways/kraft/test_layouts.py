@@ -17,6 +17,8 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 from tests.support.waiting import TIMEOUT_S
 
+PACKAGES = ("brokers.wire", "brokers.gateways", "brokers.gateways.kraft")
+
 
 @cache
 def released() -> dict[str, Shape]:
@@ -25,7 +27,7 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    places = (files(package) / "layouts" / f"{name}.json" for package in ("brokers.gateways", "brokers.gateways.kraft"))
+    places = (files(package) / "layouts" / f"{name}.json" for package in PACKAGES)
     [text] = [place.read_text() for place in places if place.is_file()]
     read: Shape = json.loads(text)
     return read

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.frames import FrameConnection
 from brokers.gateways.zk.probing import Probing
 from brokers.gateways.zk.settings import Settings
-from brokers.wire.messages import API_VERSIONS, FRAME_LENGTH_BYTES, decode_request
+from brokers.wire.catalogue import Catalogue
+from brokers.wire.connection import FrameConnection
+from brokers.wire.messages import FRAME_LENGTH_BYTES
 from state.decisions import BrokerDecision
 from state.events import GatewayHeartbeat
 from state.reason import Reason
@@ -38,8 +39,8 @@ class Answering:
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big")
-                request = decode_request(await reader.readexactly(size), {API_VERSIONS.key: API_VERSIONS})
-                assert request.body is not None
+                request = Catalogue().decode_request(await reader.readexactly(size))
+                assert request.name == "ApiVersions"
                 if self.answers:
                     writer.write(bytes([0, 0, 0, 4]) + request.correlation_id.to_bytes(4, "big"))
         except (asyncio.IncompleteReadError, ConnectionError):
