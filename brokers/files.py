@@ -1,4 +1,4 @@
-"""Small files that are always whole: written beside their place, forced to disk, then moved into place."""
+"""Descriptors and locks of files."""
 
 import errno
 import fcntl
@@ -6,23 +6,12 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+from conf.whole_file import flush_directory as flush_directory
+
 # No file has this descriptor, so the use of a closed one is an error.
 CLOSED = -1
 # These errors say nothing about the disk: too many files are open.
 TOO_MANY_OPEN = frozenset({errno.EMFILE, errno.ENFILE})
-
-
-def replace(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader sees all of the old or all of the new content, even after a crash."""
-    beside = path.with_name(f"{path.name}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        write_all(descriptor, text.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    beside.replace(path)
-    flush_directory(path.parent)
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
@@ -54,12 +43,3 @@ def locked(path: Path) -> BinaryIO:
         lock.close()
         raise
     return lock
-
-
-def flush_directory(path: Path) -> None:
-    """Force a directory's entries to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

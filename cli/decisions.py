@@ -14,7 +14,7 @@ from cli.errors import WrongUse
 from cli.moment import start_named
 from cli.near_choice import NearChoice
 from cli.options import existing_bus, with_settings
-from cli.output import write_lines
+from cli.output import text_option, write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
 from cli.topic_argument import topic_filter
@@ -67,14 +67,7 @@ class Wanted(NamedTuple):
     metavar="REASON",
     help="Only with this reason, such as LEADER_FENCED. May be repeated.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["json", "text"]),
-    default="json",
-    show_default=True,
-    help="Lines of JSON as they were written, or lines to read.",
-)
+@text_option("Lines of JSON as they were written, or lines to read.")
 @with_settings
 def command(
     settings: Settings,

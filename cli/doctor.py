@@ -8,6 +8,7 @@ import click
 
 from cli.errors import Unreachable, WrongUse
 from cli.findings import Finding, bus, java, versions
+from cli.input_file import file_option
 from cli.near_choice import NearChoice
 from cli.options import with_settings
 from cli.output import format_option, show_json
@@ -29,10 +30,8 @@ _FOR = {
 @click.argument("names", nargs=-1, type=NearChoice(SETS), metavar="[SET]...")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
-@click.option(
+@file_option(
     "--broker",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Compare a broker's server.properties with a gateway's settings, and check nothing else.",
 )
 @click.option(

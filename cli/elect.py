@@ -6,6 +6,7 @@ import click
 from msgspec import UNSET
 
 from cli.admin_requests import UNKNOWN_TOPIC, Ask, asks, check_all, perform
+from cli.input_file import file_option
 from cli.kafka_files import read_election
 from state.decisions import Answer, AnyDecision, LeaderAndIsr
 
@@ -20,11 +21,9 @@ from state.decisions import Answer, AnyDecision, LeaderAndIsr
 @click.option("--topic", metavar="TOPIC", help="The partition's topic. Needs --partition.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition. Needs --topic.")
 @click.option("--all-topic-partitions", is_flag=True, help="All partitions that need an election.")
-@click.option(
+@file_option(
     "--path-to-json-file",
     "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help='The partitions in Kafka\'s form: {"partitions": [{"topic": "orders", "partition": 0}]}.',
 )
 @asks

@@ -14,10 +14,11 @@ from cli.closed_output import check_reader
 from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
 from cli.event_lines import KINDS
+from cli.input_file import file_option
 from cli.moment import check_span, end_named, start_named
 from cli.near_choice import NearChoice
 from cli.options import existing_bus, with_settings
-from cli.output import printable, write_lines
+from cli.output import printable, text_option, write_lines
 from cli.selected import selected
 from cli.tail import TAIL_MAX, last_of
 from cli.topic_argument import topic_filter
@@ -39,18 +40,9 @@ NEWEST = 2**62
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
 @click.option("--kind", "kinds", multiple=True, type=NearChoice(KINDS), help="Only this kind. May be repeated.")
 @topic_filter("Only events about this topic.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["json", "text"]),
-    default="json",
-    show_default=True,
-    help="Envelopes that 'isrflow replay' reads, or sentences.",
-)
-@click.option(
+@text_option("Envelopes that 'isrflow replay' reads, or sentences.")
+@file_option(
     "--snapshot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Write the state before the first event, for 'isrflow replay --from-snapshot FILE'.",
 )
 @with_settings

@@ -1,8 +1,15 @@
-"""A file that a command reads, or its standard input."""
+"""A file that an option names, and a file that a command reads, or its standard input."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
+
+
+def file_option(*names: str, metavar: str = "FILE", **rest: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option that names a file. ``rest`` is as of ``click.option``."""
+    return click.option(*names, type=click.Path(path_type=Path, dir_okay=False), metavar=metavar, **rest)
 
 
 class InputFile(click.File):

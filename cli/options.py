@@ -12,15 +12,14 @@ import click
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from cli.errors import Unreachable
+from cli.input_file import file_option
 from conf.environment import CONF_VARIABLE, variable_of
 from conf.loader import load
 from conf.settings import Settings
 
-conf_option = click.option(
+conf_option = file_option(
     "--conf",
-    type=click.Path(path_type=Path, dir_okay=False),
     envvar=CONF_VARIABLE,
-    metavar="FILE",
     help="A TOML file with settings. conf/reference.toml lists all of them.",
 )
 set_option = click.option(

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -16,6 +16,12 @@ format_option = click.option(
     show_default=True,
     help="The output format.",
 )
+
+
+def text_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add --format to a command that prints lines, and pass it ``form``. ``purpose`` says what the formats are."""
+    choice = click.Choice(["json", "text"])
+    return click.option("--format", "form", type=choice, default="json", show_default=True, help=purpose)
 
 
 def show_json(document: Any) -> None:

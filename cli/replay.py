@@ -12,7 +12,7 @@ import msgspec
 
 from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
-from cli.input_file import InputFile
+from cli.input_file import InputFile, file_option
 from cli.options import conf_option, set_option
 from cli.progress_bar import progress_bar
 from conf.loader import from_sets, load, policy_text
@@ -47,20 +47,16 @@ _is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | Non
     metavar="DECISIONS",
     help="The file for the decisions, or - for standard output.",
 )
-@click.option(
-    "--state", type=click.Path(path_type=Path, dir_okay=False), metavar="STATE", help="The file for the final state."
-)
+@file_option("--state", metavar="STATE", help="The file for the final state.")
 @click.option(
     "--engine",
     type=click.Choice(["rules", "spark"]),
     default="rules",
     help="What decides: the rules alone, or the Spark query.",
 )
-@click.option(
+@file_option(
     "--from-snapshot",
     "snapshot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Start from the state that 'isrflow events --snapshot FILE' wrote, and pass over the events in it.",
 )
 @conf_option

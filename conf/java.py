@@ -7,12 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from conf.cache import cache_dir
+from conf.whole_file import replace
+from conf.work_dir import work_dir
 
 MAJOR_MIN = 17
 CHOICE_VARIABLE = "ISRFLOW_JAVA"
@@ -126,8 +127,7 @@ def home_without_vector(java: Path) -> Path:
     if not os.access(launcher, os.X_OK):
         launcher.parent.mkdir(parents=True, exist_ok=True)
         # Written elsewhere and moved, so that another process never runs half a script.
-        with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False) as aside:
-            aside.write(text)
-        os.chmod(aside.name, 0o755)
-        os.replace(aside.name, launcher)
+        with work_dir(launcher.parent) as aside:
+            replace(aside / launcher.name, text, 0o755)
+            os.replace(aside / launcher.name, launcher)
     return home

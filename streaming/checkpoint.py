@@ -45,7 +45,6 @@ class _Noted(msgspec.Struct):
 logger = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
-EVEN_KEYS = "even"
 ASIDE = ".aside"
 # The first file that Spark writes into a new checkpoint.
 SPARK_FILE = "metadata"
@@ -89,15 +88,15 @@ def settle(checkpoint: Checkpoint, bus: Bus, partitions: int, check_held: Callab
             checkpoint.make()
         else:
             private_dir(checkpoint)
-        vouch(checkpoint, bus, partitions)
+        vouch(checkpoint, bus)
 
 
-def vouch(checkpoint: Checkpoint, bus: Bus, partitions: int) -> None:
-    """Write down that a checkpoint holds the state of this bus over ``partitions``. Raises ``OSError``.
+def vouch(checkpoint: Checkpoint, bus: Bus) -> None:
+    """Write down that a checkpoint holds the state of this bus. Raises ``OSError``.
 
     A checkpoint with batches but without this is moved aside (``settle``).
     """
-    (checkpoint / BUS_FILE).write_text(_state_id(bus, partitions))
+    (checkpoint / BUS_FILE).write_text(_state_id(bus))
 
 
 def move_aside(checkpoint: Checkpoint, check_held: Callable[[], None], **found: Any) -> None:
@@ -125,7 +124,7 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
     if not has_batches(checkpoint):
         # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
-    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus, partitions)
+    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus)
     if of_bus is None:
         return {"why": "it names no bus"}
     if not _is_of(of_bus, bus):
@@ -135,11 +134,7 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
         # Spark would go on with the number of the first batch.
         return {"why": "shuffle.partitions was changed", "checkpoint_has": noted, "now": partitions}
     if of_bus != state_id:
-        return {
-            "why": "the bus's state was laid out in other shards, pages or keys since",
-            "layout": of_bus,
-            "now": state_id,
-        }
+        return {"why": "the bus's state was laid out in other shards or pages since", "layout": of_bus, "now": state_id}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
     source = source_of(bus)
     ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
@@ -167,16 +162,9 @@ def _damage(ended: int, planned: int, ends: list[int | None], at: list[int]) -> 
     return None if at == sorted(at) else f"batch {planned} ends before the one before it"
 
 
-def _state_id(bus: Bus, partitions: int) -> str:
-    """Return what identifies the state that a checkpoint holds.
-
-    This is the bus, how often its state was laid out again, and whether the shards' keys are those of ``keys_of``. Over
-    several partitions, older versions had other keys.
-    """
-    layouts = bus.layouts()
-    if partitions > 1:
-        return f"{bus.bus_id()}.{layouts}.{EVEN_KEYS}"
-    return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
+def _state_id(bus: Bus) -> str:
+    """Return what identifies the state that a checkpoint holds: the bus, and how often its state was laid out again."""
+    return f"{bus.bus_id()}.{bus.layouts()}"
 
 
 def _shuffle_partitions(checkpoint: Checkpoint) -> int | None:

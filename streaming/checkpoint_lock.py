@@ -28,9 +28,9 @@ class Holder(msgspec.Struct, frozen=True):
     pid: int
     # The bus's name in messages.
     bus: str
-    # ``Bus.identities``. The lock file calls them marks.
-    identities: tuple[str, ...] = msgspec.field(name="marks")
-    # In which the process decides. 0 before its claim, and in the records of older versions.
+    # ``Bus.identities``.
+    identities: tuple[str, ...]
+    # In which the process decides. 0 before its claim.
     controller_epoch: int = 0
 
     @classmethod
@@ -125,7 +125,7 @@ class CheckpointLock:
         return self.held
 
     def _found(self) -> Holder | None:
-        """Read who holds the lock; None while it is being written, or if an older version wrote none."""
+        """Read who holds the lock; None while it is being written."""
         self._file.seek(0)
         with contextlib.suppress(msgspec.MsgspecError):
             return msgspec.json.decode(self._file.read(_RECORD_BYTES_MAX) or b"", type=Holder)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from conf.whole_file import replace
+
 
 class ClaimNote(msgspec.Struct, frozen=True):
     """What the query must know of the claim."""
@@ -20,9 +22,7 @@ class ClaimNote(msgspec.Struct, frozen=True):
 
 def write_note(file: Path, note: ClaimNote) -> None:
     """Write the note, whole or not at all. Raises ``OSError``."""
-    unfinished = file.with_name(f"{file.name}.new")
-    unfinished.write_bytes(msgspec.json.encode(note))
-    unfinished.rename(file)
+    replace(file, msgspec.json.encode(note))
 
 
 def read_note(file: Path) -> ClaimNote | None:

@@ -12,7 +12,6 @@ from bus.interface import Entry
 from conf.settings import Settings
 from streaming.replay import replay
 from streaming.session import choose_java, class_archive, end_session
-from streaming.unsigned_jars import write_unsigned_jars
 
 DUMP_TIMEOUT_S = 300.0
 _EVENTS = (
@@ -32,7 +31,6 @@ def write_class_archive() -> Path:
     """
     choose_java()
     archive = class_archive()
-    write_unsigned_jars()
     log = [Entry(seq, raw) for seq, raw in enumerate(_EVENTS, start=1)]
     with archive.written() as written:
         options = " ".join([Settings().driver_java_options, *(f'"{option}"' for option in written)])

@@ -152,7 +152,7 @@ class Follower:
             return
         self._commit_decisions(outcomes)
         if not self._is_vouched:
-            vouch(self._place, self._bus, self._settings.shuffle_partitions)
+            vouch(self._place, self._bus)
             self._is_vouched = True
 
     @property

@@ -30,7 +30,6 @@ from streaming.forking.service import ForkServer
 from streaming.query_failure import without_stacks
 from streaming.sources.interface import module_of
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
-from streaming.unsigned_jars import unsigned_jars
 
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
@@ -64,7 +63,7 @@ def class_archive() -> ClassArchive:
 
 def own_jars() -> list[Path]:
     """Return the jars that stand before Spark's own on the class path, which the archive of classes depends on."""
-    return [*([] if missing(LOCAL_FILES) else jars(LOCAL_FILES)), *unsigned_jars()]
+    return [] if missing(LOCAL_FILES) else jars(LOCAL_FILES)
 
 
 def end_session(session: SparkSession, timeout_s: float) -> None:

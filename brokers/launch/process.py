@@ -14,6 +14,7 @@ import msgspec
 import psutil
 
 from conf.environment import CONF_VARIABLE
+from conf.whole_file import replace
 
 KILL_TIMEOUT_S = 10.0
 _POLL_S = 0.02
@@ -114,9 +115,7 @@ class DetachedProcess:
         return self._started.pid
 
     def _remember(self, identity: _Identity) -> None:
-        aside = self._identity.with_suffix(".new")
-        aside.write_bytes(msgspec.json.encode(identity))
-        os.replace(aside, self._identity)
+        replace(self._identity, msgspec.json.encode(identity))
 
     def _known(self) -> _Identity | None:
         try:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.files import locked, replace
+from brokers.files import locked
 from conf.private_dir import private_dir
+from conf.whole_file import replace
 
 LOCK = ".lock"
 ADDRESS_FILE = "broker.json"
@@ -43,7 +44,7 @@ def held(directory: Path, broker: int) -> Iterator[None]:
 
 def note_address(directory: Path, broker: int, host: str, port: int) -> None:
     """Write where ``broker`` listens, and that the directory is its own."""
-    replace(directory / ADDRESS_FILE, msgspec.json.encode(_Address(broker, host, port)).decode() + "\n")
+    replace(directory / ADDRESS_FILE, msgspec.json.encode(_Address(broker, host, port)) + b"\n")
 
 
 def last_port(directory: Path) -> int | None:

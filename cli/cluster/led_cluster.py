@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from brokers import files
 from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.gateways.zk.messages import protocol_settings
 from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
@@ -29,6 +28,7 @@ from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTI
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
 from conf.settings import Settings
+from conf.whole_file import replace
 from state.codec import CodecError
 from state.ids import NO_LEADER
 
@@ -146,7 +146,7 @@ class LedCluster:
     def changed(self, **fields: object) -> "LedCluster":
         """Store other values for some fields of the description, and return the cluster that has them."""
         remembered = msgspec.structs.replace(self._remembered, **fields)
-        files.replace(self.folder / FILE, msgspec.json.format(msgspec.json.encode(remembered)).decode())
+        replace(self.folder / FILE, msgspec.json.format(msgspec.json.encode(remembered)))
         return LedCluster(self.kafka, remembered)
 
     @property

@@ -8,6 +8,7 @@ import msgspec
 from cli.brokers.rows import broker_of
 from cli.committed import Committed, committed
 from cli.errors import Refused
+from cli.input_file import file_option
 from cli.kafka_files import plan_of, read_topics
 from cli.options import with_settings
 from cli.output import format_option, show_json
@@ -27,12 +28,10 @@ def _brokers(context: click.Context, parameter: click.Parameter, text: str) -> l
 
 
 @click.command("generate")
-@click.option(
+@file_option(
     "--topics-to-move-json-file",
     "path",
-    type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    metavar="FILE",
     help='The topics in Kafka\'s form: {"version": 1, "topics": [{"topic": "orders"}]}.',
 )
 @click.option("--broker-list", "brokers", required=True, callback=_brokers, metavar="IDS", help="For example 1,2,3.")

@@ -1,11 +1,9 @@
 """The plan of a reassignment on the command line, and the status of its moves."""
 
 from collections.abc import Sequence
-from pathlib import Path
-
-import click
 
 from cli.committed import Committed
+from cli.input_file import file_option
 from cli.kafka_files import Move
 from cli.output import ids
 from conf.near_names import addition
@@ -15,12 +13,10 @@ from state.partition import Partition
 # So many missing partitions are named.
 _NAMED_MAX = 10
 
-plan_option = click.option(
+plan_option = file_option(
     "--reassignment-json-file",
     "plan",
-    type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    metavar="FILE",
     help='The plan in Kafka\'s form: {"version": 1, "partitions": [{"topic", "partition", "replicas"}]}.',
 )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from cli.committed import committed
 from cli.errors import Refused, WrongUse
+from cli.input_file import file_option
 from conf.near_names import suggestion
 from conf.settings import Settings
 from state.secrets import shown_settings
@@ -16,11 +17,9 @@ from state.secrets import shown_settings
 Node = dict[str, Any]
 
 path_argument = click.argument("path", default="/", metavar="[PATH]")
-state_option = click.option(
+state_option = file_option(
     "--state",
     "file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Look into this file, which 'isrflow replay --state' wrote.",
 )
 

@@ -6,7 +6,6 @@ docs/security.md.
 
 import datetime
 import ipaddress
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from conf.whole_file import replace
 
 CERTIFICATE, KEY = "ca.pem", "ca.key"
 AUTHORITY_DAYS, DAYS = 3_650, 365
@@ -48,8 +49,8 @@ class Authority:
             .add_extension(usage, critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         )
-        _write(self.folder / KEY, _pem(key))
-        _write(self.certificate_file, built.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+        replace(self.folder / KEY, _pem(key), 0o600)
+        replace(self.certificate_file, built.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM), 0o600)
 
     def issue(
         self,
@@ -73,7 +74,8 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
         file = self.folder / f"{common_name}.pem"
-        _write(file, _pem(key) + signed.public_bytes(Encoding.PEM) + self.certificate_file.read_bytes())
+        body = _pem(key) + signed.public_bytes(Encoding.PEM) + self.certificate_file.read_bytes()
+        replace(file, body, 0o600)
         return file
 
 
@@ -112,19 +114,3 @@ def _general(host: str) -> x509.GeneralName:
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _write(file: Path, body: bytes) -> None:
-    """Replace a file in one step. Nobody but its owner can read it at any time."""
-    new = file.with_suffix(".new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(body)
-            opened.flush()
-            os.fsync(opened.fileno())
-        new.replace(file)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise

@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import structlog
 
-from brokers import files
 from brokers.mock.log.segment import Segment
 from brokers.mock.replicas import fetcher
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.replicas.table import Replicas
 from bus import clock as bus_clock
+from conf import whole_file
 from isrflow import clock as wall_clock
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
@@ -57,7 +57,7 @@ def in_place_of_the_machine(
             (Segment, "flush", lambda segment: disk.forced(segment)),
             (Segment, "append", append),
             (Replicas, "fetched", fetched),
-            (files, "flush_directory", _nothing),
+            (whole_file, "flush_directory", _nothing),
         ):
             stack.enter_context(patch.object(target, name, stand_in))
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

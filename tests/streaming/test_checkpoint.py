@@ -199,23 +199,3 @@ def test_a_checkpoint_over_another_number_of_partitions_is_moved_aside(
     planned = f'{{"conf":{{"spark.sql.shuffle.partitions":{noted}}}}}'
     write(checkpoint, "offsets/3", f'v1\n{planned}\n{{"seq": 12}}')
     assert stays(checkpoint, bus) == fits
-
-
-@pytest.mark.parametrize(("partitions", "fits"), [(1, True), (2, False)])
-def test_a_checkpoint_with_the_keys_of_an_older_version_is_moved_aside(
-    checkpoint: Path, bus: EmbeddedBus, partitions: int, fits: bool
-) -> None:
-    """Over one partition its keys are those of today."""
-    planned = f'{{"conf":{{"spark.sql.shuffle.partitions":"{partitions}"}}}}'
-    for batch, end in enumerate((4, 7, 9, 12)):
-        write(checkpoint, f"offsets/{batch}", f'v1\n{planned}\n{{"seq": {end}}}')
-    assert (checkpoint / "bus").read_text() == str(bus.bus_id())
-    assert stays(checkpoint, bus, partitions) == fits
-    if not fits:
-        shutil.copytree(checkpoint.with_name("checkpoint.aside"), checkpoint, dirs_exist_ok=True, ignore=only_logs)
-        settle(checkpoint, bus, partitions)
-        assert has_batches(checkpoint)
-
-
-def only_logs(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "bus"]

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from brokers.files import TOO_MANY_OPEN, flush_directory, replace
+from brokers.files import TOO_MANY_OPEN
 from brokers.mock.log.log import Log, LogConfig
 from conf.private_dir import private_dir
+from conf.whole_file import flush_directory, replace
 from state.events import TopicPartition
 
 logger = structlog.get_logger()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import replace
+from conf.whole_file import replace
 
 FILE = "leader-epoch-checkpoint"
 UNDEFINED = -1
