@@ -189,7 +189,8 @@ def _give_session(batch: Batch, leader: Gateway, broker: Broker, unheard_ms: int
     """Give a broker time to find a new leader and a whole session.
 
     If other brokers reached this gateway already, so could this one while the former leader fell silent. So that time
-    is its own silence. If the former leader lives, it tells its brokers who leads, and a session is time enough.
+    is its own silence. If the former leader lives, it tells a broker that reaches it who leads, and any other has
+    searched for a while. So a session is time enough.
     """
     policy = batch.state.policy
     in_ms = sessions.find_leader_ms(policy)

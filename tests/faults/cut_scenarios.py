@@ -137,6 +137,11 @@ def alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     return measure(cluster, load, seconds, lambda led: cluster.net.cut([host_of(led)], _others(cluster, led)))
 
 
+def deaf(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
+    """Cut all controllers from all brokers."""
+    return measure(cluster, load, seconds, lambda _: cluster.net.cut(_hosts(cluster.controllers), _hosts(BROKERS)))
+
+
 def _into_minority(cluster: HostedCluster) -> Callable[[int], None]:
     def begin(led: int) -> None:
         cluster.net.cut(_hosts([led, LAST]), _others(cluster, led, LAST))
@@ -235,6 +240,7 @@ def link(name: str, way: str) -> Scenario:
 
 SCENARIOS: dict[str, Scenario] = {
     "alone": alone,
+    "deaf": deaf,
     "minority": minority,
     "power_loss": power_loss,
     "take_overs": take_overs,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS
-from tests.faults.hosted_cluster import HostedCluster, LedCluster
+from tests.faults.hosted_cluster import BROKERS, HostedCluster, LedCluster
 from tests.faults.load import Load
 
 pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
@@ -29,6 +29,14 @@ def test_most_brokers_win_and_power_lost_behind_the_cut_loses_nothing(led: tuple
 def test_a_gateway_whose_listener_is_cut_gives_way(led: tuple[HostedCluster, Load], way: str) -> None:
     measured = SCENARIOS[f"listener-{way}"](*led, LONG_S)
     assert measured.has_moved and not measured.was_noticed, str(measured)
+
+
+def test_gateways_that_no_broker_reaches_fence_all_and_lose_nothing(led: tuple[HostedCluster, Load]) -> None:
+    measured = SCENARIOS["deaf"](*led, 30)
+    # A second time if a broker asked the next one before that was cut too.
+    assert 1 <= len(measured.leaders) <= 2, str(measured)
+    assert {broker for broker, _ in measured.fences} == {*BROKERS}, str(measured)
+    assert measured.lost == NOTHING, str(measured)
 
 
 @pytest.mark.parametrize("way", ["lossy", "slow"])
