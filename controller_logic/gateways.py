@@ -43,7 +43,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
     writes = min(event.metadata_format, NEWEST_FORMAT)
-    gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
+    gateway = _heard(batch, Gateway(event.gateway, event.incarnation, voters, NO_TIME, metadata_format=writes))
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
@@ -69,7 +69,7 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
-    gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
+    gateway = replace(_heard(batch, gateway), is_stopping=is_stopping)
     if event.metadata_format is not UNSET:
         gateway = replace(gateway, metadata_format=min(event.metadata_format, NEWEST_FORMAT))
     if event.hears is not UNSET:
@@ -85,6 +85,11 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     if event.metadata_format is not UNSET:
         _go_on_in_newer_format(batch)
     batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
+
+
+def _heard(batch: Batch, gateway: Gateway) -> Gateway:
+    times = {"last_contact_ms": sessions.time_of_event(batch), "heard_ms": batch.state.now_ms}
+    return replace(gateway, **times, heard_since_tick=True)
 
 
 def _is_too_old(batch: Batch, gateway: int, writes: int) -> bool:
@@ -141,10 +146,10 @@ def is_led(batch: Batch) -> bool:
 def silence_counts_until(batch: Batch, broker: Broker) -> int:
     """Return the time up to which a broker's silence counts.
 
-    That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway.
+    That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway, at the earliest.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
-    return batch.state.now_ms if leader is None else leader.last_contact_ms
+    return batch.state.now_ms if leader is None else leader.heard_ms
 
 
 def has_session(batch: Batch, broker: Broker) -> bool:
@@ -165,7 +170,7 @@ def forgive_silence(batch: Batch) -> None:
     Each claim does so. Claims follow each other more slowly than a gateway's silence takes.
     """
     for gateway in list(batch.state.gateways.values()):
-        commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
+        commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms, heard_ms=batch.state.now_ms))
 
 
 def lead_on(batch: Batch) -> None:

@@ -151,7 +151,8 @@ def sessions_extended(batch: Batch, event: SessionsExtended) -> None:
     extend(batch, event.by_ms, gateways.with_session(batch))
     for gateway in list(batch.state.gateways.values()):
         last_contact_ms = min(batch.state.now_ms, gateway.last_contact_ms + event.by_ms)
-        commit_gateway(batch, replace(gateway, last_contact_ms=last_contact_ms))
+        heard_ms = min(batch.state.now_ms, gateway.heard_ms + event.by_ms)
+        commit_gateway(batch, replace(gateway, last_contact_ms=last_contact_ms, heard_ms=heard_ms))
     batch.recorder.answer_if_requested()
 
 

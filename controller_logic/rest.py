@@ -94,7 +94,7 @@ def _of_gateways(cluster: Cluster, policy: Policy) -> Iterator[int]:
 def _stands_still_at(cluster: Cluster, policy: Policy) -> int | None:
     """Return up to when silence behind a gateway counts; None if that is now, because one leads or none has started."""
     leader = cluster.gateways.get(cluster.quorum.voter)
-    return None if leader is None or _is_live(leader, cluster, policy) else leader.last_contact_ms
+    return None if leader is None or _is_live(leader, cluster, policy) else leader.heard_ms
 
 
 def _is_live(gateway: Gateway, cluster: Cluster, policy: Policy) -> bool:

@@ -75,8 +75,8 @@ def test_a_session_that_ended_before_the_gateways_fell_silent_is_due() -> None:
     world.join(1, behind_gateway=True)
     cluster, policy = world.state.cluster, in_force(world)
     heard_ms = world.broker(1).last_contact_ms + policy.broker_session_timeout_ms
-    gateway = replace(cluster.gateways[100], last_contact_ms=heard_ms)
+    gateway = replace(cluster.gateways[100], last_contact_ms=heard_ms, heard_ms=heard_ms)
     silent = replace(cluster, gateways={100: gateway}, clock_ms=heard_ms + policy.controller_quorum_fetch_timeout_ms)
     assert next_due_ms([silent], policy) == AT_ONCE
-    earlier = replace(silent, gateways={100: replace(gateway, last_contact_ms=heard_ms - 1)})
+    earlier = replace(silent, gateways={100: replace(gateway, heard_ms=heard_ms - 1)})
     assert next_due_ms([earlier], policy) is None
