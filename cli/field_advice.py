@@ -1,4 +1,4 @@
-"""What is said on standard error about fields whose names are probably mistyped."""
+"""What is said on standard error about fields that events do not have."""
 
 import click
 import msgspec
@@ -17,7 +17,7 @@ class FieldAdvice:
         self._lines = 0
 
     def about(self, number: int, text: bytes) -> None:
-        """Say what is probably mistyped in an event on line ``number``."""
+        """Say which fields of an event on line ``number`` are ignored."""
         given = _names.decode(text)
         if advice := advice_about(_kind.decode(given["kind"]), given):
             self._lines += 1

@@ -51,7 +51,7 @@ def command(
     not an event, the exit code is 2 and nothing is published. Lines from a pipe are checked and published as they
     arrive. With --as-is a line that is not an event is published too. The engine answers it with a `rejected` decision.
     Events that only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are always
-    refused. A field that an event does not have is ignored, and named on standard error if it looks mistyped.
+    refused. A field that an event does not have is ignored, and named on standard error.
 
     \b
     Examples:

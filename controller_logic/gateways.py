@@ -40,7 +40,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     former = batch.state.gateways.get(event.gateway)
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
-    gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, is_kraft=event.is_kraft)
+    gateway = _heard(batch, Gateway(event.gateway, event.incarnation, voters, NO_TIME, is_kraft=event.is_kraft))
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
@@ -62,7 +62,7 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
-    gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
+    gateway = replace(_heard(batch, gateway), is_stopping=is_stopping)
     if event.hears is not UNSET:
         gateway = replace(gateway, hears=tuple(sorted(set(event.hears))))
     commit_gateway(batch, gateway)
@@ -74,6 +74,11 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
         if is_stopping:
             _elect_another(batch, Reason.GATEWAY_STOPPED)
     batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
+
+
+def _heard(batch: Batch, gateway: Gateway) -> Gateway:
+    times = {"last_contact_ms": sessions.time_of_event(batch), "heard_ms": batch.state.now_ms}
+    return replace(gateway, **times, heard_since_tick=True)
 
 
 def watch_leader(batch: Batch) -> None:
@@ -120,10 +125,10 @@ def is_led(batch: Batch) -> bool:
 def silence_counts_until(batch: Batch, broker: Broker) -> int:
     """Return the time up to which a broker's silence counts.
 
-    That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway.
+    That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway, at the earliest.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.is_kraft else None
-    return batch.state.now_ms if leader is None else leader.last_contact_ms
+    return batch.state.now_ms if leader is None else leader.heard_ms
 
 
 def has_session(batch: Batch, broker: Broker) -> bool:
@@ -144,7 +149,7 @@ def forgive_silence(batch: Batch) -> None:
     Each claim does so. Claims follow each other more slowly than a gateway's silence takes.
     """
     for gateway in list(batch.state.gateways.values()):
-        commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
+        commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms, heard_ms=batch.state.now_ms))
 
 
 def lead_on(batch: Batch) -> None:

@@ -1,8 +1,8 @@
 """When a broker was last heard, and what does not count as silence.
 
 A session is the least silence before a fence. Events come between two ticks, and the engine's clock moves at ticks and
-claims only. So a heartbeat, and the loss of a connection, count at the tick or claim that follows. Nobody is fenced too
-early by that, and at most one tick too late:
+claims only. So a heartbeat, also a gateway's, and the loss of a connection count at the tick or claim that follows.
+Nobody is fenced or deposed too early by that, and at most one tick too late:
 
     tick 1,000   heartbeat   tick 1,500    ...    tick 10,000    tick 10,500
                              heard at 1,500       not 9 s yet    fenced
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from controller_logic.batch import Batch
-from controller_logic.commit_cluster import commit_broker
+from controller_logic.commit_cluster import commit_broker, commit_gateway
 from state.broker import Broker
 from state.event import Event
 from state.ids import NO_TIME
@@ -57,6 +57,10 @@ def settle(batch: Batch) -> None:
     for broker in list(batch.state.brokers.values()):
         if broker.heard_since_tick or broker.lost_since_tick:
             commit_broker(batch, _settled(broker, now_ms, is_by_hand=is_by_hand))
+    for gateway in list(batch.state.gateways.values()):
+        if gateway.heard_since_tick:
+            contact_ms = min(gateway.last_contact_ms, now_ms) if is_by_hand else now_ms
+            commit_gateway(batch, replace(gateway, last_contact_ms=contact_ms, heard_since_tick=False))
 
 
 def _settled(broker: Broker, now_ms: int, *, is_by_hand: bool) -> Broker:

@@ -76,8 +76,8 @@ class Client:
         event.
 
         Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
-        for one that only the engine makes. Warns (``UserWarning``) of a field that is probably mistyped, because the
-        engine ignores it. The engine checks everything else, and answers.
+        for one that only the engine makes. Warns (``UserWarning``) of fields that the kind of event does not
+        have, because the engine ignores them. The engine checks everything else, and answers.
         """
         texts = [_as_json(event, number) for number, event in enumerate(events, start=1)]
         for event in events:

@@ -1,7 +1,7 @@
-"""Fields of events whose names are probably mistyped.
+"""Fields that a kind of event does not have.
 
-The engine ignores a field that a kind of event does not have, because authors may add some of their own. But a topic
-with ``configs`` is made without its settings, and an event with ``validateOnly`` is carried out.
+The engine ignores them, because an event may come from a newer program. But a topic with ``configs`` or ``settings`` is
+made without its settings, and an event with ``validateOnly`` is carried out. So who publishes is told.
 """
 
 from collections.abc import Collection
@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 
 _LIKENESS_MIN = 0.75
+NAMED_MAX = 10
 # The package imports no room that knows the events, so it has a list of their fields. A test compares it with them.
 FILE = Path(__file__).with_name("event_fields.json")
 
 
 def advice_about(kind: str, given: Collection[str]) -> str:
-    """Say which field is ignored although its name is like that of one which is missing; or nothing.
+    """Return which fields of an event are ignored because its kind has none of that name; empty if none is.
 
     ``given`` are the names of an event's fields. Nothing is said of a kind of event that this version does not know.
     """
@@ -26,11 +27,15 @@ def advice_about(kind: str, given: Collection[str]) -> str:
     # Hardly any event gets here.
     import difflib
 
-    for name in (one for one in given if one not in known and isinstance(one, str)):
-        near = difflib.get_close_matches(name, sorted(known - set(given)), n=1, cutoff=_LIKENESS_MIN)
-        if near:
-            return f"{kind} has no field {name!r}, so it is ignored; did you mean {near[0]!r}?"
-    return ""
+    unknown = [str(one) for one in given if one not in known]
+    missing = sorted(known - set(given))
+    near = [difflib.get_close_matches(name, missing, n=1, cutoff=_LIKENESS_MIN) for name in unknown]
+    fields, are = ("field", "it is") if len(unknown) == 1 else ("fields", "they are")
+    meant = ", ".join(repr(one) for found in near for one in found)
+    hint = f"did you mean {meant}?" if all(near) else f"its fields are {', '.join(sorted(known))}"
+    named = ", ".join(map(repr, unknown[:NAMED_MAX]))
+    more = f" and {len(unknown) - NAMED_MAX} more" if len(unknown) > NAMED_MAX else ""
+    return f"{kind} has no {fields} {named}{more}, so {are} ignored; {hint}"
 
 
 @cache

@@ -13,7 +13,7 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     incarnation: str
     # The gateways that its brokers know, in rising order.
     voters: tuple[int, ...]
-    # By the engine's clock.
+    # When its silence begins, by the engine's clock: at the tick that follows its last heartbeat, or at a claim.
     last_contact_ms: int
     # It said that it stops. It no longer leads if another gateway can.
     is_stopping: bool = False
@@ -21,6 +21,10 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     is_kraft: bool = False
     # The brokers that it heard lately; None if it does not say.
     hears: tuple[int, ...] | None = None
+    # The tick or claim before its last heartbeat. The silence of brokers behind it counts up to then.
+    heard_ms: int = NO_TIME
+    # Whether ``last_contact_ms`` waits for the clock to move on.
+    heard_since_tick: bool = False
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):

@@ -25,6 +25,8 @@ def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> st
     if values[_QUORUM] <= GATEWAY_HEARTBEAT_MS:
         because = f"a gateway sends a heartbeat every {GATEWAY_HEARTBEAT_MS} ms"
         return f"{_QUORUM} is {values[_QUORUM]}: expected more than {GATEWAY_HEARTBEAT_MS}, because {because}"
+    if TICK_INTERVAL in values and values[TICK_INTERVAL] >= values[_QUORUM]:
+        return expected(values, TICK_INTERVAL, "<", _QUORUM, "a gateway's silence ends at a tick")
     return None
 
 

@@ -25,6 +25,7 @@ from streaming.deadlines import LateError
 from streaming.decider import Decider
 from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
+from streaming.hang_guard import HangGuard
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
@@ -107,6 +108,14 @@ class Job:
         finally:
             self._endpoint.close()
 
+    def _must_end(self) -> bool:
+        if self._stopping.is_set():
+            return True
+        claimed = 0
+        with contextlib.suppress(BusError):
+            claimed = self._bus.claimed_epoch()
+        return 0 < self._tenure.controller_epoch < claimed
+
     def _check_not_superseded(self, why: str, error: Exception) -> None:
         """Raise ``SupersededError``, with ``why`` this job ends, if another one has claimed, as far as the bus says."""
         if not self._tenure.controller_epoch:
@@ -149,7 +158,8 @@ class Job:
             self._endpoint.open()
         choose_java()
         stacks = stacks_file(self._files_place)
-        with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets:
+        guard = HangGuard(self._must_end, self._signals.break_off)
+        with local_dir(self._files_place.parent / "spark-local") as directory, socket_dir() as sockets, guard:
             session = None
             try:
                 master = launch(self._settings, directory, stacks, sockets)

@@ -38,6 +38,11 @@ class StopSignals:
         if self.stopping.is_set():
             raise StoppedError
 
+    def break_off(self) -> None:
+        """End Spark's processes, so that no call of its JVM waits any more."""
+        self.has_broken_off = self.stopping.is_set()
+        kill_children()
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping.set()
         if self._breaks_off:

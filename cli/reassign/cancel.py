@@ -8,7 +8,7 @@ from cli.admin_requests import Ask, asks, check_all, perform
 from cli.committed import committed
 from cli.kafka_files import read_plan
 from cli.output import show_json
-from cli.reassign.plan_option import missing_in, partition_of, plan_option
+from cli.reassign.plan_option import check_there, partition_of, plan_option
 
 
 @click.command("cancel")
@@ -17,6 +17,8 @@ from cli.reassign.plan_option import missing_in, partition_of, plan_option
 def command(ask: Ask, plan: Path) -> None:
     """Cancel those moves of a plan that are under way. Complete moves stay.
 
+    If the plan names a partition that is not there, or the rules would refuse any of it, nothing is cancelled.
+
     \b
     Examples:
       isrflow reassign cancel --reassignment-json-file plan.json --dry-run
@@ -24,12 +26,8 @@ def command(ask: Ask, plan: Path) -> None:
     """
     found = committed(ask.settings)
     moves = read_plan(plan)
-    if missing := missing_in(found, moves):
-        # The others can be cancelled.
-        click.echo(missing, err=True)
-    moving = [
-        move for move in moves if (partition := partition_of(found, move)) is not None and partition.is_reassigning
-    ]
+    check_there(found, moves)
+    moving = [move for move in moves if (held := partition_of(found, move)) is not None and held.is_reassigning]
     if not moving:
         if ask.form == "json":
             show_json([])

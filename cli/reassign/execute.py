@@ -9,7 +9,7 @@ from cli.admin_requests import Ask, asks, check_all, perform
 from cli.committed import committed
 from cli.errors import Refused
 from cli.kafka_files import plan_of, read_plan
-from cli.reassign.plan_option import missing_in, partition_of, plan_option
+from cli.reassign.plan_option import check_there, partition_of, plan_option
 
 
 @click.command("execute")
@@ -31,8 +31,7 @@ def command(ask: Ask, plan: Path, additional: bool) -> None:
     """
     moves = read_plan(plan)
     found = committed(ask.settings)
-    if missing := missing_in(found, moves):
-        raise Refused(missing.replace("There", "there", 1))
+    check_there(found, moves)
     if not additional and any(p.is_reassigning for topic in found.topics.values() for p in topic.partitions):
         raise Refused("a reassignment is under way: cancel it, or use --additional to change or add moves.")
     requests = [

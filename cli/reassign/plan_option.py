@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from cli.committed import Committed
+from cli.errors import Refused
 from cli.input_file import file_option
 from cli.kafka_files import Move
 from cli.output import ids
@@ -25,6 +26,12 @@ def partition_of(found: Committed, move: Move) -> Partition | None:
     """Return the partition of a move; None if there is none."""
     topic = found.topics.get(move.topic)
     return topic.partitions[move.partition] if topic and move.partition < len(topic.partitions) else None
+
+
+def check_there(found: Committed, moves: Sequence[Move]) -> None:
+    """Refuse a plan as a whole if any of its partitions is not there."""
+    if missing := missing_in(found, moves):
+        raise Refused(missing.replace("There", "there", 1))
 
 
 def missing_in(found: Committed, moves: Sequence[Move]) -> str:

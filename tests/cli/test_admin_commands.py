@@ -9,7 +9,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from tests.cli.conftest import Isrflow
-from tests.cli.worked_cluster import beat, epochs_of, publish, said, started, wait_for
+from tests.cli.worked_cluster import beat, epochs_of, publish, publish_isr, said, started, wait_for
 
 
 def test_describe_has_kafkas_columns_and_tabs(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
@@ -119,23 +119,6 @@ def test_a_reassignment_goes_from_generate_to_verify(isrflow: Isrflow, cluster: 
     said(isrflow, "reassign", "cancel", "--reassignment-json-file", "current.json")
     assert said(isrflow, "reassign", "list") == []
     assert said(isrflow, "partitions", "describe", "orders-0")[0]["replicas"] == [2, 3]
-
-
-def publish_isr(bus: EmbeddedBus, partition: dict[str, Any], isr: tuple[int, ...]) -> None:
-    """Ask for an ISR as the leader would, whose broker epoch is its id here because it registered first."""
-    epochs = {name: partition[name] for name in ("leader_epoch", "partition_epoch")}
-    leader = partition["leader"]
-    seq = publish(
-        bus,
-        kind="alter_isr",
-        topic="orders",
-        partition=0,
-        broker=leader,
-        broker_epoch=epochs_of(bus)[leader],
-        isr=isr,
-        **epochs,
-    )
-    wait_for(bus, seq)
 
 
 @pytest.mark.parametrize(

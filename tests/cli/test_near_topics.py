@@ -38,12 +38,11 @@ def test_a_plan_with_a_mistyped_topic_is_answered_with_the_nearest(
     moves = [{"topic": "ordes", "partition": number, "replicas": [2, 3]} for number in (0, 1)]
     (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": moves}))
     plan = ("--reassignment-json-file", "plan.json")
-    done = isrflow("reassign", "execute", *plan)
-    suggested = "here are no partitions ordes-0, ordes-1; did you mean 'orders'?\n"
-    assert (done.exit_code, done.output) == (1, f"Error: t{suggested}")
+    for verb in ("execute", "cancel"):
+        done = isrflow("reassign", verb, *plan)
+        suggested = "Error: there are no partitions ordes-0, ordes-1; did you mean 'orders'?\n"
+        assert (done.exit_code, done.output) == (1, suggested)
     assert "There is no partition ordes-1; did you mean 'orders'?\n" in isrflow("reassign", "verify", *plan).stdout
-    done = isrflow("reassign", "cancel", *plan)
-    assert (done.exit_code, done.stderr) == (0, f"T{suggested}")
 
 
 @pytest.mark.parametrize("command", ["events", "decisions"])

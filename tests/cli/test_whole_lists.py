@@ -7,7 +7,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from tests.cli.conftest import Isrflow
-from tests.cli.worked_cluster import publish, said, wait_for
+from tests.cli.worked_cluster import fence, publish, publish_isr, said, wait_for
 
 
 @pytest.mark.parametrize("unknown", ["absent", "zebra"])
@@ -48,3 +48,47 @@ def test_a_plan_is_begun_as_a_whole_or_not_at_all(
         "  gone-soon-0: INVALID_REPLICA_ASSIGNMENT: brokers [1070] are added and not active\n"
     )
     assert said(isrflow, "describe")["partitions"] == before
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_no_move_is_cancelled_if_the_plan_names_a_partition_that_is_not_there(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path, dry_run: tuple[str, ...]
+) -> None:
+    said(isrflow, "reassign", "execute", "--reassignment-json-file", "plan.json")
+    moves = [("orders", 0), ("orders", 7), ("zebra", 0)]
+    partitions = [{"topic": topic, "partition": number, "replicas": [1, 2]} for topic, number in moves]
+    (tmp_path / "mixed.json").write_text(json.dumps({"version": 1, "partitions": partitions}))
+    done = isrflow("reassign", "cancel", "--reassignment-json-file", "mixed.json", *dry_run)
+    assert (done.exit_code, done.output) == (1, "Error: there are no partitions orders-7, zebra-0.\n")
+    assert [(one["topic"], one["partition"]) for one in said(isrflow, "reassign", "list")] == [("orders", 0)]
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_leadership_is_transferred_as_a_whole_or_not_at_all(
+    isrflow: Isrflow, cluster: EmbeddedBus, dry_run: tuple[str, ...]
+) -> None:
+    """The election of a fenced broker would be refused, and the new order of replicas would stay."""
+    publish_isr(cluster, said(isrflow, "partitions", "describe", "orders-1")[0], (2,))
+    fence(cluster, 2)
+    wait_for(cluster, publish(cluster, kind="alter_reassignment", topic="orders", partition=1, replicas=[1, 2]))
+    before = said(isrflow, "partitions", "describe", "orders-1")
+    done = isrflow("partitions", "transfer-leadership", "orders-1", "--to", "2", *dry_run)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: nothing is done, because some of it would be refused:\n  orders-1: ")
+    assert said(isrflow, "partitions", "describe", "orders-1") == before
+
+
+def test_of_a_list_of_elections_those_that_can_be_held_are(
+    isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path
+) -> None:
+    """As with Kafka's tool: a partition that nobody can lead now keeps no other one without its leader."""
+    publish_isr(cluster, said(isrflow, "partitions", "describe", "orders-1")[0], (2,))
+    for number, replicas in enumerate(([2, 1], [1, 2])):
+        publish(cluster, kind="alter_reassignment", topic="orders", partition=number, replicas=replicas)
+    wait_for(cluster, cluster.last_seq())
+    partitions = [{"topic": "orders", "partition": number} for number in (1, 0)]
+    (tmp_path / "elect.json").write_text(json.dumps({"partitions": partitions}))
+    done = isrflow("elect", "--election-type", "preferred", "--path-to-json-file", "elect.json")
+    assert done.exit_code == 1
+    assert done.stdout == "orders-0: broker 2 was elected in leader epoch 2\n"
+    assert done.stderr == "Error: orders-1: PREFERRED_LEADER_NOT_AVAILABLE: broker 1 is not in sync and online\n"

@@ -74,3 +74,27 @@ def said(isrflow: Callable[..., Result], *arguments: str, code: int = 0) -> Any:
 def epochs_of(bus: EmbeddedBus) -> dict[int, int]:
     """Return each broker's epoch."""
     return {number: broker.broker_epoch for number, broker in read_image(bus.image()).cluster.brokers.items()}
+
+
+def publish_isr(bus: EmbeddedBus, partition: dict[str, Any], isr: tuple[int, ...]) -> None:
+    """Ask for an ISR as the leader would, whose broker epoch is its id here because it registered first."""
+    epochs = {name: partition[name] for name in ("leader_epoch", "partition_epoch")}
+    leader = partition["leader"]
+    seq = publish(
+        bus,
+        kind="alter_isr",
+        topic=partition["topic"],
+        partition=partition["partition"],
+        broker=leader,
+        broker_epoch=epochs_of(bus)[leader],
+        isr=isr,
+        **epochs,
+    )
+    wait_for(bus, seq)
+
+
+def fence(bus: EmbeddedBus, broker: int) -> None:
+    """Let a broker ask to be fenced."""
+    wishes = {"want_fence": True, "want_shutdown": False}
+    epoch = epochs_of(bus)[broker]
+    wait_for(bus, publish(bus, kind="broker_heartbeat", broker=broker, broker_epoch=epoch, **wishes))

@@ -198,6 +198,11 @@ def test_a_wrong_setting_is_named(text: str, said: str) -> None:
             ["controller.quorum.fetch.timeout.ms=400"],
             "controller.quorum.fetch.timeout.ms is 400: expected more than 400",
         ),
+        (
+            ["tick.idle.interval.ms=2000"],
+            "tick.idle.interval.ms is 2000, and controller.quorum.fetch.timeout.ms is 2000: "
+            "expected tick.idle.interval.ms < controller.quorum.fetch.timeout.ms, because a gateway's silence ends at",
+        ),
         (["watermark.interval.ms=9007199254740992"], "watermark.interval.ms: expected int <= 5000"),
         (["tick.idle.interval.ms=8001"], "tick.idle.interval.ms: expected int <= 5000"),
         (["takeover.timeout.ms=9007199254740992"], "takeover.timeout.ms: expected int <= 86400000"),
@@ -219,7 +224,8 @@ def test_sessions_may_be_short_if_brokers_have_their_own_heartbeat_interval() ->
 
 
 def test_slow_ticks_need_no_standby_timeout() -> None:
-    assert load(sets=["tick.idle.interval.ms=5000"]).controller_standby_timeout_ms == 3_000
+    sets = ["tick.idle.interval.ms=5000", "controller.quorum.fetch.timeout.ms=5001"]
+    assert load(sets=sets).controller_standby_timeout_ms == 3_000
 
 
 def test_a_replay_takes_any_policy() -> None:

@@ -150,6 +150,7 @@ def claimed() -> World:
         ),
         ({"broker.session.timeout.ms": 500}, "expected tick.idle.interval.ms < broker.session.timeout.ms"),
         ({"broker.heartbeat.interval.ms": 9_000}, "expected broker.heartbeat.interval.ms < broker.session.timeout.ms"),
+        ({"controller.quorum.fetch.timeout.ms": 500}, "expected tick.idle.interval.ms < controller.quorum.fetch."),
         ({"controller.quorum.fetch.timeout.ms": 400}, "controller.quorum.fetch.timeout.ms is 400: expected more than"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
-from tests.support.world import World
+from tests.support.world import World, claimed
 
 VOTERS = [100, 101]
 
@@ -28,7 +28,7 @@ def world() -> World:
     world = World()
     start(world, 100)
     start(world, 101)
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     world.join(2)
     return world
 
@@ -76,6 +76,52 @@ def test_another_gateway_leads_when_the_leader_falls_silent(world: World) -> Non
     tick(world, 1)
     # An epoch for each half second of the silence.
     assert (world.one(QuorumDecision).voter, leads(world)) == (101, (101, 5))
+
+
+@pytest.fixture
+def on_a_bus() -> World:
+    """As ``world``, with an engine's clock: it moves at ticks only."""
+    world = claimed()
+    world.entered_ms = world.now
+    start(world, 100)
+    start(world, 101)
+    world.join(1, behind_gateway=True)
+    return world
+
+
+def test_the_time_out_is_the_least_silence_before_another_gateway_leads(on_a_bus: World) -> None:
+    """A heartbeat just before a tick was counted at the tick before that one."""
+    tick(on_a_bus, 500)
+    gateway_beats(on_a_bus, 100)
+    tick(on_a_bus, 500)
+    on_a_bus.now += 1_999
+    gateway_beats(on_a_bus, 101)
+    tick(on_a_bus)
+    assert leads(on_a_bus) == (100, 1), "it may have been heard just before the tick"
+    tick(on_a_bus, 1)
+    assert leads(on_a_bus)[0] == 101
+
+
+def test_a_gateway_that_has_just_started_is_not_silent_a_tick_too_early(on_a_bus: World) -> None:
+    tick(on_a_bus, 500)
+    on_a_bus.now += 1_999
+    gateway_beats(on_a_bus, 101)
+    tick(on_a_bus)
+    assert leads(on_a_bus) == (100, 1)
+
+
+def test_a_broker_is_silent_only_up_to_when_its_gateway_was_surely_heard(on_a_bus: World) -> None:
+    """The gateway may have died just after the tick before, and could pass nothing on since."""
+    tick(on_a_bus, 500)
+    on_a_bus.beat(1)
+    tick(on_a_bus, 500)
+    tick(on_a_bus, 8_500)
+    gateway_beats(on_a_bus, 100)
+    tick(on_a_bus, 500)
+    assert on_a_bus.broker(1).state is BrokerState.active
+    gateway_beats(on_a_bus, 100)
+    tick(on_a_bus, 500)
+    assert on_a_bus.broker(1).state is BrokerState.fenced
 
 
 def test_the_leader_stays_when_nobody_else_is_heard(world: World) -> None:
@@ -195,7 +241,7 @@ def test_a_heartbeat_of_a_former_run_is_answered_if_it_asks(world: World) -> Non
 
 def test_without_a_started_gateway_sessions_count_as_usual() -> None:
     world = World()
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     tick(world, 9_000)
     assert world.broker(1).state == BrokerState.fenced
 
@@ -218,7 +264,7 @@ def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: Wor
     assert world.partition("t").requested_epochs == (-1, 0)
     world.fence(1)
     world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
-    world.join(1, incarnation="second", is_kraft=True)
+    world.join(1, incarnation="second", behind_gateway=True)
     assert world.partition("t").requested_epochs == (-1, 1)
     assert world.state.cluster.backlog == {2: 1}
 

@@ -1,4 +1,4 @@
-"""The package names a field that is probably mistyped. ISRFLOW_REWRITE=1 writes its list of fields again."""
+"""The package names fields that an event does not have. ISRFLOW_REWRITE=1 writes its list of fields again."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 import isrflow
 from bus.embedded import EmbeddedBus
-from isrflow.field_advice import FILE, advice_about
+from isrflow.field_advice import FILE, NAMED_MAX, advice_about
 from state.events import AnyEvent
 
 CREATE = {"kind": "create_topic", "topic": "t", "partitions": 1, "replication_factor": 1}
@@ -41,8 +41,31 @@ def test_the_package_warns_of_a_mistyped_field_and_publishes_the_event(path: Pat
             bus.ask({**CREATE, "configs": {}}, timeout_s=0.1)
 
 
+def test_the_package_warns_of_every_other_field_that_the_event_does_not_have(path: Path) -> None:
+    said = "create_topic has no field 'settings', so it is ignored; its fields are assignment, config, "
+    with isrflow.connect(str(path)) as bus, pytest.warns(UserWarning, match=said):
+        bus.publish({**CREATE, "settings": {"min.insync.replicas": "2"}})
+
+
 @pytest.mark.filterwarnings("error")
-def test_the_package_says_nothing_of_fields_that_it_knows_or_that_are_an_authors_own(path: Path) -> None:
+def test_the_package_says_nothing_of_fields_that_it_knows_or_of_kinds_that_it_does_not(path: Path) -> None:
     with isrflow.connect(str(path)) as bus:
-        assert bus.publish(CREATE, {**CREATE, "config": {}, "ticket": "A-1", 7: 8}, {"kind": "new", "configs": {}}) == 3
-    assert advice_about("create_topic", ["kind", "partitions", "partition"]) == ""
+        assert bus.publish(CREATE, {**CREATE, "config": {}}, {"kind": "new", "configs": {}}) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["ticket"], "no field 'ticket', so it is ignored; its fields are assignment, config, "),
+        # One whose like is there.
+        (["partitions", "partition"], "no field 'partition', so it is ignored; its fields are "),
+        (
+            ["configs", "partitons"],
+            "no fields 'configs', 'partitons', so they are ignored; did you mean 'config', '",
+        ),
+        (["configs", 7], "no fields 'configs', '7', so they are ignored; its fields are "),
+        ([f"f{n}" for n in range(NAMED_MAX + 2)], "'f9' and 2 more, so they are ignored; "),
+    ],
+)
+def test_every_unknown_field_is_named(given: list[str], said: str) -> None:
+    assert said in advice_about("create_topic", ["kind", *given])

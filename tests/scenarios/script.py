@@ -145,7 +145,7 @@ class Script:
             some = min(ms, step_ms)
             self.clock_ms += some
             self._unbeaten_ms += some
-            # Without a bus a broker's heartbeat counts at its own time, and a gateway's at the tick before it.
+            # Without a bus a heartbeat counts at its own time.
             self.write("tick")
             for gateway, brokers in self.gateways.items():
                 told = {} if brokers is None else {"hears": brokers}

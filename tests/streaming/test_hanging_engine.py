@@ -1,23 +1,27 @@
 """An engine that hangs, as a process that was stopped does: what its page, its metrics and its health say meanwhile."""
 
 import contextlib
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from bus.clock import now_ms
 from bus.interface import Bus
 from bus.open_bus import open_bus
 from tests.streaming.test_metrics import status
 from tests.support.browser import Browser, browser, missing
-from tests.support.engine import STANDBY, Engine, decided, encoded
+from tests.support.engine import STANDBY, START_TIMEOUT_S, Engine, decided, encoded
 from tests.support.freezing import freeze
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = pytest.mark.spark
+needs_browser = pytest.mark.skipif(bool(missing()), reason=missing())
 SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=3600000")
+HUNG = "Spark does not answer; ending its processes"
 CALM, NOBODY_KNOWS = "No partition is at risk", "Nobody knows whether partitions are at risk"
 
 
@@ -49,6 +53,8 @@ def make_topic(bus: Bus) -> None:
     decided(bus, bus.publish([beat, encoded("create_topic", topic="orders", partitions=3, replication_factor=1)]))
 
 
+@pytest.mark.browser
+@needs_browser
 def test_nothing_is_green_while_an_engine_or_its_standby_hangs(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     with contextlib.ExitStack() as stack:
@@ -91,3 +97,39 @@ def test_nothing_is_green_while_an_engine_or_its_standby_hangs(tmp_path: Path) -
         with frozen(path, jvm_of(standby)):
             wait_until(lambda: status(f"{other}/standbyz") == 503, "the standby to say that it cannot take over")
         wait_until(lambda: status(f"{other}/standbyz") == 200, "the standby to wait for its turn again")
+
+
+def test_an_engine_or_a_standby_whose_jvm_hangs_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    path = tmp_path / "bus.db"
+    with contextlib.ExitStack() as stack:
+        bus = stack.enter_context(contextlib.closing(open_bus(str(path))))
+        engine = Engine(tmp_path, *SETTINGS)
+        stack.callback(engine.kill)
+        engine.wait_ready(bus)
+        own = (f"checkpoint.dir={tmp_path / 'standby'}", "controller.standby.timeout.ms=3600000")
+        standby = Engine(tmp_path, *SETTINGS, *own, command=STANDBY, log=tmp_path / "standby.log")
+        stack.callback(standby.kill)
+        wait_until(lambda: "standing by" in standby.log.read_text(), "the standby", START_TIMEOUT_S)
+        jvms = [jvm_of(one) for one in (standby, engine)]
+        freeze(path, jvms)
+        for one, jvm in zip((standby, engine), jvms, strict=True):
+            one.process.send_signal(signal.SIGTERM)
+            assert one.wait() == 0, one.log.read_text()
+            assert HUNG in one.log.read_text()
+            assert not jvm.is_running()
+        assert bus.resigned_epoch() == bus.claimed_epoch(), "no standby waits for it"
+
+
+def test_an_engine_whose_jvm_hangs_ends_when_another_one_has_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "bus.db"
+    with contextlib.ExitStack() as stack:
+        bus = stack.enter_context(contextlib.closing(open_bus(str(path))))
+        engine = Engine(tmp_path, *SETTINGS)
+        stack.callback(engine.kill)
+        engine.wait_ready(bus)
+        jvm = jvm_of(engine)
+        freeze(path, [jvm])
+        bus.claim("other", {}, now_ms())
+        assert engine.wait() == 4, engine.log.read_text()
+        assert HUNG in engine.log.read_text()
+        assert not jvm.is_running()

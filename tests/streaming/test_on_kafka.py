@@ -24,7 +24,7 @@ MOVED_ASIDE = "moved the checkpoint aside"
 POINTS = ("transaction", "commit")
 EVENTS_AT_ONCE = 100
 # On Kafka each tick is a batch. A standby waits for two ticks, so there are some.
-FEW_TICKS = "tick.idle.interval.ms=2000"
+FEW_TICKS = "tick.idle.interval.ms=1900"
 SUPERSEDED = 4
 # Longer than a session in Kafka's own controller, so that the node leads in another epoch afterwards.
 BUS_FROZEN_S = 12.0

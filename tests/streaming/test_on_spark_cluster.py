@@ -74,6 +74,7 @@ def settings_of(bus: KafkaBus, hdfs: Hdfs) -> tuple[str, ...]:
         f"shuffle.partitions={TASKS}",
         # On Kafka each tick is a batch. Executors and workers take long to start.
         "tick.idle.interval.ms=5000",
+        "controller.quorum.fetch.timeout.ms=6000",
         "shards=4",
         "pages=3",
     )

@@ -3,9 +3,10 @@
 Watches fire only where a test says so, so a gateway finds changes when it looks.
 """
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -18,6 +19,9 @@ from kazoo.exceptions import (
 from kazoo.protocol.serialization import GetData
 
 from brokers.gateways.zk.many_reads import Operation
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Znode(NamedTuple):
@@ -66,6 +70,17 @@ def read_later(client: Any, operation: Operation, paths: Sequence[str]) -> Later
     return Later(lambda: [result(path) for path in paths])
 
 
+def _atomic(method: Callable[Concatenate["Zookeeper", P], T]) -> Callable[Concatenate["Zookeeper", P], T]:
+    """Let a method see, and change, no half of a transaction: another thread may be making or undoing one."""
+
+    @functools.wraps(method)
+    def locked(zookeeper: "Zookeeper", /, *given: P.args, **named: P.kwargs) -> T:
+        with zookeeper.lock:
+            return method(zookeeper, *given, **named)
+
+    return locked
+
+
 class Zookeeper:
     """The znodes by path. It stands for ``ManyReads``: each session that is opened gets this same one."""
 
@@ -75,7 +90,7 @@ class Zookeeper:
         self.watches: dict[str, list[Callable[[object], None]]] = {}
         # Called with each path before it is read.
         self.before_read: Callable[[str], None] = lambda path: None
-        # Held for a whole transaction, so that undoing one undoes nothing else.
+        # Held for a whole transaction, and for each single call.
         self.lock = threading.RLock()
         self._count = 0
 
@@ -100,6 +115,7 @@ class Zookeeper:
             if (above := "/".join(parts[:count])) not in self.znodes:
                 self.create(above, b"")
 
+    @_atomic
     def create(self, path: str, data: bytes = b"", sequence: bool = False, makepath: bool = False) -> str:
         if makepath:
             self.ensure_path(path.rpartition("/")[0])
@@ -118,6 +134,7 @@ class Zookeeper:
         if path in self.znodes:
             self.znodes[path] = self.znodes[path]._replace(pzxid=self._count)
 
+    @_atomic
     def set(self, path: str, data: bytes, version: int = -1) -> Znode:
         self.check(path, version)
         self._count += 1
@@ -131,6 +148,7 @@ class Zookeeper:
         if version not in (-1, self.znodes[path].version):
             raise BadVersionError
 
+    @_atomic
     def delete(self, path: str) -> None:
         self.check(path, -1)
         if self.get_children(path):
@@ -141,9 +159,14 @@ class Zookeeper:
 
     def get(self, path: str) -> tuple[bytes, Znode]:
         self.before_read(path)
+        return self._held(path)
+
+    @_atomic
+    def _held(self, path: str) -> tuple[bytes, Znode]:
         self.check(path, -1)
         return self.znodes[path].data, self.znodes[path]
 
+    @_atomic
     def exists(self, path: str, watch: Callable[[object], None] | None = None) -> Znode | None:
         if watch is not None:
             self.watches.setdefault(path, []).append(watch)
@@ -154,6 +177,7 @@ class Zookeeper:
         for watch in self.watches.pop(path, []):
             watch(Changed(path))
 
+    @_atomic
     def get_children(self, path: str, watch: object = None) -> list[str]:
         self.check(path, -1)
         below = [one.removeprefix(f"{path}/") for one in list(self.znodes) if one.startswith(f"{path}/")]
