@@ -118,8 +118,6 @@ class Bus(Past, Protocol):
 
     # The name of the kind of bus, which is also the name of the module in ``streaming/sources`` that reads it.
     kind: str
-    # The distance between the seqs of two events that were published one after the other.
-    seq_step: int
     # Whether events can be deferrable here: they start no batch by themselves.
     defers: bool
 
@@ -134,10 +132,6 @@ class Bus(Past, Protocol):
         """Publish events of any kind on behalf of the engine; with ``deferrable``, all as such (``defers``)."""
         ...
 
-    def count_sequenced(self, events: Sequence[bytes]) -> int:
-        """Return how many of ``events`` get their seq when they are published. Others get it when they are decided."""
-        ...
-
     def last_seq(self) -> int:
         """Return the newest event's seq, 0 if there was none yet."""
         ...
@@ -146,12 +140,8 @@ class Bus(Past, Protocol):
         """Return the seq of the newest event that is not deferrable (``defers``), but at least ``after``."""
         ...
 
-    def offsets_position(self) -> int:
-        """Return the position after every ``log_end_offset`` event so far. Only ``offsets_came`` understands it."""
-        ...
-
-    def offsets_came(self, after: int) -> bool:
-        """Say whether a ``log_end_offset`` event was published after the position ``after``."""
+    def log_ends_came(self, after: int) -> bool:
+        """Return whether a report of log ends was published after ``after``. It may be a moment late to tell."""
         ...
 
     def read(self, after: int, through: int) -> list[Entry]:

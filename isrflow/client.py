@@ -29,7 +29,7 @@ class Log(Protocol):
     """The two logs of a bus, as each kind of bus has them. Every method may raise ``BusError``."""
 
     def publish(self, events: Sequence[bytes]) -> int | None:
-        """Append events. Return the last one's seq; None if none of them has a seq yet."""
+        """Append events. Return the last one's seq; None if there is none."""
         ...
 
     def newest_decision(self) -> Place:
@@ -71,9 +71,7 @@ class Client:
     def publish(self, *events: Event) -> int | None:
         """Publish events in order, and return the last one's seq, its place in the total order.
 
-        An event without ``time_ms`` gets the present time. On SQLite the bus takes all events of a call or none. On
-        Kafka a ``log_end_offset`` gets its seq only when it is decided, so the result is None if there is no other
-        event.
+        An event without ``time_ms`` gets the present time. On SQLite the bus takes all events of a call or none.
 
         Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
         for one that only the engine makes. Warns (``UserWarning``) of a field that is probably mistyped, because the
@@ -92,8 +90,7 @@ class Client:
         not even the ``request_id`` can be read, a ``rejected`` decision is returned.
 
         A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
-        published. Raises ``ValueError`` for a ``log_end_offset``, because on Kafka nobody could tell its answer from
-        others: it gets its seq only when it is decided.
+        published. Raises ``ValueError`` for a ``log_end_offset``, because one that is accepted has no answer.
         """
         if event.get("kind") == LOG_END_OFFSET:
             raise ValueError("nobody can wait for the answer to a log_end_offset: publish it")

@@ -11,7 +11,6 @@ import msgspec
 class ClaimNote(msgspec.Struct, frozen=True):
     """What the query must know of the claim."""
 
-    controller_epoch: int
     # Of the job's ``controller_started`` event.
     claim_seq: int
     # The last event of the last commit. The query takes in the state after that event, and decides from there on.

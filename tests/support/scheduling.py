@@ -29,7 +29,6 @@ ON_ONE_NODE = frozenset(
         "tests/bus/kafka/test_former_claims.py",
         "tests/bus/kafka/test_interrupted.py",
         "tests/bus/kafka/test_lost_ends.py",
-        "tests/bus/kafka/test_reports.py",
         "tests/bus/kafka/test_snapshots.py",
         "tests/bus/kafka/test_topics.py",
         "tests/bus/kafka/test_undecidable.py",

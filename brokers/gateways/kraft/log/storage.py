@@ -91,7 +91,7 @@ class Storage:
         Raises ``StorageError`` when the log differs from the decisions: then it must not be served.
         """
         self._decided_seq, self._image = compared(self._log, bus)
-        self._noted_every_seqs = NOTED_EVERY_EVENTS * bus.seq_step
+        self._noted_every_seqs = NOTED_EVERY_EVENTS
 
     @property
     def image(self) -> MetadataImage:
