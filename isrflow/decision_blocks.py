@@ -25,11 +25,11 @@ from typing import NamedTuple, Protocol
 
 from isrflow import column_blocks
 from isrflow.column_blocks import Columns
+from isrflow.column_layout import ROWS_MAX
 from isrflow.contract import Decided
 
-LINES_MAX = 1_024
 # A block of columns may hold more, because one decision is read from it without writing out the others.
-ROWS_MAX = 4_096
+LINES_MAX = 1_024
 # Fewer decisions are rows of their own, so a small cluster's file stays readable for older versions.
 BLOCK_DECISIONS_MIN = 64
 # The most bytes of a block's texts, because a reader that asks for one decision unpacks the whole block.
