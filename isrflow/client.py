@@ -10,14 +10,12 @@ from typing import Any, Protocol
 import msgspec
 
 from isrflow.clock import now_ms
-from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided
+from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided, Place
 from isrflow.errors import NoAnswerError
 from isrflow.field_advice import advice_about
 
 Event = Mapping[str, Any]
 Decision = dict[str, Any]
-# The place of a decision: its seq and index.
-Place = tuple[int, int]
 BEGINNING: Place = (0, -1)
 ANSWER_TIMEOUT_S = 30.0
 _DECISIONS_PER_READ = 1_000

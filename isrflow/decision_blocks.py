@@ -21,10 +21,10 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from isrflow import column_blocks
-from isrflow.column_blocks import Columns
+from isrflow.column_blocks import Run
 from isrflow.column_layout import ROWS_MAX
 from isrflow.contract import Decided
 
@@ -46,26 +46,6 @@ HEAD_BYTES = _HEAD.size
 _LEVEL = 1
 # zlib lets other threads run.
 THREADS_MAX = 2
-
-
-class Run(Protocol):
-    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as lines of text or as columns."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def idx(self) -> int: ...
-    @property
-    def decisions(self) -> int: ...
-    @property
-    def lines(self) -> bytes: ...
-    @property
-    def columns(self) -> Columns | None: ...
-    @property
-    def text_bytes(self) -> int: ...
-    def bodies(self) -> list[bytes]:
-        """Return the text of each decision."""
-        ...
 
 
 class _Lines(NamedTuple):

@@ -42,8 +42,7 @@ class KafkaBus(KafkaHistory):
     """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
 
     It differs from the embedded bus where Kafka does. Seqs have gaps. A commit can be read only some milliseconds after
-    it was made. The topics themselves retain a number of events, so ``passed`` does nothing. Several threads may use
-    one instance. An instance commits only for the epoch that it claimed itself.
+    it was made. Several threads may use one instance. An instance commits only for the epoch that it claimed itself.
     """
 
     kind = KAFKA.name
@@ -199,9 +198,6 @@ class KafkaBus(KafkaHistory):
 
     def layouts(self) -> int:
         return self._controller.mark().layouts
-
-    def passed(self, through: int) -> None:
-        pass
 
     def forget(self, through: int) -> int:
         # Only the last batch can be repeated after a kill, and it reads its events again.
