@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from isrflow.clock import now_ms
-from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided, Place
+from isrflow.contract import AFTER_ALL_OF, Decided, Place
 from isrflow.errors import NoAnswerError
 from isrflow.field_advice import advice_about
 
@@ -88,10 +88,8 @@ class Client:
         not even the ``request_id`` can be read, a ``rejected`` decision is returned.
 
         A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
-        published. Raises ``ValueError`` for a ``log_end_offset``, because one that is accepted has no answer.
+        published.
         """
-        if event.get("kind") == LOG_END_OFFSET:
-            raise ValueError("nobody can wait for the answer to a log_end_offset: publish it")
         deadline_s = time.monotonic() + timeout_s
         after = self._log.newest_decision()
         seq = self.publish({"request_id": uuid.uuid4().hex, **event})
