@@ -27,7 +27,7 @@ from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
 from isrflow.kafka.address import parse
-from streaming.claim_note import ClaimNote, read_note
+from streaming.claim_note import read_note
 from streaming.sources.event_rows import ARROW_SCHEMA, SCHEMA, slices, slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
@@ -72,7 +72,6 @@ class KafkaSource:
             .option("after", after)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
             .option("claim_seq", self._bus.held_claim.seq)
-            .option("committed_seq", self._bus.committed_seq())
             .option("claim_note_file", "" if claim_note is None else str(claim_note))
             .option("layouts", self._bus.layouts())
             .option("quiet_ms", quiet_ms(settings))
@@ -113,8 +112,8 @@ class BusOnKafka(DataSource):
 
     Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
     the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``claim_seq`` and ``committed_seq``, what a ``ClaimNote`` says. If there is a ``claim_note_file``, pages come first,
-    and then the file says those two. ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
+    ``claim_seq``, its claim's event, or 0. If there is a ``claim_note_file``, pages come first, and then the file says
+    which event that is (``ClaimNote``). ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -142,8 +141,8 @@ class KafkaReader(DataSourceStreamReader):
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
-        # What a job that decides knows of its claim. If it stood by, the file says so later.
-        self.claim_note = ClaimNote(*(int(options[name]) for name in ClaimNote.__struct_fields__))
+        # Of a job that decides. If it stood by, the file says so later.
+        self.claim_seq = int(options["claim_seq"])
         self.claim_note_file = options["claim_note_file"]
         self.layouts = int(options["layouts"])
         self.quiet_ms = int(options["quiet_ms"])
@@ -158,7 +157,7 @@ class KafkaReader(DataSourceStreamReader):
     def batches(self) -> Batches:
         if self._batches is None:
             self._batches = Batches(self.url)
-            self._batches.claimed(self.claim_note.claim_seq)
+            self._batches.claimed(self.claim_seq)
         return self._batches
 
     @property
@@ -181,7 +180,7 @@ class KafkaReader(DataSourceStreamReader):
                 return {"seq": self._ready_after(through)}
             if claim_note is None:
                 return start
-            self._begin_events(claim_note)
+            self._begin_events(claim_note.claim_seq)
         return {"seq": self.batches.plan(start["seq"], self.bounds)}
 
     def _ready_after(self, seq: int) -> int:
@@ -190,9 +189,9 @@ class KafkaReader(DataSourceStreamReader):
         self.batches.get_ready(after)
         return after
 
-    def _begin_events(self, claim_note: ClaimNote) -> None:
-        self.claim_note = claim_note
-        self.batches.claimed(claim_note.claim_seq)
+    def _begin_events(self, claim_seq: int) -> None:
+        self.claim_seq = claim_seq
+        self.batches.claimed(claim_seq)
         self.pages.close()
         self._pages, self.claim_note_file = None, ""
 

@@ -15,7 +15,6 @@ def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
         "after": 0,
         "spool_dir": spool_dir,
         "claim_seq": 0,
-        "committed_seq": 0,
         "claim_note_file": "",
         "layouts": 0,
         "quiet_ms": 0,
