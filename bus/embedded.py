@@ -48,7 +48,6 @@ class EmbeddedBus(EmbeddedHistory):
     """
 
     kind = EMBEDDED.name
-    seq_step = 1
     tables = (*SCHEMA, *partition_index.SCHEMA, *former_pages.TABLES)
 
     def __init__(
@@ -59,17 +58,11 @@ class EmbeddedBus(EmbeddedHistory):
         self._wal = WalBound(Path(path))
         super().__init__(path, access, lock_timeout_s=lock_timeout_s)
 
-    def count_sequenced(self, events: Sequence[bytes]) -> int:
-        return len(events)
-
     def due_seq(self, after: int) -> int:
         with self._errors(), self._snapshot() as connection:
             return _last_due(connection, after, self.last_seq()) or after
 
-    def offsets_position(self) -> int:
-        return self.last_seq()
-
-    def offsets_came(self, after: int) -> bool:
+    def log_ends_came(self, after: int) -> bool:
         with self._errors(), self._snapshot() as connection:
             return any(has_kind(connection, kind, after) for kind in LOG_END_REPORTS)
 

@@ -72,6 +72,7 @@ class EmbeddedHistory(LogFile):
         return Image(seq, pages)
 
     def passed(self, through: int) -> None:
+        """Note that the checkpoint will never ask for events up to ``through`` again, so that they may be removed."""
         with self._errors(), self._write() as connection:
             self._raise_mark(connection, "passed", through)
 

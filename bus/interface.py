@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from bus.past import Past
+from bus.past import Entry as Entry
+from bus.past import Image as Image
+from bus.past import Page as Page
+from bus.past import Past as Past
+from bus.past import Seqs as Seqs
+from bus.past import Snapshot as Snapshot
 from isrflow.column_blocks import DecidedColumns as DecidedColumns
 from isrflow.contract import AFTER_ALL_OF as AFTER_ALL_OF
 from isrflow.contract import DECISIONS_BYTES_MAX as DECISIONS_BYTES_MAX
@@ -31,22 +36,6 @@ class DivergedError(BusError):
     """A batch that is repeated after a kill differs from what was written the first time."""
 
 
-class Entry(NamedTuple):
-    """One published event at its place in the total order.
-
-    In a recorded log ``entered_ms`` and ``is_claim`` may be None, if they are not known. The rules then ignore them.
-    """
-
-    seq: int
-    raw: bytes
-    # The bus's own time when the event came.
-    entered_ms: int | None = None
-    # Whether the bus knows the event as a job's claim.
-    is_claim: bool | None = None
-    # The bus's time of the last claim, or telling tick, that found the event undecided; None if none did.
-    found_ms: int | None = None
-
-
 class Claim(NamedTuple):
     """A job's right to decide."""
 
@@ -55,40 +44,6 @@ class Claim(NamedTuple):
     seq: int
     # The bus's time of that event.
     entered_ms: int
-
-
-class Page(NamedTuple):
-    """One page of a shard's state in the engine's encoding."""
-
-    shard: int
-    # CLUSTER_PAGE for the cluster part, otherwise >= 0.
-    page: int
-    body: bytes
-
-
-class Image(NamedTuple):
-    """The state after all events through ``seq`` were decided."""
-
-    seq: int
-    pages: list[Page]
-
-
-class Snapshot(NamedTuple):
-    """An older state that the bus still has."""
-
-    # All events through it are in the state.
-    seq: int
-    # The bus's time when the snapshot was taken.
-    time_ms: int
-
-
-class Seqs(NamedTuple):
-    """Where to look for the decisions about a partition."""
-
-    # Newest first. Some of them may have no decision about the partition.
-    seqs: list[int]
-    # The first seq whose decisions are in the index; None if the index is empty.
-    complete_from: int | None
 
 
 class Blocked(NamedTuple):
@@ -117,8 +72,6 @@ class Bus(Past, Protocol):
 
     # The name of the kind of bus, which is also the name of the module in ``streaming/sources`` that reads it.
     kind: str
-    # The distance between the seqs of two events that were published one after the other.
-    seq_step: int
 
     def publish(self, events: Sequence[bytes]) -> int:
         """Append events in order, all or none, and return the last one's seq.
@@ -131,10 +84,6 @@ class Bus(Past, Protocol):
         """Publish events of any kind on behalf of the engine."""
         ...
 
-    def count_sequenced(self, events: Sequence[bytes]) -> int:
-        """Return how many of ``events`` get their seq when they are published. Others get it when they are decided."""
-        ...
-
     def last_seq(self) -> int:
         """Return the newest event's seq, 0 if there was none yet."""
         ...
@@ -143,12 +92,8 @@ class Bus(Past, Protocol):
         """Return the seq of the newest event that starts a batch by itself, but at least ``after``."""
         ...
 
-    def offsets_position(self) -> int:
-        """Return the position after every ``log_end_offset`` event so far. Only ``offsets_came`` understands it."""
-        ...
-
-    def offsets_came(self, after: int) -> bool:
-        """Say whether a ``log_end_offset`` event was published after the position ``after``."""
+    def log_ends_came(self, after: int) -> bool:
+        """Return whether a report of log ends was published after ``after``. It may be a moment late to tell."""
         ...
 
     def read(self, after: int, through: int) -> list[Entry]:
@@ -273,10 +218,6 @@ class Bus(Past, Protocol):
 
     def await_writable(self) -> None:
         """Wait while another process keeps everybody from writing. Raises ``BusError`` if it does so for too long."""
-        ...
-
-    def passed(self, through: int) -> None:
-        """Note that the checkpoint will never ask for events up to ``through`` again."""
         ...
 
     def close(self) -> None: ...

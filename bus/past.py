@@ -1,11 +1,56 @@
-"""The part of the bus's interface that reads the past, and removes it: old events and older states."""
+"""What a bus keeps, events and states, and the part of its interface that reads the past and removes it."""
 
-from __future__ import annotations
+from typing import NamedTuple, Protocol
 
-from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from bus.interface import Entry, Image, Seqs, Snapshot
+class Entry(NamedTuple):
+    """One published event at its place in the total order.
+
+    In a recorded log ``entered_ms`` and ``is_claim`` may be None, if they are not known. The rules then ignore them.
+    """
+
+    seq: int
+    raw: bytes
+    # The bus's own time when the event came.
+    entered_ms: int | None = None
+    # Whether the bus knows the event as a job's claim.
+    is_claim: bool | None = None
+    # The bus's time of the last claim, or telling tick, that found the event undecided; None if none did.
+    found_ms: int | None = None
+
+
+class Page(NamedTuple):
+    """One page of a shard's state in the engine's encoding."""
+
+    shard: int
+    # CLUSTER_PAGE for the cluster part, otherwise >= 0.
+    page: int
+    body: bytes
+
+
+class Image(NamedTuple):
+    """The state after all events through ``seq`` were decided."""
+
+    seq: int
+    pages: list[Page]
+
+
+class Snapshot(NamedTuple):
+    """An older state that the bus still has."""
+
+    # All events through it are in the state.
+    seq: int
+    # The bus's time when the snapshot was taken.
+    time_ms: int
+
+
+class Seqs(NamedTuple):
+    """Where to look for the decisions about a partition."""
+
+    # Newest first. Some of them may have no decision about the partition.
+    seqs: list[int]
+    # The first seq whose decisions are in the index; None if the index is empty.
+    complete_from: int | None
 
 
 class Past(Protocol):

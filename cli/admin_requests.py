@@ -194,15 +194,14 @@ def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool
         if not image.pages:
             raise without_state(settings.bus_name)
         last = max(image.seq, bus.last_seq())
-        through = min(last, image.seq + UNDECIDED_MAX * bus.seq_step)
+        through = min(last, image.seq + UNDECIDED_MAX)
         undecided = bus.read(image.seq, through) if through > image.seq else []
-        step_of_seq = bus.seq_step
         state = _whole(image)
         if warns:
             warn_if_old(state.cluster, bus)
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
-    asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]
+    asked = [Entry(last + nth, text, now_ms()) for nth, text in enumerate(texts, start=1)]
     parts = guarded_step(state, list(logged(asked)), Policy(), overrides={}).parts
     return [decode(body) for _, _, body in number(parts)]
 

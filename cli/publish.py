@@ -78,7 +78,7 @@ def command(
 
             def note(span: range) -> None:
                 spans.append(span)
-                done(1 + (len(span) - 1) // bus.seq_step)
+                done(len(span))
 
             # A file was looked through already.
             advise = advice.about if count is None and not as_is else None
@@ -115,11 +115,11 @@ def publish_lines(
     complaint: Callable[[bytes], str | None] = never_published,
     advise: Callable[[int, bytes], object] | None = None,
 ) -> int:
-    """Publish a stream's lines as they arrive, and return the seq of the last event that has one.
+    """Publish a stream's lines as they arrive, and return the seq of the last event.
 
-    If none has one, return the last seq on the bus. ``published`` gets each span of seqs. A chunk of lines is published
-    only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise. ``advise`` gets each other
-    line and its number.
+    If there is none, return the last seq on the bus. ``published`` gets each span of seqs. A chunk of lines is
+    published only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise. ``advise`` gets
+    each other line and its number.
     """
     number = last = 0
     before = NOTHING
@@ -139,11 +139,9 @@ def publish_lines(
                 ready.append(with_time(text))
         for start in range(0, len(ready), EVENTS_PER_TRANSACTION):
             some = ready[start : start + EVENTS_PER_TRANSACTION]
-            seq = bus.publish(some)
-            if count := bus.count_sequenced(some):
-                last = seq
-                published(range(seq - (count - 1) * bus.seq_step, seq + 1))
-            before = f"Earlier lines were published{f', up to seq {last}' if last else ''}."
+            seq = last = bus.publish(some)
+            published(range(seq - len(some) + 1, seq + 1))
+            before = f"Earlier lines were published, up to seq {last}."
     return last or bus.last_seq()
 
 

@@ -19,7 +19,7 @@ def last_of(bus: Bus, between: Callable[[int, int], Iterable[_T]], after: int, t
 
     Begin near the end, where most of them are, and go further back each time.
     """
-    span = bus.seq_step * max(count, SEQS_BACK)
+    span = max(count, SEQS_BACK)
     while True:
         start = max(after, through - span)
         found = deque(between(start, through), maxlen=count)

@@ -43,7 +43,7 @@ class Screen:
         self._state_times = StateTimes()
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
         for back in EVENTS_BACK:
-            self._after = (max(0, bus.decided_seq() - back * bus.seq_step), 0)
+            self._after = (max(0, bus.decided_seq() - back), 0)
             self.latest.clear()
             self.look()
             if len(self.latest) == LATEST:

@@ -8,7 +8,7 @@ from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.event import AdminEvent
-from state.events import AlterIsr, IsrWritten, OfReplica
+from state.events import IsrWritten, OfReplica
 from state.isr_events import TopicIsrs
 from state.log_end_events import TopicLogEnds
 from state.partition import Partition
@@ -133,25 +133,25 @@ def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
     return Refusal("INVALID_REQUEST", f"broker {broker} holds no replica of {topic}-{partition}")
 
 
-def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
+def fenced_leader(partition: Partition, broker: int, leader_epoch: int) -> Refusal | None:
     """Refuse a sender that does not lead this partition in this leader epoch (KIP-497)."""
-    if event.leader_epoch < partition.leader_epoch:
-        message = f"leader epoch {event.leader_epoch} is older than {partition.leader_epoch}"
+    if leader_epoch < partition.leader_epoch:
+        message = f"leader epoch {leader_epoch} is older than {partition.leader_epoch}"
         return Refusal("FENCED_LEADER_EPOCH", message)
-    if event.leader_epoch > partition.leader_epoch:
-        message = f"leader epoch {event.leader_epoch} is newer than {partition.leader_epoch}"
+    if leader_epoch > partition.leader_epoch:
+        message = f"leader epoch {leader_epoch} is newer than {partition.leader_epoch}"
         return Refusal("NOT_CONTROLLER", message)
-    if event.broker != partition.leader:
-        return Refusal("INVALID_REQUEST", f"broker {event.broker} is not the leader, {partition.leader} is")
+    if broker != partition.leader:
+        return Refusal("INVALID_REQUEST", f"broker {broker} is not the leader, {partition.leader} is")
     return None
 
 
-def fenced_version(partition: Partition, event: AlterIsr | IsrWritten) -> Refusal | None:
+def fenced_version(partition: Partition, partition_epoch: int) -> Refusal | None:
     """Refuse a request that was made from another partition epoch (KIP-497)."""
-    if event.partition_epoch < partition.partition_epoch:
-        message = f"partition epoch {event.partition_epoch} is older than {partition.partition_epoch}"
+    if partition_epoch < partition.partition_epoch:
+        message = f"partition epoch {partition_epoch} is older than {partition.partition_epoch}"
         return Refusal("INVALID_UPDATE_VERSION", message)
-    if event.partition_epoch > partition.partition_epoch:
-        message = f"partition epoch {event.partition_epoch} is newer than {partition.partition_epoch}"
+    if partition_epoch > partition.partition_epoch:
+        message = f"partition epoch {partition_epoch} is newer than {partition.partition_epoch}"
         return Refusal("NOT_CONTROLLER", message)
     return None

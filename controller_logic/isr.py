@@ -18,11 +18,14 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.change import PartitionChange
 from state.events import AlterIsr
+from state.isr_events import IsrRow
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1
+# What is asked for one partition. A row asks the same as an event of its own.
+OneIsr = AlterIsr | IsrRow
 # The wire's default is 0, so a leader that does not know of recovery counts as recovered.
 RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
 
@@ -37,7 +40,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
         batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
         return
     topic, before = found
-    refusal, after = altered(batch, broker, topic, before, event)
+    refusal, after = altered(batch, broker, event.broker_epoch, topic, before, event)
     if after is not before:
         # A smaller ISR may let the high watermark rise, a larger one may hold it.
         commit_watermark_due(batch, topic, after)
@@ -45,20 +48,20 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
 
 
 def altered(
-    batch: Batch, broker: Broker, topic: WorkingTopic, before: Partition, event: AlterIsr
+    batch: Batch, broker: Broker, broker_epoch: int, topic: WorkingTopic, before: Partition, asked: OneIsr
 ) -> tuple[Refusal | None, Partition]:
     """Commit the ISR that a leader asks for, or refuse it. Return the refusal, and the partition as committed."""
-    if event.broker_epoch != broker.broker_epoch:
-        return fencing.stale_broker_epoch(broker, event.broker_epoch), before
+    if broker_epoch != broker.broker_epoch:
+        return fencing.stale_broker_epoch(broker, broker_epoch), before
     refusal = (
-        fencing.fenced_leader(before, event)
-        or fencing.fenced_version(before, event)
-        or _ill_formed(before, event)
-        or ineligible(batch, before, event)
+        fencing.fenced_leader(before, broker.broker, asked.leader_epoch)
+        or fencing.fenced_version(before, asked.partition_epoch)
+        or _ill_formed(before, broker.broker, asked)
+        or ineligible(batch, before, asked)
     )
     if refusal is not None:
         return refusal, before
-    change = isr_change(before, event.isr, RECOVERY[event.leader_recovery_state])
+    change = isr_change(before, asked.isr, RECOVERY[asked.leader_recovery_state])
     if change is None:
         return None, before
     after = commit_partition(batch, topic, before, change, reason_of(before, change))
@@ -88,10 +91,10 @@ def reason_of(partition: Partition, change: PartitionChange) -> Reason:
     return Reason.ISR_EXPANDED if after > before else Reason.ISR_ALTERED
 
 
-def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
-    isr = event.isr
+def _ill_formed(partition: Partition, leader: int, asked: OneIsr) -> Refusal | None:
+    isr = asked.isr
     strangers = [member for member in isr if member not in partition.replicas]
-    recovery = RECOVERY[event.leader_recovery_state]
+    recovery = RECOVERY[asked.leader_recovery_state]
     message = None
     if not isr:
         message = "the ISR is empty"
@@ -99,9 +102,9 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
         message = "the ISR names a replica twice"
     elif strangers:
         message = f"brokers {strangers} are not assigned"
-    elif event.broker not in isr:
+    elif leader not in isr:
         message = "the leader is not in the ISR"
-    elif event.isr_epochs is not None and len(event.isr_epochs) != len(isr):
+    elif asked.isr_epochs is not None and len(asked.isr_epochs) != len(isr):
         message = "isr_epochs is not as long as isr"
     elif recovery == RECOVERING and partition.leader_recovery_state == RECOVERED:
         message = "a leader that has recovered does not go back to recovering"
@@ -110,19 +113,19 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
     return None if message is None else Refusal("INVALID_REQUEST", message)
 
 
-def ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
+def ineligible(batch: Batch, partition: Partition, asked: OneIsr) -> Refusal | None:
     """Refuse members that are fenced or shutting down (KIP-841), restarted (KIP-903) or behind.
 
     As in Kafka, all members are checked, not only the new ones.
     """
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    away = [member for member in event.isr if member not in online]
+    away = [member for member in asked.isr if member not in online]
     if away:
         return Refusal("INELIGIBLE_REPLICA", f"brokers {away} are fenced, shutting down or without their log")
-    for member, epoch in zip(event.isr, event.isr_epochs or (), strict=False):
+    for member, epoch in zip(asked.isr, asked.isr_epochs or (), strict=False):
         if epoch not in (_UNKNOWN_BROKER_EPOCH, batch.state.brokers[member].broker_epoch):
             return Refusal("INELIGIBLE_REPLICA", f"broker {member} has another broker epoch than {epoch}")
-    behind = [member for member in event.isr if member not in partition.isr and _is_behind(partition, member)]
+    behind = [member for member in asked.isr if member not in partition.isr and _is_behind(partition, member)]
     if behind:
         message = f"brokers {behind} have not reached the high watermark {partition.high_watermark}"
         return Refusal("INELIGIBLE_REPLICA", message)

@@ -21,7 +21,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
-from state.events import AlterIsr, AlterIsrs
+from state.events import AlterIsrs
 from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition
 
@@ -88,7 +88,7 @@ class _Request(NamedTuple):
     ) -> Refusal | None:
         if _is_current(before, row):
             return alike.commit(topic, before, row.isr, row.isr_epochs, row.leader_recovery_state)
-        return altered(self.batch, self.broker, topic, before, self._as_event(topic, row))[0]
+        return altered(self.batch, self.broker, self.event.broker_epoch, topic, before, row)[0]
 
     def alter(
         self,
@@ -101,21 +101,7 @@ class _Request(NamedTuple):
         """Decide a row that has the epochs of the partition; return why it is refused."""
         numbers = (before.partition, before.leader_epoch, before.partition_epoch)
         row = IsrRow(*numbers, isr, isr_epochs, leader_recovery_state)
-        return altered(self.batch, self.broker, topic, before, self._as_event(topic, row))[0]
-
-    def _as_event(self, topic: WorkingTopic, row: IsrRow) -> AlterIsr:
-        return AlterIsr(
-            time_ms=self.event.time_ms,
-            topic=topic.topic,
-            partition=row.partition,
-            broker=self.event.broker,
-            broker_epoch=self.event.broker_epoch,
-            leader_epoch=row.leader_epoch,
-            partition_epoch=row.partition_epoch,
-            isr=row.isr,
-            isr_epochs=row.isr_epochs,
-            leader_recovery_state=row.leader_recovery_state,
-        )
+        return altered(self.batch, self.broker, self.event.broker_epoch, topic, before, row)[0]
 
 
 def _named_twice(named: TopicIsrs) -> set[int]:

@@ -50,7 +50,7 @@ def isr_written(batch: Batch, event: IsrWritten) -> None:
         batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
         return
     topic, partition = found
-    refusal = fencing.fenced_version(partition, event) or _impossible(partition, event)
+    refusal = fencing.fenced_version(partition, event.partition_epoch) or _impossible(partition, event)
     if refusal is not None:
         answer_committed(batch, topic, partition, *refusal)
         return

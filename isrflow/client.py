@@ -10,14 +10,12 @@ from typing import Any, Protocol
 import msgspec
 
 from isrflow.clock import now_ms
-from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided
+from isrflow.contract import AFTER_ALL_OF, Decided, Place
 from isrflow.errors import NoAnswerError
 from isrflow.field_advice import advice_about
 
 Event = Mapping[str, Any]
 Decision = dict[str, Any]
-# The place of a decision: its seq and index.
-Place = tuple[int, int]
 BEGINNING: Place = (0, -1)
 ANSWER_TIMEOUT_S = 30.0
 _DECISIONS_PER_READ = 1_000
@@ -29,7 +27,7 @@ class Log(Protocol):
     """The two logs of a bus, as each kind of bus has them. Every method may raise ``BusError``."""
 
     def publish(self, events: Sequence[bytes]) -> int | None:
-        """Append events. Return the last one's seq; None if none of them has a seq yet."""
+        """Append events. Return the last one's seq; None if there is none."""
         ...
 
     def newest_decision(self) -> Place:
@@ -71,9 +69,7 @@ class Client:
     def publish(self, *events: Event) -> int | None:
         """Publish events in order, and return the last one's seq, its place in the total order.
 
-        An event without ``time_ms`` gets the present time. On SQLite the bus takes all events of a call or none. On
-        Kafka a ``log_end_offset`` gets its seq only when it is decided, so the result is None if there is no other
-        event.
+        An event without ``time_ms`` gets the present time. On SQLite the bus takes all events of a call or none.
 
         Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
         for one that only the engine makes. Warns (``UserWarning``) of fields that the kind of event does not
@@ -92,11 +88,8 @@ class Client:
         not even the ``request_id`` can be read, a ``rejected`` decision is returned.
 
         A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
-        published. Raises ``ValueError`` for a ``log_end_offset``, because on Kafka nobody could tell its answer from
-        others: it gets its seq only when it is decided.
+        published.
         """
-        if event.get("kind") == LOG_END_OFFSET:
-            raise ValueError("nobody can wait for the answer to a log_end_offset: publish it")
         deadline_s = time.monotonic() + timeout_s
         after = self._log.newest_decision()
         seq = self.publish({"request_id": uuid.uuid4().hex, **event})

@@ -6,26 +6,20 @@ block keeps the patterns and the rows. A reader fills in the blanks of the decis
     how many texts, how many runs, bytes of the section that follows              3 numbers of 32 bits
     the texts; for each run, the topic and its id as they are in a text           in lines
     decisions of each run                                                         32 bits each
-    of each decision: its partition, the place of its text, its leader epoch      three columns of 32 bits
-    and its last value, which is a partition epoch or a high watermark            one of 64 bits
+    the rows                                                                      columns (``column_layout``)
 
-Numbers are little-endian. A text has a blank for the index, topic, topic id, partition, leader epoch and last value, in
-this order. Where it has no use for a value, its blank shows nothing. So any text can be among them.
+Numbers are little-endian.
 """
 
 import struct
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
+from isrflow.column_layout import BLANKS, ROW_BYTES, SILENT, ColumnTable
+
 _HEAD = struct.Struct("<III")
-# These two are also in ``state.decision_columns``. A test compares them, because neither room may import the other.
-ROW_BYTES = 20
-# A blank that shows nothing, whatever fills it.
-SILENT = b"%.0a"
-_BLANKS = 6
 
 
 @lru_cache
@@ -47,12 +41,20 @@ class Columns(Protocol):
 
 
 class Run(Protocol):
-    """Decisions at consecutive indexes, as columns or as texts."""
+    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as lines of text or as columns."""
 
+    @property
+    def seq(self) -> int: ...
+    @property
+    def idx(self) -> int: ...
     @property
     def decisions(self) -> int: ...
     @property
+    def lines(self) -> bytes: ...
+    @property
     def columns(self) -> Columns | None: ...
+    @property
+    def text_bytes(self) -> int: ...
     def bodies(self) -> list[bytes]:
         """Return the text of each decision."""
         ...
@@ -101,7 +103,7 @@ class _Made:
 
     def _add_texts(self, bodies: list[bytes]) -> None:
         rows = len(bodies)
-        literals = [body.replace(b"%", b"%%") + SILENT * _BLANKS for body in bodies]
+        literals = [body.replace(b"%", b"%%") + SILENT * BLANKS for body in bodies]
         self.names += (b"", b"")
         self.counts.append(rows)
         self.partitions.append(bytes(4 * rows))
@@ -129,83 +131,7 @@ def packed(runs: Iterable[Run]) -> bytes:
     )
 
 
-class Opened(NamedTuple):
-    """A block of columns that can be read."""
-
-    texts: list[bytes]
-    # Of each run: its topic, then the topic's id.
-    names: list[bytes]
-    # How many decisions come before each run, and at last of all.
-    starts: list[int]
-    body: bytes
-    # Where the columns begin.
-    offset: int
-
-    @property
-    def decision_count(self) -> int:
-        """The number of decisions."""
-        return self.starts[-1]
-
-    def _columns(self, start: int, stop: int) -> list[tuple[int, ...]]:
-        """Return the four columns of the decisions from place ``start`` to ``stop``. Raises ``ValueError``."""
-        count, rows = self.decision_count, stop - start
-        try:
-            return [
-                struct.unpack_from(f"<{rows}{kind}", self.body, self.offset + before * count + size * start)
-                for kind, before, size in (("i", 0, 4), ("I", 4, 4), ("i", 8, 4), ("q", 12, 8))
-            ]
-        except struct.error as error:
-            raise ValueError(f"a column is damaged: {error}") from error
-
-    def bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
-        """Return the texts of the decisions from place ``start`` to ``stop``; the one at place 0 has the index ``idx``.
-
-        Raises ``ValueError`` if they cannot be read.
-        """
-        try:
-            return self._bodies(idx, start, min(stop, self.decision_count))
-        except (IndexError, TypeError) as error:
-            raise ValueError(f"a column is damaged: {error}") from error
-
-    def _bodies(self, idx: int, start: int, stop: int) -> list[bytes]:
-        if stop <= start:
-            return []
-        rows, columns = stop - start, self._columns(start, stop)
-        found: list[bytes] = []
-        texts = self.texts
-        run = bisect_right(self.starts, start) - 1
-        while len(found) < rows:
-            first = len(found)
-            end = min(self.starts[run + 1], stop) - start
-            topic, topic_id = self.names[2 * run], self.names[2 * run + 1]
-            values = zip(*(column[first:end] for column in columns), strict=True)
-            found += [
-                texts[text] % (index, topic, topic_id, partition, epoch, last)
-                for index, (partition, text, epoch, last) in enumerate(values, idx + start + first)
-            ]
-            run += 1
-        return found
-
-    def runs(self) -> "list[OpenedRun]":
-        """Return the runs in order. Raises ``ValueError`` if they cannot be read."""
-        partitions, places, leader_epochs, last_values = self._columns(0, self.decision_count)
-        if max(places) >= len(self.texts):
-            raise ValueError(f"a decision has text {max(places)} of {len(self.texts)}")
-        return [
-            OpenedRun(
-                first,
-                self.names[2 * nth],
-                self.names[2 * nth + 1],
-                partitions[first:end],
-                places[first:end],
-                leader_epochs[first:end],
-                last_values[first:end],
-            )
-            for nth, (first, end) in enumerate(pairwise(self.starts))
-        ]
-
-
-class OpenedRun(NamedTuple):
+class ColumnRun(NamedTuple):
     """The decisions of one kind on one event about one topic, or decisions that are whole texts."""
 
     # The place in the block of the first one.
@@ -214,7 +140,7 @@ class OpenedRun(NamedTuple):
     topic: bytes
     topic_id: bytes
     partitions: tuple[int, ...]
-    # The place of each decision's text in ``Opened.texts``.
+    # The place of each decision's text in ``ColumnTable.texts``.
     places: tuple[int, ...]
     leader_epochs: tuple[int, ...]
     last_values: tuple[int, ...]
@@ -225,11 +151,30 @@ class DecidedColumns(NamedTuple):
 
     seq: int
     idx: int
-    block: Opened
-    runs: list[OpenedRun]
+    block: ColumnTable
+    runs: list[ColumnRun]
 
 
-def opened(body: bytes, count: int) -> Opened:
+def runs_in(block: ColumnTable) -> list[ColumnRun]:
+    """Return the runs of a block, in order. Raises ``ValueError`` if they cannot be read."""
+    partitions, places, leader_epochs, last_values = block.columns(0, block.decision_count)
+    if max(places) >= len(block.texts):
+        raise ValueError(f"a decision has text {max(places)} of {len(block.texts)}")
+    return [
+        ColumnRun(
+            first,
+            block.names[2 * nth],
+            block.names[2 * nth + 1],
+            partitions[first:end],
+            places[first:end],
+            leader_epochs[first:end],
+            last_values[first:end],
+        )
+        for nth, (first, end) in enumerate(pairwise(block.starts))
+    ]
+
+
+def opened(body: bytes, count: int) -> ColumnTable:
     """Read what ``packed`` made of ``count`` decisions. Raises ``ValueError`` if it is damaged."""
     try:
         texts, runs, section = _HEAD.unpack_from(body)
@@ -242,4 +187,4 @@ def opened(body: bytes, count: int) -> Opened:
     offset = end + 4 * runs
     if (len(lines), starts[-1], len(body)) != (texts + 2 * runs, count, offset + ROW_BYTES * count) or 0 in counts:
         raise ValueError(f"expected {count} decisions in {len(body)} bytes")
-    return Opened(lines[:texts], lines[texts:], starts, body, offset)
+    return ColumnTable(lines[:texts], lines[texts:], starts, body, offset)

@@ -14,6 +14,8 @@ LOG_END_OFFSET = "log_end_offset"
 LOG_END_REPORTS = (LOG_END_OFFSET, "log_end_offsets")
 HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
 SQLITE = "sqlite:"
+# The place of a decision: its seq and index.
+Place = tuple[int, int]
 
 
 class Decided(NamedTuple):

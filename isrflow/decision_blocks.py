@@ -21,15 +21,15 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from isrflow import column_blocks
-from isrflow.column_blocks import Columns
+from isrflow.column_blocks import Run
+from isrflow.column_layout import ROWS_MAX
 from isrflow.contract import Decided
 
-LINES_MAX = 1_024
 # A block of columns may hold more, because one decision is read from it without writing out the others.
-ROWS_MAX = 4_096
+LINES_MAX = 1_024
 # Fewer decisions are rows of their own, which any SQLite shell shows.
 BLOCK_DECISIONS_MIN = 64
 # The most bytes of a block's texts, because a reader that asks for one decision unpacks the whole block.
@@ -46,26 +46,6 @@ HEAD_BYTES = _HEAD.size
 _LEVEL = 1
 # zlib lets other threads run.
 THREADS_MAX = 2
-
-
-class Run(Protocol):
-    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as lines of text or as columns."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def idx(self) -> int: ...
-    @property
-    def decisions(self) -> int: ...
-    @property
-    def lines(self) -> bytes: ...
-    @property
-    def columns(self) -> Columns | None: ...
-    @property
-    def text_bytes(self) -> int: ...
-    def bodies(self) -> list[bytes]:
-        """Return the text of each decision."""
-        ...
 
 
 class _Lines(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from isrflow import column_blocks
 from isrflow.column_blocks import DecidedColumns
+from isrflow.column_layout import ColumnTable
 from isrflow.contract import Decided
 from isrflow.decision_blocks import content_of, has_columns, is_block
 from isrflow.errors import DamagedError
@@ -17,7 +18,7 @@ class OpenedRow(NamedTuple):
     """A row of the decision log whose decisions can be read."""
 
     row: Decided
-    content: list[bytes] | column_blocks.Opened
+    content: list[bytes] | ColumnTable
 
     def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
         """Return the decisions from an index on, and up to ``limit`` of them."""
@@ -25,7 +26,7 @@ class OpenedRow(NamedTuple):
         start = max(0, first_idx - idx)
         stop = self.decision_count if limit is None else min(self.decision_count, start + limit)
         held = self.content
-        bodies = held[start:stop] if isinstance(held, list) else held.bodies(idx, start, stop)
+        bodies = held[start:stop] if isinstance(held, list) else list(held.lines(idx, start, stop))
         first = idx + start
         return list(map(Decided._make, zip(repeat(seq), range(first, first + len(bodies)), bodies, strict=False)))
 
@@ -51,7 +52,7 @@ def opened(row: Decided) -> OpenedRow:
 def opened_columns(row: Decided) -> DecidedColumns:
     """Read a row that is a block of columns. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
     block = column_blocks.opened(*content_of(row))
-    return DecidedColumns(row.seq, row.idx, block, block.runs())
+    return DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block))
 
 
 @contextlib.contextmanager

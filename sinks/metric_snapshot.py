@@ -154,7 +154,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     last_seq: int = 0
     decided_seq: int = 0
-    seq_step: int = 1
     # Records that cannot be decided, how long that has lasted, and once it is long, the transaction that keeps them.
     blocked_records: int = 0
     blocked_ms: int = 0
@@ -184,7 +183,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lag_events(self) -> int:
         """Return how many events on the bus are not decided yet."""
-        return self.last_seq // self.seq_step - self.decided_seq // self.seq_step
+        return self.last_seq - self.decided_seq
 
     def decided_for(self, kind: str, reason: str | None = None) -> int:
         """Return the number of decisions of a kind, for one reason or for all."""

@@ -28,23 +28,19 @@ class MetricsError(Exception):
 
 
 class Metrics(Collector):
-    """A collector with the newest snapshot. The engine's threads replace it, and a scrape reads it.
-
-    ``seq_step`` is the distance between the seqs of two events on the bus.
-    """
+    """A collector with the newest snapshot. The engine's threads replace it, and a scrape reads it."""
 
     def __init__(
         self,
         *,
         kafka_names: bool = True,
         controller_id: str = "",
-        seq_step: int = 1,
         meter: ResourceMeter | None = None,
     ) -> None:
         self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
+        self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id)
         self._meter = meter
         self._lock = threading.Lock()
 

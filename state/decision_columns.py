@@ -22,29 +22,14 @@ topics, because in a storm each event changes a few partitions of each.
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import NamedTuple
 
-# A blank that shows nothing, whatever fills it.
-SILENT = b"%.0a"
-# The most rows of one set of columns: as many as a block of the decision log holds. A row of Spark's has a bound too.
-ROWS_MAX = 4_096
-# Bytes of a row: its partition, text, leader epoch and last value.
-ROW_BYTES = 20
-
-
-@lru_cache
-def _layout(rows: int) -> struct.Struct:
-    return struct.Struct(f"<{3 * rows}i{rows}q")
-
-
-def packed(partitions: list[int], texts: list[int], leader_epochs: list[int], last_values: list[int]) -> bytes:
-    """Return the bytes of columns: three of 32-bit numbers, and the last one of 64-bit numbers. Little-endian.
-
-    Raises ``struct.error`` if a number does not fit.
-    """
-    return _layout(len(partitions)).pack(*partitions, *texts, *leader_epochs, *last_values)
+# Buses and users' programs read the same layout.
+from isrflow.column_layout import ROW_BYTES, ColumnTable
+from isrflow.column_layout import ROWS_MAX as ROWS_MAX
+from isrflow.column_layout import SILENT as SILENT
+from isrflow.column_layout import packed as packed
 
 
 class Told(NamedTuple):
@@ -67,8 +52,7 @@ class ReasonCount(NamedTuple):
 class Columns(NamedTuple):
     """The decisions of a run."""
 
-    # Each has blanks for the index, topic, topic id, partition, leader epoch and last value, in this order. The last
-    # value is a partition epoch or a high watermark. A blank that a text has no use for is ``SILENT``.
+    # Each has the blanks of ``column_layout``.
     texts: list[bytes]
     # Of each text.
     told: list[Told]
@@ -93,12 +77,11 @@ class Columns(NamedTuple):
 
     def partitions(self) -> tuple[int, ...]:
         """Return the partition of each decision."""
-        return struct.unpack_from(f"<{self.decision_count}i", self.numbers)
+        return self._table().column(0, 0, self.decision_count)
 
     def places(self) -> tuple[int, ...]:
         """Return the place of each decision's text."""
-        rows = self.decision_count
-        return struct.unpack_from(f"<{rows}i", self.numbers, 4 * rows)
+        return self._table().column(1, 0, self.decision_count)
 
     def starts(self) -> list[int]:
         """Return how many decisions come before each topic, and at last of all."""
@@ -113,24 +96,9 @@ class Columns(NamedTuple):
             counted[self.told[place]] += count
         return tuple([ReasonCount(*told, count) for told, count in sorted(counted.items())])
 
+    def _table(self) -> ColumnTable:
+        return ColumnTable(self.texts, self.names, self.starts(), self.numbers)
+
     def lines(self, idx: int) -> Iterator[bytes]:
         """Yield the text of each decision, of which the first one has the index ``idx``."""
-        rows, texts = self.decision_count, self.texts
-        values = _layout(rows).unpack(self.numbers)
-        partitions, places = values[:rows], values[rows : 2 * rows]
-        leader_epochs, last_values = values[2 * rows : 3 * rows], values[3 * rows :]
-        nth = 0
-        for topic, topic_id, count in zip(self.names[::2], self.names[1::2], self.counts, strict=True):
-            some = slice(nth, nth + count)
-            values_of_some = zip(
-                range(idx + nth, idx + nth + count),
-                repeat(topic, count),
-                repeat(topic_id, count),
-                partitions[some],
-                leader_epochs[some],
-                last_values[some],
-                strict=True,
-            )
-            for text, blanks in zip(places[some], values_of_some, strict=True):
-                yield texts[text] % blanks
-            nth += count
+        return self._table().lines(idx)

@@ -35,7 +35,6 @@ from conf.private_dir import private_dir
 from streaming.checkpoint_place import Checkpoint
 from streaming.hadoop_path import HadoopPath
 from streaming.job_errors import JobError
-from streaming.sources.interface import Source, source_of
 
 
 class _Noted(msgspec.Struct):
@@ -136,14 +135,22 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
     if of_bus != state_id:
         return {"why": "the bus's state was laid out in other shards or pages since", "layout": of_bus, "now": state_id}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
-    source = source_of(bus)
-    ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
+    ends = [_end(checkpoint / "offsets" / str(batch)) for batch in range(ended, planned + 1)]
     at = [end for end in ends if end is not None]
     if damage := _damage(ended, planned, ends, at):
         return {"why": f"it is damaged: {damage}"}
-    if at[-1] <= source.newest_end() and any(source.is_decided_to(end) for end in at):
+    if at[-1] <= bus.last_seq() and any(is_decided_to(bus, end) for end in at):
         return None
     return {"why": "the bus is at another place", "at": at, "decided_seq": bus.decided_seq()}
+
+
+def is_decided_to(bus: Bus, end: int) -> bool:
+    """Return whether the bus has decided all events of a batch that ends at ``end``, and none after it.
+
+    There may be no event at ``end`` or just before it, because marks of Kafka's transactions take places too.
+    """
+    decided = bus.decided_seq()
+    return decided <= end <= bus.last_seq() and not bus.recorded(decided, end, 1, 1)
 
 
 def _damage(ended: int, planned: int, ends: list[int | None], at: list[int]) -> str | None:
@@ -194,10 +201,11 @@ def _read(file: Checkpoint) -> str | None:
         return None
 
 
-def _end(planned: Checkpoint, source: Source) -> int | None:
+def _end(planned: Checkpoint) -> int | None:
     """Read where a batch ends, from Spark's log of planned batches; None if it cannot be read."""
     try:
         offset = msgspec.json.decode(planned.read_bytes().splitlines()[-1])
     except (OSError, IndexError, msgspec.DecodeError):
         return None
-    return source.end_of(offset) if isinstance(offset, Mapping) else None
+    end = offset.get("seq") if isinstance(offset, Mapping) else None
+    return end if isinstance(end, int) else None

@@ -13,7 +13,6 @@ from conf.whole_file import replace
 class ClaimNote(msgspec.Struct, frozen=True):
     """What the query must know of the claim."""
 
-    controller_epoch: int
     # Of the job's ``controller_started`` event.
     claim_seq: int
     # The last event of the last commit. The query takes in the state after that event, and decides from there on.

@@ -43,7 +43,6 @@ from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
-from streaming.sources.interface import source_of
 from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
@@ -169,8 +168,8 @@ class Decider:
     def _tell_removed(self) -> None:
         """Log which events were removed although nobody had decided them: they are lost, and the query goes on."""
         decided_seq = self._bus.decided_seq()
-        through = source_of(self._bus).removed_after(decided_seq)
-        if through > self._told_removed:
+        through = self._bus.kept_after()
+        if through > max(decided_seq, self._told_removed):
             self._told_removed = through
             logger.error("undecided events were removed", after=decided_seq, through=through)
 

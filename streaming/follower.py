@@ -169,7 +169,7 @@ class Follower:
         assert self._query is not None, "only a query that runs can decide"
         self._commit_decisions = commit
         try:
-            write_note(self._file, ClaimNote(claim.controller_epoch, claim.seq, self._bus.committed_seq()))
+            write_note(self._file, ClaimNote(claim.seq, self._bus.committed_seq()))
         except OSError as error:
             raise JobError(f"the query cannot be told of the claim: {error}") from error
         query, self._query = self._query, None

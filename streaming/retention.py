@@ -103,7 +103,7 @@ class Retention(threading.Thread):
 
     def _newest_end(self, events: int) -> int:
         """Return the seq after which the newest ``events`` events come."""
-        return self._bus.last_seq() - events * self._bus.seq_step
+        return self._bus.last_seq() - events
 
     def _end_before(self, span_ms: int) -> int:
         """Return the seq of the newest event that is older than ``span_ms``; 0 if there is none, or no limit."""

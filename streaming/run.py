@@ -31,7 +31,6 @@ def run(
     metrics = Metrics(
         kafka_names=settings.metrics_kafka_names,
         controller_id=settings.controller_name,
-        seq_step=bus.seq_step,
         meter=ResourceMeter(files_of(bus)),
     )
     try:

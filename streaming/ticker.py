@@ -42,7 +42,7 @@ class Ticker(threading.Thread):
             self.error = error
 
     def _tick_until_stopped(self) -> None:
-        reports_at = self._bus.offsets_position()
+        looked_at = self._bus.last_seq()
         self._tick(0)
         ticked_ms, stall = steady_ms(), StallWatch(self._busy_ms, LATENESS_MS_MIN)
         late_ms = 0
@@ -53,9 +53,9 @@ class Ticker(threading.Thread):
             now_ms = steady_ms()
             self._slept_ms_max = max(self._slept_ms_max, now_ms - self._woke_ms)
             self._woke_ms = now_ms
-            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at):
+            if now_ms - ticked_ms >= self._idle_ms or self._bus.log_ends_came(looked_at):
                 # Read before the tick, so that a report that comes between the two is not missed.
-                reports_at = self._bus.offsets_position()
+                looked_at = self._bus.last_seq()
                 self._tick(late_ms)
                 ticked_ms = now_ms
                 late_ms = 0

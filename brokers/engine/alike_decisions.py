@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from isrflow.column_blocks import DecidedColumns, OpenedRun
+from isrflow.column_blocks import ColumnRun, DecidedColumns
 from isrflow.contract import Decided
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, decode
 
@@ -26,7 +26,7 @@ class AlikeDecisions(NamedTuple):
     topic_id: str
     # One decision for each text, by the text's place. Fields that are blank in the text hold placeholders.
     patterns: Mapping[int, AnyDecision]
-    run: OpenedRun
+    run: ColumnRun
     columns: DecidedColumns
 
     def one_by_one(self) -> list[AnyDecision]:
@@ -80,5 +80,5 @@ def _decoded_columns(columns: DecidedColumns) -> Iterator[GivenDecision]:
             yield from _one_by_one(columns, run)
 
 
-def _one_by_one(columns: DecidedColumns, run: OpenedRun) -> list[AnyDecision]:
-    return [decode(body) for body in columns.block.bodies(columns.idx, run.first, run.first + len(run.partitions))]
+def _one_by_one(columns: DecidedColumns, run: ColumnRun) -> list[AnyDecision]:
+    return [decode(body) for body in columns.block.lines(columns.idx, run.first, run.first + len(run.partitions))]

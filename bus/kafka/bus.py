@@ -23,6 +23,7 @@ from bus.kafka.connection import AWAY_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
 from bus.kafka.decision_reader import DecisionReader
 from bus.kafka.history import KafkaHistory
+from bus.kafka.log_end_watch import LogEndWatch
 from bus.kafka.mark import Mark
 from bus.kafka.publisher import Publisher
 from bus.kafka.state_reader import read_state
@@ -33,32 +34,28 @@ from conf.cache import cache_dir
 from isrflow.bus_url import KAFKA
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
-from isrflow.kafka.records import replica_of
-from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
+from isrflow.kafka.seqs import seq_of
 from state.codec import holds_the_same
 
 
 class KafkaBus(KafkaHistory):
-    """The ``Bus`` on seven topics. An event's seq comes from its offset (``seqs``).
+    """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
 
-    It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
-    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. The topics
-    themselves retain a number of events, so ``passed`` does nothing. Several threads may use one instance. An instance
-    commits only for the epoch that it claimed itself.
+    It differs from the embedded bus where Kafka does. Seqs have gaps. A commit can be read only some milliseconds after
+    it was made. Several threads may use one instance. An instance commits only for the epoch that it claimed itself.
     """
 
     kind = KAFKA.name
-    seq_step = SLOTS
     # A batch starts at fixed intervals.
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         # Only an engine makes a bus.
         connection = Connection(parse(url), AWAY_TIMEOUT_S if create else None)
-        opened = open_topics(connection, create=create, replication_factor=replication_factor)
-        super().__init__(connection, has_history=opened.has_history)
-        self.offsets_partitions = opened.offsets_partitions
-        self._undecidable = Undecidable(self._connection, self.offsets_partitions)
-        self._publisher = Publisher(self._connection, self.offsets_partitions)
+        open_topics(connection, create=create, replication_factor=replication_factor)
+        super().__init__(connection)
+        self._undecidable = Undecidable(self._connection)
+        self._publisher = Publisher(self._connection)
+        self._log_end_watch = LogEndWatch(self._connection)
         self._controller = Controller(self._connection)
         self._decisions = DecisionReader(self._connection, self._controller.mark)
 
@@ -70,40 +67,11 @@ class KafkaBus(KafkaHistory):
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
 
-    def count_sequenced(self, events: Sequence[bytes]) -> int:
-        return sum(replica_of(raw) is None for raw in events)
-
     def due_seq(self, after: int) -> int:
         return max(after, self.last_seq())
 
-    def offsets_position(self) -> int:
-        """Return the sum of the offsets topic's end offsets. Its events have no seq, but the sum grows with each."""
-        return sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
-
-    def offsets_came(self, after: int) -> bool:
-        return self.offsets_position() > after
-
-    def removed_after(self, seq: int) -> int:
-        """Return the seq of the last event after ``seq`` that Kafka has removed; 0 if it has removed none.
-
-        Only the topic's own retention removes events that nobody has decided. Older versions left it to that.
-        """
-        start = self._connection.start_offset(self.address.events)
-        return seq_of(start - 1) if start > offset_after(seq) else 0
-
-    def is_decided_to(self, offset: int) -> bool:
-        """Say whether exactly the control events before ``offset`` are decided. There may be none just before it.
-
-        The marks of transactions take offsets too, and so do aborted records.
-        """
-        decided = offset_after(self.decided_seq())
-        end = self._connection.end_offset(self.address.events)
-        if not decided <= offset <= end:
-            return False
-        # Skip what retention has removed.
-        first = max(decided, self._connection.start_offset(self.address.events))
-        with self._events_lock:
-            return first >= offset or self._events.first_at(first, offset) is None
+    def log_ends_came(self, after: int) -> bool:
+        return self._log_end_watch.came(after)
 
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
@@ -228,9 +196,6 @@ class KafkaBus(KafkaHistory):
     def layouts(self) -> int:
         return self._controller.mark().layouts
 
-    def passed(self, through: int) -> None:
-        pass
-
     def forget(self, through: int) -> int:
         # Only the last batch can be repeated after a kill, and it reads its events again.
         return self._forget(min(through, self._controller.mark().before))
@@ -244,5 +209,6 @@ class KafkaBus(KafkaHistory):
         self._publisher.close()
         self._controller.close()
         self._undecidable.close()
+        self._log_end_watch.close()
         self._events.close()
         self._decisions.close()

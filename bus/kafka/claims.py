@@ -13,7 +13,7 @@ from state.found import Found, found_in
 class Claims(NamedTuple):
     """The newest claims."""
 
-    # The offsets of the claims among the control events.
+    # The offsets of the claims among the events.
     offsets: frozenset[int] = frozenset()
     # What each claim found undecided.
     found: tuple[Found, ...] = ()

@@ -140,12 +140,11 @@ class Connection:
 
     def start_offset(self, topic: str, partition: int = 0) -> int:
         """Return the first offset that retention has not removed."""
-        earliest = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, range(partition, partition + 1), earliest)[0]
+        return self._offset(topic, partition, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
-    def end_offset(self, topic: str) -> int:
+    def end_offset(self, topic: str, partition: int = 0) -> int:
         """Return the offset after the last committed record."""
-        return self.end_offsets(topic, range(1))[0]
+        return self._offset(topic, partition, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def delete_records(self, before: TopicPartition) -> None:
         """Delete the records of a partition before an offset."""
@@ -154,18 +153,13 @@ class Connection:
 
     def offset_since(self, topic: str, time_ms: int) -> int | None:
         """Return the first offset that is left with a timestamp of ``time_ms`` or later; None if there is none."""
-        spec = OffsetSpec.for_timestamp(time_ms)
-        offset = self._offsets(topic, range(1), spec)[0]
+        offset = self._offset(topic, 0, OffsetSpec.for_timestamp(time_ms))
         return None if offset < 0 else offset
 
     def written_offset(self, topic: str, partition: int = 0) -> int:
         """Return the offset after the last written record, committed or not."""
-        return self.written_offsets(topic, range(partition, partition + 1))[0]
-
-    def written_offsets(self, topic: str, partitions: range) -> list[int]:
-        """Return ``written_offset`` for several partitions."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, partitions, latest, IsolationLevel.READ_UNCOMMITTED)
+        return self._offset(topic, partition, latest, IsolationLevel.READ_UNCOMMITTED)
 
     def await_committed(self, topic: str) -> int:
         """Return the offset after what is written now, once all of it is committed or aborted. Raises ``BusError``."""
@@ -186,17 +180,13 @@ class Connection:
         """Return the end of a topic as ``isrflow.kafka.topic_end`` does."""
         return await_end(self.address, topic, least, end_of, self.look_up, timeout_s=timeout_s, was=was)
 
-    def end_offsets(self, topic: str, partitions: range) -> list[int]:
-        """Return ``end_offset`` for several partitions."""
-        return self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-
-    def _offsets(
+    def _offset(
         self,
         topic: str,
-        partitions: range,
+        partition: int,
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
-    ) -> list[int]:
+    ) -> int:
         if not self._is_connected:
             # A client that looks for the topic's leader before it is connected looks again only after 3 s.
             self.look_up(topic)
@@ -204,7 +194,7 @@ class Connection:
         with self.errors():
             while True:
                 try:
-                    return self.ask_offsets({TopicPartition(topic, number): spec for number in partitions}, isolation)
+                    return self.ask_offset(TopicPartition(topic, partition), spec, isolation)
                 except (KafkaException, TimeoutError) as error:
                     if not _may_pass(error) or time.monotonic() > deadline:
                         raise
@@ -227,15 +217,15 @@ class Connection:
         self._is_connected = True
         return listed
 
-    def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
-        """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
-        futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=ASK_TIMEOUT_S)
-        offsets = [int(futures[place].result(ASK_TIMEOUT_S + 1).offset) for place in specs]
-        if OFFSET_INVALID in offsets:
+    def ask_offset(self, place: TopicPartition, spec: OffsetSpec, isolation: IsolationLevel) -> int:
+        """Ask once for an offset. Raises ``TimeoutError`` or ``KafkaException``."""
+        asked = self.admin.list_offsets({place: spec}, isolation_level=isolation, request_timeout=ASK_TIMEOUT_S)
+        offset = int(asked[place].result(ASK_TIMEOUT_S + 1).offset)
+        if offset == OFFSET_INVALID:
             # If the connection breaks, as when a node is killed, Kafka's client reports this in place of an error.
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, "the connection broke"))
         self._refusal.text = ""
-        return offsets
+        return offset
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:

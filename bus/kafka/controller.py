@@ -40,7 +40,7 @@ from state.numbered_run import NumberedRun
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
-Written = TypeVar("Written")
+_T = TypeVar("_T")
 
 
 class _ReopenedError(BusError):
@@ -219,7 +219,7 @@ class Controller(Marks):
             raise self._superseded(controller_epoch, mark)
         return mark
 
-    def _held_write(self, controller_epoch: int, write: Callable[[Mark], Written]) -> Written:
+    def _held_write(self, controller_epoch: int, write: Callable[[Mark], _T]) -> _T:
         """Call ``write`` with the newest mark; once more if another job fenced this one and then claimed nothing."""
         with self._lock:
             try:

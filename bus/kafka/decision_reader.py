@@ -19,11 +19,10 @@ from bus.interface import DECISIONS_BYTES_MAX, Decided, DecidedColumns, TrimmedE
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark
+from isrflow.contract import Place
 from isrflow.decision_blocks import last_of
 from isrflow.decision_rows import RowReader, last_place
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
-
-Place = tuple[int, int]
 
 
 class DecisionReader:

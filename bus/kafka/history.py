@@ -12,9 +12,8 @@ from bus.kafka.connection import Connection
 from bus.kafka.decision_reader import place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import CLAIMS_KEPT
-from bus.kafka.reports import ReportLog
 from bus.kafka.snapshots import Snapshots
-from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
+from isrflow.kafka.seqs import offset_after, seq_of
 from state.found import Found, found_ms
 
 _ALL = 2**62
@@ -24,12 +23,10 @@ _TIME_MS_MAX = 2**63 - 1
 class KafkaHistory:
     """The part of a bus on Kafka that reads events back."""
 
-    def __init__(self, connection: Connection, *, has_history: bool) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.address = connection.address
         self._connection = connection
-        self._has_history = has_history
         self._snapshots = Snapshots(connection)
-        self._reports = ReportLog(connection)
         self._events = LogReader(connection, self.address.events)
         # Held while reading, because each read moves the reader.
         self._events_lock = threading.Lock()
@@ -78,28 +75,12 @@ class KafkaHistory:
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         topic = self.address.events
+        first = max(offset_after(after), self._connection.start_offset(topic))
         end = min(offset_after(through), self._connection.end_offset(topic))
-        while after < through:
-            first = max(offset_after(after), self._connection.start_offset(topic))
-            control = self._entries(first, end, limit, bytes_max) if first < end else []
-            # Reports behind the last control event come with the next page, unless this one has all control events.
-            page_end = control[-1].seq if control and control[-1].seq < seq_of(end - 1) else through
-            reports, complete = self._reports_between(after, page_end)
-            page = _first_of(sorted([*control, *reports], key=_seq_of_entry), complete, limit, bytes_max)
-            if page or complete == through:
-                return page
-            after = complete
-        return []
-
-    def _reports_between(self, after: int, through: int) -> tuple[list[Entry], int]:
-        is_one_control_event = through == after + 1 and through % SLOTS == 0
-        return (
-            self._reports.between(after, through) if self._has_history and not is_one_control_event else ([], through)
-        )
+        return self._entries(first, end, limit, bytes_max) if first < end else []
 
     def kept_after(self) -> int:
-        oldest = seq_of(self._connection.start_offset(self.address.events) - 1)
-        return max(oldest, self._reports.kept_after()) if self._has_history else oldest
+        return seq_of(self._connection.start_offset(self.address.events) - 1)
 
     def seq_at(self, time_ms: int) -> int:
         # Kafka takes a negative time for a command, such as to return the end.
@@ -109,19 +90,16 @@ class KafkaHistory:
         return seq_of(later - 1) if later > self._connection.start_offset(self.address.events) else 0
 
     def snapshots(self) -> list[Snapshot]:
-        return self._snapshots.listed() if self._has_history else []
+        return self._snapshots.listed()
 
     def snapshot(self, seq: int) -> Image:
-        image = self._snapshots.read(seq) if self._has_history else None
+        image = self._snapshots.read(seq)
         if image is None:
             raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}, or retention has removed it")
         return image
 
     def thin(self, through: int) -> int:
-        """Remove snapshots and reports. Other events stay, because Kafka removes only from a topic's beginning."""
-        if not self._has_history:
-            return 0
-        self._reports.forget(through)
+        """Remove snapshots. Events stay, because Kafka removes only from a topic's beginning."""
         return self._snapshots.drop(through)
 
     def surplus_end(self, retain: int) -> int:
@@ -134,8 +112,6 @@ class KafkaHistory:
             return 0
         # Decisions first, because a reader of old events must not find events without their decisions.
         gone = self._forget_decisions(through)
-        if self._has_history:
-            self._reports.forget(through)
         self._connection.delete_records(TopicPartition(topic, 0, end))
         return gone + end - start
 
@@ -158,18 +134,3 @@ def _entry(record: Record, claims: Claims, found: Sequence[Found]) -> Entry:
     is_claim = record.offset in claims.offsets if is_known or not is_started(record.value) else None
     seq = seq_of(record.offset)
     return Entry(seq, record.value, record.time_ms, is_claim, found_ms(seq, found))
-
-
-def _seq_of_entry(entry: Entry) -> int:
-    return entry.seq
-
-
-def _first_of(entries: Sequence[Entry], through: int, limit: int, bytes_max: int) -> list[Entry]:
-    """Return the first entries through ``through``: up to ``limit`` and ``bytes_max``, and at least one."""
-    page: list[Entry] = []
-    for entry in entries:
-        bytes_max -= len(entry.raw)
-        if entry.seq > through or len(page) == limit or (page and bytes_max < 0):
-            break
-        page.append(entry)
-    return page

@@ -33,6 +33,13 @@ from bus.kafka.connection import Connection, is_passing
 from isrflow.kafka.limits import ANY_BYTES, FIRST_STEP_BACK, STEP_BACK_TIMES
 
 _FETCH_AT_ONCE = 10_000
+# A reader that follows a topic seeks only at a start, so a fetch may wait long. It fetches little ahead, because that
+# is in memory together with a batch.
+FOLLOWING = {
+    "fetch.wait.max.ms": 500,
+    "fetch.message.max.bytes": 1024 * 1024,
+    "queued.max.messages.kbytes": 8 * 1024,
+}
 
 
 class Record(NamedTuple):
@@ -127,6 +134,15 @@ class LogReader:
     def has_more(self) -> bool:
         """Say whether records have come in, without waiting."""
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
+
+    def arrived(self) -> list[Record]:
+        """Return the records that have come in since, and move past them. It waits for nothing."""
+        self.has_more()
+        records = list(self._waiting)
+        self._waiting.clear()
+        if records:
+            self.next_offset = records[-1].offset + 1
+        return records
 
     def _fetch(self, timeout_s: float) -> bool:
         """Collect what the client has fetched, and say whether the client's position has moved.

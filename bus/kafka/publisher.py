@@ -1,9 +1,8 @@
-"""Publish events on the topics: control events in one order, offsets by replica."""
+"""Publish events on the events topic."""
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -12,7 +11,6 @@ from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.sending import fatal_errors
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
-from isrflow.kafka.records import Replica, replica_of
 from state.chunks import chunks
 
 # A record batch is appended whole or not at all, so events that belong together go in one. The other quarter is for the
@@ -23,41 +21,30 @@ _RECORD_OVERHEAD_BYTES = 100
 # Long enough that nothing is sent before the flush, which keeps a batch whole.
 _LINGER_MS = 10_000
 
-T = TypeVar("T")
-
 
 class Publisher:
     """The producer of events, for all threads of a process. They take turns."""
 
-    def __init__(self, connection: Connection, offsets_partitions: int) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._offsets_partitions = offsets_partitions
         self._producer: Producer | None = None
         self._lock = threading.Lock()
 
     def publish(self, events: Sequence[bytes]) -> int | None:
-        """Append events. Return the offset of the last control event, None if there is none among them.
+        """Append events. Return the offset of the last one, None if there is none.
 
-        All control events of a call are appended together or not at all, up to ``BATCH_BYTES_MAX`` bytes and
+        All events of a call are appended together or not at all, up to ``BATCH_BYTES_MAX`` bytes and
         ``BATCH_EVENTS_MAX`` events. Beyond that, earlier batches stay when a later one fails. If no answer comes in
         time the error says so, but the events may have been appended.
         """
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        control: list[bytes] = []
-        offsets: list[tuple[Replica, bytes]] = []
-        for raw in events:
-            replica = replica_of(raw)
-            if replica is None:
-                control.append(raw)
-            else:
-                offsets.append((replica, raw))
         with self._lock, self._connection.errors(), self._no_dead_producer():
             last: int | None = None
-            for batch in _batches(control, len):
+            sized = ((raw, len(raw) + _RECORD_OVERHEAD_BYTES) for raw in events)
+            for batch in chunks(sized, BATCH_BYTES_MAX, count_max=BATCH_EVENTS_MAX):
                 last = self._append(batch)
-            self._append_offsets(offsets)
         return last
 
     @contextlib.contextmanager
@@ -83,21 +70,6 @@ class Publisher:
         self._flush(producer)
         return reports.last_offset()
 
-    def _append_offsets(self, offsets: list[tuple[Replica, bytes]]) -> None:
-        producer = self._open()
-        for batch in _batches(offsets, lambda offset: len(offset[1])):
-            reports = DeliveryReports()
-            for replica, raw in batch:
-                producer.produce(
-                    self._connection.address.offsets,
-                    key=replica.key,
-                    value=raw,
-                    partition=replica.partition_among(self._offsets_partitions),
-                    on_delivery=reports.add,
-                )
-            self._flush(producer)
-            reports.last_offset()
-
     def _open(self) -> Producer:
         if self._producer is None:
             self._producer = self._connection.producer(**{"linger.ms": _LINGER_MS})
@@ -121,8 +93,3 @@ class Publisher:
             if self._producer is not None:
                 self._producer.purge()
                 self._producer = None
-
-
-def _batches(events: list[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    sized = ((event, size_of(event) + _RECORD_OVERHEAD_BYTES) for event in events)
-    return chunks(sized, BATCH_BYTES_MAX, count_max=BATCH_EVENTS_MAX)

@@ -54,7 +54,7 @@ class Snapshots:
         return [Snapshot(one.seq, one.time_ms) for one in self._stored()]
 
     def _stored(self) -> list[Stored]:
-        end = self._connection.end_offsets(self._topic, range(_INDEX, _INDEX + 1))[0]
+        end = self._connection.end_offset(self._topic, _INDEX)
         reader = LogReader(self._connection, self._topic, _INDEX)
         try:
             newest = reader.last(self._connection.start_offset(self._topic, _INDEX), end)

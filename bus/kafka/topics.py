@@ -1,7 +1,5 @@
 """The topics of a bus on Kafka: made once, each with the settings that it needs."""
 
-from typing import NamedTuple
-
 import structlog
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
@@ -14,7 +12,6 @@ from isrflow.kafka.limits import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S
 
 logger = structlog.get_logger()
 
-OFFSETS_PARTITIONS = 4
 # Compaction keeps every record for this long, so that a reader of the whole state misses no page.
 READ_WHOLE_TIMEOUT_MS = 60_000
 # Kafka compacts only closed segments, and a reader of the state must read all versions in the others. So segments close
@@ -37,21 +34,10 @@ _AS_SENT = {"compression.type": "producer"}
 # loses events while it is away, or has readers that cannot read it.
 _TOLD = _ENTERED | _NEVER | _AS_SENT
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
-# The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
-_OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
 REPLICATION_FACTOR_MAX = 3
 
 
-class Opened(NamedTuple):
-    """The topics that were found or made."""
-
-    # The number of partitions of the offsets topic.
-    offsets_partitions: int
-    # False for a bus of an older version until an engine of this one has opened it.
-    has_history: bool
-
-
-def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> Opened:
+def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> None:
     """Find the topics of a bus. Raises ``BusError`` if one is missing or unusable.
 
     With ``create``, make missing topics, and check the settings of existing ones. If ``replication_factor`` is 0, new
@@ -63,11 +49,9 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     wanted = wanted_topics(connection.address, factor)
     found = {name: len(topic.partitions) for name, topic in listed.topics.items()}
     missing = [name for name in wanted if name not in found]
-    of_history = {connection.address.snapshots, connection.address.reports}
-    lacking = [name for name in missing if name not in of_history]
-    if lacking and not create:
+    if missing and not create:
         raise NoBusError(
-            f"bus {connection.address}: there is no topic {lacking[0]}: start the engine with 'isrflow run'."
+            f"bus {connection.address}: there is no topic {missing[0]}: start the engine with 'isrflow run'."
         )
     for name, topic in wanted.items():
         if topic.num_partitions == 1 and found.get(name, 1) != 1:
@@ -76,8 +60,6 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
         _check_settings(connection, [wanted[name] for name in wanted if name not in missing])
     if missing and create:
         _create(connection, [wanted[name] for name in missing])
-        found = {name: topic.num_partitions for name, topic in wanted.items()} | found
-    return Opened(found[connection.address.offsets], of_history <= found.keys())
 
 
 def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTopic]:
@@ -86,14 +68,12 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
     in_sync = {"min.insync.replicas": str(max(1, replication_factor - 1))}
     settings = {
         address.events: _KEPT | _ENTERED | size,
-        address.offsets: _OFFSETS | _ENTERED | size,
         address.decisions: _RETAINED | size,
         address.state: _LATEST | size,
         address.controller: _LATEST,
         address.snapshots: _RETAINED | size,
-        address.reports: _KEPT | size,
     }
-    partitions = {address.offsets: OFFSETS_PARTITIONS, address.snapshots: snapshots.PARTITIONS}
+    partitions = {address.snapshots: snapshots.PARTITIONS}
     return {
         name: NewTopic(name, partitions.get(name, 1), replication_factor, config=config | in_sync | _AS_SENT)
         for name, config in settings.items()
@@ -127,7 +107,7 @@ def _unlike(setting: str, found: str, needed: str) -> str | None:
     """Return what the value of a topic's setting must be; None if ``found`` will do."""
     if setting == "max.message.bytes":
         return None if int(found) >= int(needed) else f"at least {needed}"
-    if setting == "cleanup.policy" and "," not in needed:
+    if setting == "cleanup.policy":
         return None if found == needed else needed
     return None
 

@@ -14,7 +14,7 @@ from bus.engine_only import is_tick
 from bus.interface import TICK_SOUGHT_MAX, Blocked
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
-from isrflow.kafka.blocker import blocker_among
+from isrflow.kafka.blocker import blocker_of
 from isrflow.kafka.seqs import seq_of
 
 _UNCOMMITTED: dict[str, Any] = {"isolation.level": "read_uncommitted"}
@@ -23,10 +23,8 @@ _UNCOMMITTED: dict[str, Any] = {"isolation.level": "read_uncommitted"}
 class Undecidable:
     """The events of one bus that cannot be decided yet. Several threads may use it."""
 
-    def __init__(self, connection: Connection, offsets_partitions: int) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        address = connection.address
-        self._topics = {address.events: range(1), address.offsets: range(offsets_partitions)}
         self._uncommitted: LogReader | None = None
         self._newest_tick = 0
         # Held while ticks are read, because each read moves the reader.
@@ -34,14 +32,11 @@ class Undecidable:
 
     def blocked(self) -> Blocked | None:
         """Return them (``Bus.blocked``)."""
-        for topic, partitions in self._topics.items():
-            # In this order, or a record that comes in between would look like one that cannot be read.
-            written = self._connection.written_offsets(topic, partitions)
-            committed = self._connection.end_offsets(topic, partitions)
-            for partition, (end, readable) in enumerate(zip(written, committed, strict=True)):
-                if readable < end:
-                    return Blocked((topic, partition, readable), end - readable)
-        return None
+        topic = self._connection.address.events
+        # In this order, or a record that comes in between would look like one that cannot be read.
+        end = self._connection.written_offset(topic)
+        readable = self._connection.end_offset(topic)
+        return Blocked((topic, 0, readable), end - readable) if readable < end else None
 
     def blocker(self) -> str:
         """Say what keeps them from being decided (``Bus.blocker``)."""
@@ -50,7 +45,7 @@ class Undecidable:
             return ""
         topic, partition, offset = found.place
         try:
-            return blocker_among(self._connection.address, [(topic, partition)])
+            return blocker_of(self._connection.address)
         except KafkaError as error:
             return (
                 f"an open transaction in {topic}-{partition} at offset {offset}, of which Kafka says no more: {error}"

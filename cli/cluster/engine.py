@@ -118,7 +118,7 @@ def start_remaining_ms(bus: Bus) -> int:
     That is ``COLD_START_MAX_MS`` at most, even if the clock has been set back since the claim.
     """
     decided, last = bus.decided_seq(), bus.last_seq()
-    newest = bus.read(max(decided, last - _EVENTS_READ_MAX * bus.seq_step), last) if last > decided else []
+    newest = bus.read(max(decided, last - _EVENTS_READ_MAX), last) if last > decided else []
     events = [decode(entry.raw) for entry in newest if b"controller_started" in entry.raw]
     claimed_ms = [event.time_ms for event in events if isinstance(event, ControllerStarted)]
     return max(0, COLD_START_MAX_MS - max(0, now_ms() - claimed_ms[-1])) if claimed_ms else 0

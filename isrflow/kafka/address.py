@@ -21,13 +21,8 @@ class Address(NamedTuple):
 
     @property
     def events(self) -> str:
-        """The one ordered log of control events."""
+        """The one ordered log of events."""
         return f"{self.prefix}.events"
-
-    @property
-    def offsets(self) -> str:
-        """The ``log_end_offset`` events, keyed by replica."""
-        return f"{self.prefix}.offsets"
 
     @property
     def decisions(self) -> str:
@@ -43,11 +38,6 @@ class Address(NamedTuple):
     def snapshots(self) -> str:
         """Older states (``snapshots``)."""
         return f"{self.prefix}.snapshots"
-
-    @property
-    def reports(self) -> str:
-        """The ``log_end_offset`` events as batches took them in (``reports``)."""
-        return f"{self.prefix}.reports"
 
     @property
     def controller(self) -> str:

@@ -4,7 +4,6 @@ Who reads committed records stops where the first open transaction of a partitio
 stranger's transaction keeps the engine from everything behind it, until it ends or Kafka aborts it.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,32 +18,31 @@ from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 _NONE = -1
 
 
-def blocker_among(address: Address, places: Sequence[tuple[str, int]]) -> str:
-    """Name the transaction that is open in the first of ``places`` (topic, partition) with one; empty if none has.
+def blocker_of(address: Address) -> str:
+    """Name the open transaction that begins first among a bus's events; empty if none is open.
 
-    Of several in one partition it is the one that began first. The text is a part of a sentence, and ends with the
-    command that aborts the transaction. Raises ``KafkaError``, also if this client may not ask.
+    The text is a part of a sentence, and ends with the command that aborts the transaction. Raises ``KafkaError``, also
+    if this client may not ask.
     """
     timeout_ms = int(REQUEST_TIMEOUT_S * 1000)
     timeouts = {"bootstrap_timeout_ms": timeout_ms, "request_timeout_ms": timeout_ms}
     admin: Any = KafkaAdminClient(
         bootstrap_servers=address.servers.split(","), **timeouts, **client_config().for_kafka_python()
     )
+    place = TopicPartition(address.events, 0)
     try:
-        for topic, partition in places:
-            place = TopicPartition(topic, partition)
-            producers = admin.describe_producers([place])[place].active_producers
-            by_start = {one.current_transaction_start_offset: one for one in producers}
-            by_start.pop(_NONE, None)
-            if by_start:
-                start = min(by_start)
-                at = f"--topic {topic} --partition {partition} --start-offset {start}"
-                abort = f"kafka-transactions.sh --bootstrap-server {address.servers} abort {at}"
-                whose = _named(admin, by_start[start])
-                return f"an open transaction in {topic}-{partition} at offset {start} ({whose}); to abort it: {abort}"
+        producers = admin.describe_producers([place])[place].active_producers
+        by_start = {one.current_transaction_start_offset: one for one in producers}
+        by_start.pop(_NONE, None)
+        if not by_start:
+            return ""
+        start = min(by_start)
+        at = f"--topic {place.topic} --partition {place.partition} --start-offset {start}"
+        abort = f"kafka-transactions.sh --bootstrap-server {address.servers} abort {at}"
+        whose = _named(admin, by_start[start])
+        return f"an open transaction in {place.topic}-0 at offset {start} ({whose}); to abort it: {abort}"
     finally:
         admin.close()
-    return ""
 
 
 def _named(admin: Any, producer: Any) -> str:

@@ -14,7 +14,7 @@ from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.kafka.address import parse
-from isrflow.kafka.blocker import blocker_among
+from isrflow.kafka.blocker import blocker_of
 from isrflow.kafka.client_config import client_config
 from isrflow.kafka.limits import (
     ANY_BYTES,
@@ -24,7 +24,7 @@ from isrflow.kafka.limits import (
     STEP_BACK_TIMES,
 )
 from isrflow.kafka.read_ahead import DecisionRecord, ReadAhead
-from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 from isrflow.kafka.seqs import seq_of
 from isrflow.kafka.topic_end import LOST_END_TIMEOUT_S, await_end
 
@@ -65,7 +65,7 @@ class KafkaLog:
                     fetch_max_wait_ms=FETCH_WAIT_MS,
                     max_partition_fetch_bytes=MESSAGE_BYTES_MAX,
                 )
-                self._offsets_partitions = self._check_topics()
+                self._check_topics()
                 self._consumer.assign([self._decisions])
                 self._producer = KafkaProducer(
                     **common,
@@ -80,36 +80,24 @@ class KafkaLog:
             self.close()
             raise
 
-    def _check_topics(self) -> int:
-        """Return the number of partitions of the offsets topic. Raises ``NoBusError`` if a topic is missing."""
+    def _check_topics(self) -> None:
+        """Raise ``NoBusError`` if a topic is missing."""
         there = self._consumer.topics()
-        for topic in (self._address.events, self._address.offsets, self._address.decisions):
+        for topic in (self._address.events, self._address.decisions):
             if topic not in there:
                 start = "start the engine with 'isrflow run'."
                 raise NoBusError(f"bus {self._address}: there is no topic {topic}: {start}")
-        return len(self._consumer.partitions_for_topic(self._address.offsets) or (0,))
 
     def publish(self, events: Sequence[bytes]) -> int | None:
-        """Append events, and return the seq of the last control event; None if there is none."""
+        """Append events, and return the seq of the last one; None if there is none."""
         refuse_engine_kinds(events)
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        last: Any = None
         with self._use():
-            sent = []
-            for raw in events:
-                replica = replica_of(raw)
-                if replica is None:
-                    last = self._producer.send(self._address.events, value=raw, partition=0)
-                    sent.append(last)
-                else:
-                    partition = replica.partition_among(self._offsets_partitions)
-                    key = replica.key.encode()
-                    sent.append(self._producer.send(self._address.offsets, value=raw, key=key, partition=partition))
-            for one in sent:
-                one.get(timeout=REQUEST_TIMEOUT_S)
-            return None if last is None else seq_of(last.get().offset)
+            sent = [self._producer.send(self._address.events, value=raw, partition=0) for raw in events]
+            offsets = [one.get(timeout=REQUEST_TIMEOUT_S).offset for one in sent]
+            return seq_of(offsets[-1]) if offsets else None
 
     def newest_decision(self) -> tuple[int, int]:
         """Return the place of the newest decision that can be read, or a place before all decisions."""
@@ -164,10 +152,8 @@ class KafkaLog:
 
     def blocker(self) -> str:
         """Say which open transaction keeps events from being decided; empty if none does, or if Kafka does not say."""
-        places = [(self._address.events, 0)]
-        places += [(self._address.offsets, number) for number in range(self._offsets_partitions)]
         with contextlib.suppress(KafkaError):
-            return blocker_among(self._address, places)
+            return blocker_of(self._address)
         return ""
 
     def _ends(self) -> tuple[int, int]:

@@ -2,11 +2,9 @@
 
 from typing import NamedTuple
 
-from isrflow.contract import Decided
+from isrflow.contract import Decided, Place
 from isrflow.decision_blocks import last_of
 from isrflow.decision_rows import RowReader
-
-Place = tuple[int, int]
 
 
 class DecisionRecord(NamedTuple):

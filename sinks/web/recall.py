@@ -37,10 +37,10 @@ class Recall:
         If one event alone has more decisions than may be read, its first ones are returned. Raises ``BusError``.
         """
         stretches: list[SeenOnes] = []
-        after = max(after, through - EVENTS_MAX * self._bus.seq_step)
+        after = max(after, through - EVENTS_MAX)
         events, growth = 1, GROWTH
         while after < through and self._parts_left and not self._is_stopped:
-            begin = max(after, through - events * self._bus.seq_step)
+            begin = max(after, through - events)
             found, parts, is_whole = self._read(begin, through)
             if is_whole or (events == 1 and self._parts_left == PARTS_MAX):
                 stretches.append(found)

@@ -69,19 +69,6 @@ class EmbeddedSource:
     def interval_ms(self, settings: Settings) -> None:
         return None
 
-    def end_of(self, offset: Mapping[str, Any]) -> int | None:
-        seq = offset.get("seq")
-        return seq if isinstance(seq, int) else None
-
-    def newest_end(self) -> int:
-        return self._bus.last_seq()
-
-    def removed_after(self, seq: int) -> int:
-        return 0
-
-    def is_decided_to(self, end: int) -> bool:
-        return end == self._bus.decided_seq()
-
 
 class Span(InputPartition):
     """The events after ``after``, through ``through``."""

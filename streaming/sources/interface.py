@@ -5,10 +5,9 @@ reads Kafka. No other module of this room depends on which bus an engine has. ``
 kind of bus needs.
 """
 
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,7 +16,7 @@ from conf.settings import Settings
 
 
 class Source(Protocol):
-    """A bus as the source of the query."""
+    """A bus as the source of the query. A batch ends at ``{"seq": end}``, and has the events through that seq."""
 
     # Whether only processes of this machine can read the bus.
     is_local: bool
@@ -48,25 +47,6 @@ class Source(Protocol):
 
     def interval_ms(self, settings: Settings) -> int | None:
         """Return the time between the starts of two batches; None if a batch starts as soon as there are events."""
-        ...
-
-    def end_of(self, offset: Mapping[str, Any]) -> int | None:
-        """Return where a batch ends, from the offset in Spark's log; None if it cannot be read.
-
-        Ends of one source compare with each other and with nothing else.
-        """
-        ...
-
-    def newest_end(self) -> int:
-        """Return the greatest end that a batch can have now."""
-        ...
-
-    def removed_after(self, seq: int) -> int:
-        """Return the seq of the last event after ``seq`` that was removed; 0 if none was."""
-        ...
-
-    def is_decided_to(self, end: int) -> bool:
-        """Say whether the bus has decided all events of a batch that ends at ``end``, and none after it."""
         ...
 
 

@@ -17,22 +17,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from bus.interface import Entry
-from bus.kafka.batches import Batches, Bounds, Position
+from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
-from bus.kafka.connection import AWAY_TIMEOUT_S, Connection
-from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
 from isrflow.kafka.address import parse
-from isrflow.kafka.seqs import offset_after
-from streaming.claim_note import ClaimNote, read_note
+from streaming.claim_note import read_note
 from streaming.sources.event_rows import ARROW_SCHEMA, SCHEMA, slices, slices_of_pages
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
@@ -49,7 +44,7 @@ def source(bus: KafkaBus) -> Source:
 
 
 class KafkaSource:
-    """The ``Source`` of the events topic and the offsets topic."""
+    """The ``Source`` of the events topic."""
 
     is_local = False
     has_pages = True
@@ -72,15 +67,11 @@ class KafkaSource:
         return (
             session.readStream.format(FORMAT)
             .option("url", str(self._bus.address))
-            .option("offsets_partitions", self._bus.offsets_partitions)
             .option("max_events", settings.max_events_per_batch)
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
-            # Not the newest one, under which a job that was just superseded would void what its successor writes down.
-            .option("controller_epoch", self._bus.held_claim.controller_epoch)
             .option("claim_seq", self._bus.held_claim.seq)
-            .option("committed_seq", self._bus.committed_seq())
             .option("claim_note_file", "" if claim_note is None else str(claim_note))
             .option("layouts", self._bus.layouts())
             .option("quiet_ms", quiet_ms(settings))
@@ -90,20 +81,6 @@ class KafkaSource:
     def interval_ms(self, settings: Settings) -> int:
         """Return how long events are gathered, because each look at the bus is a request to Kafka."""
         return settings.watermark_interval_ms
-
-    def end_of(self, offset: Mapping[str, Any]) -> int | None:
-        """Return the offset at which a batch ends in the events topic."""
-        end = offset.get("events")
-        return end if isinstance(end, int) else None
-
-    def newest_end(self) -> int:
-        return offset_after(self._bus.last_seq())
-
-    def removed_after(self, seq: int) -> int:
-        return self._bus.removed_after(seq)
-
-    def is_decided_to(self, end: int) -> bool:
-        return self._bus.is_decided_to(end)
 
 
 def quiet_ms(settings: Settings) -> int:
@@ -133,11 +110,10 @@ class Sent(InputPartition):
 class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
-    Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
+    Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
     the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``controller_epoch``, ``claim_seq`` and ``committed_seq``, what a ``ClaimNote`` says. If there is a
-    ``claim_note_file``, pages come first, and then the file says those three. ``layouts`` and ``quiet_ms`` are as in
-    ``FollowedPages``.
+    ``claim_seq``, its claim's event, or 0. If there is a ``claim_note_file``, pages come first, and then the file says
+    which event that is (``ClaimNote``). ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -158,40 +134,31 @@ def _write(sink: IO[bytes], slices: Iterable[pa.RecordBatch]) -> None:
 
 
 class KafkaReader(DataSourceStreamReader):
-    """The bus in bounded batches. An offset is a ``Position``."""
+    """The bus in bounded batches. An offset is the last seq of a batch."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.url = options["url"]
-        self.offsets_partitions = int(options["offsets_partitions"])
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
-        # What a job that decides knows of its claim. If it stood by, the file says so later.
-        self.claim_note = ClaimNote(*(int(options[name]) for name in ClaimNote.__struct_fields__))
+        # Of a job that decides. If it stood by, the file says so later.
+        self.claim_seq = int(options["claim_seq"])
         self.claim_note_file = options["claim_note_file"]
         self.layouts = int(options["layouts"])
         self.quiet_ms = int(options["quiet_ms"])
         self._pages: FollowedPages | None = None
-        self._has_planned = False
-        self._reports: ReportLog | None = None
         self._batches: Batches | None = None
         self._spooled: Path | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_batches": None, "_reports": None, "_pages": None}
+        return self.__dict__ | {"_batches": None, "_pages": None}
 
     @property
     def batches(self) -> Batches:
         if self._batches is None:
-            self._batches = Batches(self.url, self.offsets_partitions)
-            self._batches.claimed(self.claim_note.claim_seq)
+            self._batches = Batches(self.url)
+            self._batches.claimed(self.claim_seq)
         return self._batches
-
-    @property
-    def reports(self) -> ReportLog:
-        if self._reports is None:
-            self._reports = ReportLog(Connection(parse(self.url), AWAY_TIMEOUT_S))
-        return self._reports
 
     @property
     def pages(self) -> FollowedPages:
@@ -199,47 +166,41 @@ class KafkaReader(DataSourceStreamReader):
             self._pages = FollowedPages(parse(self.url), self.layouts, self.quiet_ms)
         return self._pages
 
-    def initialOffset(self) -> dict[str, Any]:
-        if self.claim_note_file:
-            return _noted(Position(0, 0, ()))
-        return _noted(self.batches.first(self.after))
+    def initialOffset(self) -> dict[str, int]:
+        return {"seq": 0 if self.claim_note_file else self.batches.first(self.after)}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        if not self.claim_note_file:
-            # Spark asks this first, some tenths of a second before the first batch needs that client.
-            self.reports.connect()
         return ReadMaxRows(self.bounds.events)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         if self.claim_note_file:
             claim_note = read_note(Path(self.claim_note_file))
             through = self.pages.plan(start["seq"], claim_note)
             if through > start["seq"]:
-                return _noted(self._ready_after(through))
+                return {"seq": self._ready_after(through)}
             if claim_note is None:
                 return start
-            self._begin_events(claim_note)
-        return _noted(self.batches.plan(_position(start), self.bounds))
+            self._begin_events(claim_note.claim_seq)
+        return {"seq": self.batches.plan(start["seq"], self.bounds)}
 
-    def _ready_after(self, seq: int) -> Position:
-        """Return the position after a state, and connect to what the first batch of events needs."""
-        position = self.batches.first(seq)
-        self.batches.get_ready(position)
-        self.reports.connect()
-        return position
+    def _ready_after(self, seq: int) -> int:
+        """Return where events begin after a state, and begin to fetch them."""
+        after = self.batches.first(seq)
+        self.batches.get_ready(after)
+        return after
 
-    def _begin_events(self, claim_note: ClaimNote) -> None:
-        self.claim_note = claim_note
-        self.batches.claimed(claim_note.claim_seq)
+    def _begin_events(self, claim_seq: int) -> None:
+        self.claim_seq = claim_seq
+        self.batches.claimed(claim_seq)
         self.pages.close()
         self._pages, self.claim_note_file = None, ""
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         self._remove_spooled()
         if self.claim_note_file:
             rows = slices_of_pages(self.pages.between(start["seq"], end["seq"]))
         else:
-            rows = self._slices_between(start, end)
+            rows = slices(self.batches.read(start["seq"], end["seq"]))
         if not self.spool_dir:
             body = io.BytesIO()
             _write(body, rows)
@@ -248,23 +209,6 @@ class KafkaReader(DataSourceStreamReader):
             self._spooled = Path(file.name)
             _write(file, rows)
         return [Spooled(file.name)]
-
-    def _slices_between(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        entries = list(self.batches.read(_position(start), _position(end)))
-        self._note_reports(start["seq"], end["seq"], entries)
-        return slices(entries)
-
-    def _note_reports(self, after: int, through: int, entries: Sequence[Entry]) -> None:
-        """Write down which reports the batch has, before it runs.
-
-        The first batch is written even without reports, because another job may have planned reports there. What was
-        decided before this job is not written again, because compaction may have removed reports that it had.
-        """
-        if through <= self.claim_note.committed_seq:
-            return
-        if not self._has_planned or any(map(is_report, entries)):
-            self.reports.write(self.claim_note.controller_epoch, after, through, entries)
-            self._has_planned = True
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, Sent):
@@ -286,12 +230,3 @@ class KafkaReader(DataSourceStreamReader):
         if self._spooled is not None:
             self._spooled.unlink(missing_ok=True)
             self._spooled = None
-
-
-def _noted(position: Position) -> dict[str, Any]:
-    noted: dict[str, Any] = msgspec.to_builtins(position)
-    return noted
-
-
-def _position(noted: dict[str, Any]) -> Position:
-    return msgspec.convert(noted, Position)

@@ -110,7 +110,7 @@ class BusDriver:
         registered = [encoded("broker_register", broker=b, incarnation=f"i{b}") for b in self._load.everyone]
         last = self.bus.publish(registered)
         # One publication has consecutive places.
-        self.epochs = {b: last - self.bus.seq_step * (self._load.brokers - b) for b in self._load.everyone}
+        self.epochs = {b: last - (self._load.brokers - b) for b in self._load.everyone}
         self.beats = Heartbeats(self._url, self.epochs, self._load.heartbeat_ms / 1_000)
         self._decided(self.bus.publish([beat(*one) for one in self.epochs.items()]))
         self.beats.start()

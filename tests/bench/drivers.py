@@ -26,8 +26,8 @@ def one_task(folder: Path, load: Load) -> Driver:
 
 
 def on_kafka(folder: Path, load: Load) -> Driver:
-    """Make the engine on a bus on Kafka, where log ends have a topic of their own."""
-    return BusDriver(folder, load, _settings(load), buses.on_kafka, frozenset({"offsets", "offsets one by one"}))
+    """Make the engine on a bus on Kafka."""
+    return BusDriver(folder, load, _settings(load), buses.on_kafka)
 
 
 def peer(folder: Path, load: Load) -> Driver:

@@ -14,9 +14,9 @@ from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
 from bus.interface import DamagedError, Decided, DivergedError
 from isrflow import column_blocks
-from isrflow.decision_blocks import ROWS_MAX, has_columns, is_block, rows_in_making
+from isrflow.column_layout import ROWS_MAX, ColumnTable
+from isrflow.decision_blocks import has_columns, is_block, rows_in_making
 from isrflow.decision_rows import opened
-from state import decision_columns
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs
 from state.decision_columns import Columns, Told, packed
@@ -29,11 +29,6 @@ from tests.support.bus_rows import execute
 
 # More than a block holds.
 PARTITIONS = 2_000
-
-
-def test_a_block_has_the_rows_and_the_silent_blank_of_the_rules() -> None:
-    of_block = column_blocks.ROW_BYTES, column_blocks.SILENT, ROWS_MAX
-    assert of_block == (decision_columns.ROW_BYTES, decision_columns.SILENT, decision_columns.ROWS_MAX)
 
 
 def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:
@@ -153,7 +148,7 @@ def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
     run = NumberedRun(1, 0, 1, b"", columns=columns_of([text], 1, random.Random(1)))
     block = column_blocks.opened(column_blocks.packed([run]), 1)
     with pytest.raises(ValueError, match=r"."):
-        block.bodies(0, 0, 1)
+        list(block.lines(0))
 
 
 def test_a_block_that_names_a_text_which_it_lacks_is_named(bus: EmbeddedBus) -> None:
@@ -184,6 +179,6 @@ def test_few_decisions_stay_rows(tmp_path: Path) -> None:
 def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
     row = next(one for one in rows(bus) if has_columns(one.body))
     block = opened(row).content
-    assert isinstance(block, column_blocks.Opened)
+    assert isinstance(block, ColumnTable)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
-        block._replace(texts=block.texts[:-1]).runs()
+        column_blocks.runs_in(block._replace(texts=block.texts[:-1]))

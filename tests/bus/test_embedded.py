@@ -176,8 +176,8 @@ def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus, report:
     assert bus.batch_end(1, 100, defer=True) == 1
     assert bus.batch_end(0, 100, defer=False) == 3
     assert (bus.due_seq(0), bus.due_seq(1)) == (1, 1)
-    assert bus.offsets_came(2)
-    assert not bus.offsets_came(3)
+    assert bus.log_ends_came(2)
+    assert not bus.log_ends_came(3)
     bus.publish([LAST_BEAT])
     assert bus.batch_end(1, 100, defer=True) == 4
     assert bus.batch_end(1, 2, defer=True) == 3

@@ -116,23 +116,18 @@ def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedB
 
 
 def test_publish_prints_its_own_last_seq_and_waits_for_its_own_events(tmp_path: Path) -> None:
-    """The bus behaves like the one on Kafka, where others publish at the same time."""
+    """Others publish at the same time."""
 
     class Busy(EmbeddedBus):
         def publish(self, events: Sequence[bytes]) -> int:
-            last = super().publish([raw for raw in events if b"log_end_offset" not in raw])
+            last = super().publish(events)
             super().publish([b"somebody else's"])
             return last
 
-        def count_sequenced(self, events: Sequence[bytes]) -> int:
-            return sum(b"log_end_offset" not in raw for raw in events)
-
     spans: list[range] = []
-    offset = b'{"kind":"log_end_offset","time_ms":1}\n'
     with contextlib.closing(Busy(tmp_path / "bus.db")) as bus:
-        assert publish_lines(bus, BytesIO(b"{}\n" * 2 + offset * 3), spans.append) == 2
-        assert publish_lines(bus, BytesIO(b"{}\n" + offset), spans.append) == 4
-        assert publish_lines(bus, BytesIO(offset), spans.append) == bus.last_seq() == 6
+        assert publish_lines(bus, BytesIO(b"{}\n" * 2), spans.append) == 2
+        assert publish_lines(bus, BytesIO(b"{}\n"), spans.append) == 4
     assert spans == [range(1, 3), range(4, 5)]
 
 
@@ -147,7 +142,6 @@ class Piped(BytesIO):
     ("first", "said"),
     [
         (b"", "Nothing was published."),
-        (b'{"kind":"log_end_offset","time_ms":1}\n', "Earlier lines were published."),
         (b'{"kind":"delete_topic","time_ms":1,"topic":"a"}\n', "Earlier lines were published, up to seq 1."),
     ],
 )
@@ -155,16 +149,10 @@ class Piped(BytesIO):
 def test_a_wrong_line_in_a_pipe_says_what_was_published_before(
     tmp_path: Path, first: bytes, said: str, second: bytes
 ) -> None:
-    """Events without a seq count as on Kafka."""
-
-    class Unsequenced(EmbeddedBus):
-        def count_sequenced(self, events: Sequence[bytes]) -> int:
-            return sum(b"log_end_offset" not in raw for raw in events)
-
     def complaint(text: bytes) -> str | None:
         return None if text in first else "is wrong"
 
-    with contextlib.closing(Unsequenced(tmp_path / "bus.db")) as bus, pytest.raises(WrongUse) as error:
+    with contextlib.closing(EmbeddedBus(tmp_path / "bus.db")) as bus, pytest.raises(WrongUse) as error:
         publish_lines(bus, Piped(first + second), lambda span: None, complaint)
     assert error.value.message.endswith(said)
 

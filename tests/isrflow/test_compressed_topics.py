@@ -22,7 +22,7 @@ def test_a_request_on_a_bus_whose_topics_are_compressed_is_answered(kafka_url: s
     ]
     for one in admin.create_topics(made).values():
         one.result(TIMEOUT_S)
-    wait_until(lambda: address.reports in admin.list_topics(timeout=TIMEOUT_S).topics, "the topics to be listed")
+    wait_until(lambda: address.controller in admin.list_topics(timeout=TIMEOUT_S).topics, "the topics to be listed")
     engine = RulesEngine()
     engine.start(kafka_url)
     with isrflow.connect(kafka_url) as bus:

@@ -14,7 +14,6 @@ from isrflow.contract import AFTER_ALL_OF
 from isrflow.kafka import log
 from isrflow.kafka.log import KafkaLog
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
-from isrflow.kafka.seqs import SLOTS
 from tests.support.waiting import TIMEOUT_S
 
 DECISIONS = TopicPartition("isrflow.decisions", 0)
@@ -64,7 +63,7 @@ class Played:
 
     def topics(self) -> set[str]:
         self.looked_up()
-        return {"isrflow.events", "isrflow.offsets", "isrflow.decisions"}
+        return {"isrflow.events", "isrflow.decisions"}
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         return {0}
@@ -143,16 +142,16 @@ def test_a_bus_that_another_thread_uses_is_closed_after_its_call(played: Played)
 
 def followed(played: Played) -> tuple[KafkaLog, tuple[int, int]]:
     """Return a log that has read five decisions to their end, and the place of the last one."""
-    played.decide(*((seq * SLOTS, 0) for seq in range(1, 6)))
+    played.decide(*((seq, 0) for seq in range(1, 6)))
     bus = KafkaLog("kafka://127.0.0.1:1")
     found = bus.decisions((0, -1), 10, passing_over=False)
-    assert [decided.seq for decided in found] == [seq * SLOTS for seq in range(1, 6)]
-    assert bus.decisions((5 * SLOTS, 0), 10, passing_over=False) == []
-    return bus, (5 * SLOTS, 0)
+    assert [decided.seq for decided in found] == list(range(1, 6))
+    assert bus.decisions((5, 0), 10, passing_over=False) == []
+    return bus, (5, 0)
 
 
 def seqs(bus: KafkaLog, after: tuple[int, int], limit: int = 10) -> list[int]:
-    return [decided.seq // SLOTS for decided in bus.decisions(after, limit, passing_over=False)]
+    return [decided.seq for decided in bus.decisions(after, limit, passing_over=False)]
 
 
 REMOVED = r"decisions up to \(%d, 0\) were removed: read on from %d, or start from the current state"
@@ -162,29 +161,29 @@ REMOVED = r"decisions up to \(%d, 0\) were removed: read on from %d, or start fr
 def test_a_follower_hears_that_retention_has_removed_all_that_it_has_not_read(played: Played, has_looked: bool) -> None:
     bus, _ = followed(played)
     played.remove_before(5)
-    after = (3 * SLOTS, 0)
+    after = (3, 0)
     if has_looked:
         assert bus.decisions(after, 10, passing_over=False) == [], "nothing is left that could tell"
-    played.decide((9 * SLOTS, 0))
-    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (5 * SLOTS, 5 * SLOTS + 1)):
+    played.decide((9, 0))
+    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (5, 5 + 1)):
         bus.decisions(after, 10, passing_over=False)
     with pytest.raises(isrflow.TrimmedError):
         bus.decisions(after, 10, passing_over=False)
-    assert seqs(bus, (5 * SLOTS, 0)) == [9], "it has missed nothing since then"
+    assert seqs(bus, (5, 0)) == [9], "it has missed nothing since then"
 
 
 def test_a_follower_hears_that_retention_has_overtaken_it(played: Played) -> None:
     bus, after = followed(played)
-    played.decide((6 * SLOTS, 0), (7 * SLOTS, 0), (8 * SLOTS, 0))
+    played.decide((6, 0), (7, 0), (8, 0))
     played.remove_before(7)
-    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (7 * SLOTS, 7 * SLOTS + 1)):
+    with pytest.raises(isrflow.TrimmedError, match=REMOVED % (7, 7 + 1)):
         bus.decisions(after, 10, passing_over=False)
     assert seqs(bus, (0, -1)) == [8], "from the beginning it starts with the oldest one that is left"
 
 
 def test_a_follower_whose_next_decision_is_left_goes_on(played: Played) -> None:
     bus, after = followed(played)
-    played.decide((6 * SLOTS, 0), (7 * SLOTS, 0))
+    played.decide((6, 0), (7, 0))
     played.remove_before(5)
     assert seqs(bus, after) == [6, 7]
 
@@ -192,11 +191,11 @@ def test_a_follower_whose_next_decision_is_left_goes_on(played: Played) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 10])
 def test_decisions_before_a_place_ahead_of_the_topic_are_passed(played: Played, limit: int) -> None:
     bus, _ = followed(played)
-    after = (7 * SLOTS, AFTER_ALL_OF)
+    after = (7, AFTER_ALL_OF)
     assert seqs(bus, after, limit) == []
-    played.decide((6 * SLOTS, 0))
+    played.decide((6, 0))
     assert seqs(bus, after, limit) == []
-    played.decide((7 * SLOTS, 0), (7 * SLOTS, 1), (8 * SLOTS, 0))
+    played.decide((7, 0), (7, 1), (8, 0))
     assert seqs(bus, after, limit) == [8]
 
 
@@ -207,7 +206,7 @@ def test_a_topic_that_was_made_again_is_an_error_for_all_that_read_it(
     monkeypatch.setattr(log, "LOST_END_TIMEOUT_S", 0.2)
     bus, after = followed(played)
     played.make_again()
-    played.decide(*((seq * SLOTS, 0) for seq in range(1, left + 1)))
+    played.decide(*((seq, 0) for seq in range(1, left + 1)))
     lost = f"decisions ends at offset {left}, but was read up to offset 5: it was deleted and made again, or Kafka has"
     for place in (after, after, (0, -1)):
         with pytest.raises(isrflow.BusError, match=lost):
@@ -218,7 +217,7 @@ def test_a_topic_that_was_made_again_is_an_error_for_all_that_read_it(
 
 def test_a_broker_that_leads_the_topic_no_longer_may_answer_with_an_older_end(played: Played) -> None:
     bus, after = followed(played)
-    played.decide((6 * SLOTS, 0))
+    played.decide((6, 0))
     played.end = 3
     played.looked_up = lambda: setattr(played, "end", 6)
     assert seqs(bus, after) == [6]
@@ -228,7 +227,7 @@ def test_decisions_that_come_slowly_are_waited_for_as_long_as_they_come(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bus, after = followed(played)
-    played.decide(*((seq * SLOTS, 0) for seq in range(6, 12)))
+    played.decide(*((seq, 0) for seq in range(6, 12)))
     played.poll_max, now_s = 1, itertools.count(0.0, log.REQUEST_TIMEOUT_S / 3)
     monkeypatch.setattr(log.time, "monotonic", lambda: next(now_s))
     assert seqs(bus, after) == [6, 7, 8, 9, 10, 11]
@@ -237,8 +236,8 @@ def test_decisions_that_come_slowly_are_waited_for_as_long_as_they_come(
 def test_large_decisions_come_in_several_reads(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     bus, after = followed(played)
     monkeypatch.setattr(log, "DECISIONS_BYTES_MAX", 1_000)
-    played.decide(*((seq * SLOTS, 0) for seq in range(6, 12)), value=b"0" * 400)
+    played.decide(*((seq, 0) for seq in range(6, 12)), value=b"0" * 400)
     played.poll_max = 1
     assert seqs(bus, after) == [6, 7, 8]
-    assert seqs(bus, (8 * SLOTS, 0)) == [9, 10, 11]
-    assert bus.newest_decision() == (11 * SLOTS, 0)
+    assert seqs(bus, (8, 0)) == [9, 10, 11]
+    assert bus.newest_decision() == (11, 0)

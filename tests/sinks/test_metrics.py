@@ -11,7 +11,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
-from isrflow.kafka.seqs import SLOTS
 from sinks.known_labels import KIND_REASONS
 from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from sinks.metrics import Metrics
@@ -114,17 +113,6 @@ def test_the_lag_grows_while_no_batch_ends_and_is_never_negative() -> None:
     assert shown(metrics)["isrflow_bus_lag_events"] == 1_000
     metrics.bus_at(1)
     assert shown(metrics)["isrflow_bus_lag_events"] == 0
-
-
-def test_the_lag_counts_events_even_with_gaps_between_seqs() -> None:
-    metrics = Metrics(seq_step=SLOTS)
-    metrics.committed(
-        decisions=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS, engine_ms=NOW_MS
-    )
-    assert shown(metrics)["isrflow_bus_lag_events"] == 0
-    metrics.bus_at(12 * SLOTS)
-    assert shown(metrics)["isrflow_bus_lag_events"] == 7
-    assert shown(metrics)["isrflow_decided_seq"] == 5 * SLOTS + 3
 
 
 def test_what_earlier_jobs_decided_is_no_lag() -> None:

@@ -19,7 +19,6 @@ from streaming.deadlines import LateError
 from streaming.decider import WELL_AFTER_S
 from streaming.job_errors import JobError, SupersededError
 from streaming.late_workers import LATE_WORKERS_MAX
-from streaming.sources.embedded import EmbeddedSource
 from tests.support.scripted_queries import Query, Started
 
 Logged = list[Any]
@@ -274,7 +273,7 @@ def test_a_late_worker_after_the_checkpoint_was_moved_aside_is_forgiven_too(star
 def test_events_that_were_removed_undecided_are_one_error(
     started: Started, monkeypatch: pytest.MonkeyPatch, logged: list[Any]
 ) -> None:
-    monkeypatch.setattr(EmbeddedSource, "removed_after", lambda source, seq: 12 if seq < 12 else 0)
+    monkeypatch.setattr(EmbeddedBus, "kept_after", lambda bus: 12)
     with started.decider() as running:
         started.queries[0].fail("org.apache.spark.SparkException: TrimmedError: events up to 12 were removed")
         running.go_on()

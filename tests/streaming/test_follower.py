@@ -219,7 +219,7 @@ def test_pages_commit_nothing_and_the_first_decisions_vouch_for_the_checkpoint(s
     written: list[Sequence[bytes]] = []
     claim = standby.bus.claim("standby", {}, 1)
     assert following.let_decide(claim, written.append) is query  # type: ignore[arg-type, comparison-overlap]
-    assert read_note(standby.note) == ClaimNote(claim.controller_epoch, claim.seq, standby.bus.committed_seq())
+    assert read_note(standby.note) == ClaimNote(claim.seq, standby.bus.committed_seq())
     query.commit([])
     assert written == []
     assert not (standby.checkpoint / BUS_FILE).exists()

@@ -10,15 +10,11 @@ import pytest
 
 from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
-from bus.kafka.reports import ReportLog
 from conf.settings import Settings
 from streaming.sources import event_rows, kafka
 from streaming.sources.event_rows import slices
-from streaming.sources.kafka import KafkaReader, KafkaSource
 from tests.support.kafka_reader import reader_of
 
-REPORT = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1,"offset":5,"leader_epoch":0}'
-TICK = b'{"kind":"tick","time_ms":1,"controller_epoch":2}'
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 
@@ -73,78 +69,7 @@ def test_a_batch_waits_in_one_file_until_the_next_one(bus: KafkaBus, tmp_path: P
         taken += [raw for part in again for raw in part.column(1).to_pylist()]
         start = end
     assert taken == events
-    assert KafkaSource(bus).end_of(start) == len(events)
-    assert KafkaSource(bus).newest_end() == len(events)
+    assert start == {"seq": len(events)}
     assert file.exists()
     reader.stop()
     assert not list(tmp_path.iterdir())
-
-
-class Asked:
-    """A session that gives no stream, but keeps the options with which it was asked for one."""
-
-    def __init__(self) -> None:
-        self.options: dict[str, str] = {}
-        self.dataSource = self.readStream = self
-
-    def register(self, kind: type) -> None:
-        pass
-
-    def format(self, name: str) -> "Asked":
-        return self
-
-    def option(self, name: str, value: object) -> "Asked":
-        self.options[name] = str(value)
-        return self
-
-    def load(self) -> None:
-        pass
-
-
-def started_reader(bus: KafkaBus, spool_dir: Path, claim_note: Path | None = None) -> KafkaReader:
-    session: Any = Asked()
-    KafkaSource(bus).events(session, Settings(), after=0, defer=True, spool_dir=spool_dir, claim_note=claim_note)
-    return KafkaReader(session.options)
-
-
-@pytest.mark.kafka_bus
-def test_the_client_that_notes_reports_begins_to_connect_as_the_query_starts(
-    bus: KafkaBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connecting: list[ReportLog] = []
-    monkeypatch.setattr(ReportLog, "connect", lambda reports: connecting.append(reports))
-    started_reader(bus, tmp_path, claim_note=tmp_path / "claim").getDefaultReadLimit()
-    # A standby connects when it has read the state.
-    assert not connecting
-    started_reader(bus, tmp_path).getDefaultReadLimit()
-    assert len(connecting) == 1
-
-
-@pytest.mark.kafka_bus
-def test_the_reports_of_a_batch_are_noted_by_its_job_even_if_a_superseded_one_plans_it_too(
-    bus: KafkaBus, kafka_url: str, tmp_path: Path
-) -> None:
-    """Two jobs started at once: the older one's query starts after the newer one's claim, and plans a longer batch."""
-    newer = KafkaBus(kafka_url)
-    bus.claim("older", {}, 1)
-    newer.claim("newer", {}, 1)
-    newer.publish([REPORT])
-    newer.publish_own([TICK])
-    ends = []
-    for job in (newer, bus):
-        reader = started_reader(job, tmp_path)
-        start = reader.initialOffset()
-        ends.append(reader.latestOffset(start, reader.getDefaultReadLimit()))
-        reader.partitions(start, ends[-1])
-        reader.stop()
-        newer.publish_own([TICK])
-    assert ends[0]["seq"] < ends[1]["seq"]
-    recorded = newer.recorded(0, ends[0]["seq"], 100, 1_000_000)
-    assert [entry.raw for entry in recorded][-2:] == [REPORT, TICK]
-    newer.close()
-
-
-def test_an_offset_of_another_source_is_no_end() -> None:
-    source = KafkaSource.__new__(KafkaSource)
-    assert source.end_of({"isrflow.events": {"0": 7}}) is None
-    assert source.end_of({"events": "7"}) is None

@@ -13,7 +13,7 @@ from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
 from streaming.checkpoint import has_batches, settle
-from tests.streaming.feeding import assert_as_by_rules, control_events, crash, crashing
+from tests.streaming.feeding import assert_as_by_rules, crash, crashing, random_events
 from tests.support.engine import AWAITED, STANDBY, START_TIMEOUT_S, Engine, decided, decisions_of, encoded
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
@@ -41,7 +41,7 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
 def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_log(
     bus: KafkaBus, kafka_node: KafkaCluster, tmp_path: Path
 ) -> None:
-    log = control_events(seed=11, count=8 * EVENTS_AT_ONCE)
+    log = random_events(seed=11, count=8 * EVENTS_AT_ONCE)
     parts = iter([log[at : at + EVENTS_AT_ONCE] for at in range(0, len(log), EVENTS_AT_ONCE)])
     place, armed = f"bus={bus.address}", tmp_path / "armed"
     for point in POINTS:
@@ -85,7 +85,7 @@ def test_a_standby_that_followed_the_state_on_its_own_checkpoint_decides_and_may
     bus: KafkaBus, tmp_path: Path
 ) -> None:
     """Two directories stand for two machines, which share only the bus."""
-    log = control_events(seed=12, count=5 * EVENTS_AT_ONCE)
+    log = random_events(seed=12, count=5 * EVENTS_AT_ONCE)
     parts = iter([log[at : at + EVENTS_AT_ONCE] for at in range(0, len(log), EVENTS_AT_ONCE)])
     place, armed = f"bus={bus.address}", tmp_path / "armed"
     here, there = tmp_path / "here", tmp_path / "there"

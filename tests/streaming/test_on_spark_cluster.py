@@ -16,7 +16,7 @@ import cli
 from bus.kafka.bus import KafkaBus
 from conf.java import java_home
 from isrflow.kafka.seqs import offset_after
-from tests.streaming.feeding import assert_as_by_rules, control_events
+from tests.streaming.feeding import assert_as_by_rules, random_events
 from tests.support.engine import START_TIMEOUT_S, Engine, decided
 from tests.support.hdfs import Hdfs
 from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster, class_path, jvm_options
@@ -101,7 +101,7 @@ def engine(cluster: SparkCluster, bus: KafkaBus, hdfs: Hdfs, directory: Path) ->
 
 @pytest.fixture(scope="module")
 def log() -> list[bytes]:
-    return control_events(seed=11, count=EVENTS)
+    return random_events(seed=11, count=EVENTS)
 
 
 def test_executors_decide_the_same_bytes_as_a_replay(

@@ -150,7 +150,7 @@ def test_the_tickers_error_is_what_ended_it(bus: EmbeddedBus, monkeypatch: pytes
     def timed_out(after: int) -> bool:
         raise TimeoutError("no answer")
 
-    monkeypatch.setattr(bus, "offsets_came", timed_out)
+    monkeypatch.setattr(bus, "log_ends_came", timed_out)
     ticker = ticker_of(bus)
     ticker.start()
     ticker.join(TIMEOUT_S)

@@ -10,14 +10,11 @@ def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
     """Return the reader of a job that has claimed nothing and starts from the first event."""
     given = {
         "url": bus.address,
-        "offsets_partitions": bus.offsets_partitions,
         "max_events": 100,
         "max_bytes": 100_000,
         "after": 0,
         "spool_dir": spool_dir,
-        "controller_epoch": -1,
         "claim_seq": 0,
-        "committed_seq": 0,
         "claim_note_file": "",
         "layouts": 0,
         "quiet_ms": 0,

@@ -78,7 +78,7 @@ class RulesEngine:
         ticked_at, ticked_seq, after = 0.0, image.seq, image.seq
         while not self._stopping.is_set():
             last = bus.last_seq()
-            busy = bus.offsets_came(ticked_seq)
+            busy = bus.log_ends_came(ticked_seq)
             if time.monotonic() - ticked_at >= (TICK_MS_BUSY if busy else TICK_MS_IDLE) / 1000:
                 tick = Tick(time_ms=now_ms(), controller_epoch=claim.controller_epoch)
                 last = ticked_seq = bus.publish_own([msgspec.json.encode(tick)])
@@ -86,7 +86,7 @@ class RulesEngine:
             if last == after:
                 time.sleep(POLL_S)
                 continue
-            entries = bus.read(after, min(last, after + BATCH * bus.seq_step))
+            entries = bus.read(after, min(last, after + BATCH))
             if not entries:
                 # On Kafka the marker of a transaction takes an offset, so no event has this seq.
                 # But behind an open transaction they have one, and cannot be read yet.

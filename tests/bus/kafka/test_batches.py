@@ -9,11 +9,11 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from bus.interface import Entry, TrimmedError
-from bus.kafka.batches import Batches, Bounds, Position, Taken, in_order
+from bus.kafka.batches import Batches, Bounds
 from bus.kafka.bus import KafkaBus
 from bus.kafka.publisher import BATCH_EVENTS_MAX
 from bus.weight import PARTITION_BYTES
-from isrflow.kafka.seqs import SLOTS, offset_after, seq_of, slots_after
+from isrflow.kafka.seqs import offset_after, seq_of
 from tests.support.engine import encoded
 from tests.support.waiting import TIMEOUT_S
 
@@ -23,59 +23,9 @@ STARTED = b'{"kind":"controller_started"}'
 WIDE = Bounds(1_000, 1_000_000)
 
 
-def control(offset: int, raw: bytes) -> Taken:
-    return Taken(0, offset, raw, 1_000 + offset, True)
-
-
-def report(partition: int, offset: int) -> Taken:
-    return Taken(partition, offset, b"%d:%d" % (partition, offset), 2_000 + offset, False)
-
-
-def ordered(controls: list[Taken], reports: list[Taken], before: int = 0) -> list[tuple[int, bytes]]:
-    return [(seq, one.raw) for seq, one in in_order(controls, reports, before)]
-
-
-def test_reports_are_placed_before_the_last_tick() -> None:
-    controls = [control(4, TICK), control(5, BEAT), control(7, TICK), control(8, BAD)]
-    assert ordered(controls, [report(0, 9), report(1, 2)]) == [
-        (5 * SLOTS, TICK),
-        (6 * SLOTS, BEAT),
-        (6 * SLOTS + 1, b"0:9"),
-        (6 * SLOTS + 2, b"1:2"),
-        (8 * SLOTS, TICK),
-        (9 * SLOTS, BAD),
-    ]
-
-
-def test_without_a_tick_reports_are_placed_at_the_end() -> None:
-    assert ordered([control(2, b""), control(3, BEAT)], [report(0, 1)]) == [
-        (3 * SLOTS, b""),
-        (4 * SLOTS, BEAT),
-        (4 * SLOTS + 1, b"0:1"),
-    ]
-
-
-def test_an_unreadable_tick_is_no_tick() -> None:
-    deep = b'{"kind":"tick","time_ms":1,"x":%s%s}' % (b"[" * 120, b"]" * 120)
-    controls = [control(1, TICK), control(2, deep), control(3, b'{"kind":"tick","time_ms":"1"}')]
-    assert [raw for _, raw in ordered(controls, [report(0, 1)])][:2] == [b"0:1", TICK]
-
-
-def test_reports_at_the_start_follow_the_batch_before() -> None:
-    assert ordered([control(6, TICK)], [report(2, 1), report(2, 2)], 6 * SLOTS + 3) == [
-        (6 * SLOTS + 4, b"2:1"),
-        (6 * SLOTS + 5, b"2:2"),
-        (7 * SLOTS, TICK),
-    ]
-
-
 def test_seq_and_offset_convert_both_ways() -> None:
-    assert [offset_after(seq) for seq in (0, SLOTS - 1, SLOTS, SLOTS + 5, 3 * SLOTS)] == [0, 0, 1, 1, 3]
+    assert [offset_after(seq) for seq in (-1, 0, 1, 3)] == [0, 0, 1, 3]
     assert [offset_after(seq_of(offset)) for offset in (0, 1, 99)] == [1, 2, 100]
-
-
-def test_reports_never_reach_the_next_control_event() -> None:
-    assert [slots_after(seq) for seq in (SLOTS, SLOTS + 5, 2 * SLOTS - 1)] == [SLOTS - 1, SLOTS - 6, 0]
 
 
 @pytest.fixture
@@ -86,7 +36,7 @@ def batches(bus: KafkaBus) -> Iterator[Batches]:
 
 
 def opened(bus: KafkaBus) -> Batches:
-    return Batches(str(bus.address), bus.offsets_partitions)
+    return Batches(str(bus.address))
 
 
 def cut(batches: Batches, bounds: Bounds, *, again: bool = False) -> list[list[Entry]]:
@@ -142,8 +92,8 @@ def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bu
     assert len(first) > 10
     seqs = [entry.seq for batch in first for entry in batch]
     assert seqs == sorted(set(seqs))
-    assert [entry.seq for entry in bus.read(0, bus.last_seq())] == [seq for seq in seqs if seq % SLOTS == 0]
-    assert len(seqs) > 6 * (20 + 20 + 1)
+    assert bus.recorded(0, bus.last_seq(), 10_000, 2**62) == [entry for batch in first for entry in batch]
+    assert len(seqs) == 6 * (20 + 30 + 1)
     claims = [entry.seq for batch in first for entry in batch if entry.is_claim]
     assert len(claims) == 6
     # What a claim found undecided carries its time.
@@ -176,7 +126,7 @@ def test_what_a_tick_tells_is_known_to_batches_that_end_before_it(bus: KafkaBus,
         found |= {entry.seq: entry.found_ms for entry in batches.read(at, end)}
         at = end
     [told_ms] = [entry.entered_ms for entry in bus.read(claim.seq, after) if entry.seq == seq]
-    assert found == {waiting - SLOTS: told_ms, waiting: told_ms, seq: None, after: None}
+    assert found == {waiting - 1: told_ms, waiting: told_ms, seq: None, after: None}
 
 
 @pytest.mark.kafka_bus
@@ -190,28 +140,11 @@ def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
 
 
 @pytest.mark.kafka_bus
-def test_reports_wait_for_a_control_event_and_keep_pace_with_them(bus: KafkaBus, batches: Batches) -> None:
-    at = batches.first(0)
-    bus.publish([reported(number) for number in range(16)])
-    assert batches.plan(at, WIDE) == at
-    bus.publish_own([TICK] * 40)
-    found = cut(batches, Bounds(20, 1_000_000))
-    assert [sum(entry.raw == TICK for entry in batch) for batch in found] == [10] * 4
-    # A fourth of them each time, rounded up in each of the partitions.
-    counts = [sum(entry.raw != TICK for entry in batch) for batch in found]
-    assert sum(counts) == 16
-    assert 4 <= counts[0] <= 4 + bus.offsets_partitions
-
-
-@pytest.mark.kafka_bus
-def test_removed_reports_are_skipped_and_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
-    bus.publish_own([TICK, *(reported(number) for number in range(40)), BEAT])
-    places = [TopicPartition(bus.address.offsets, number, -1) for number in range(bus.offsets_partitions)]
-    remove(bus, *places)
-    assert texts(cut(batches, WIDE)) == [[TICK, BEAT]]
+def test_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
+    bus.publish_own([TICK, BEAT])
     remove(bus, TopicPartition(bus.address.events, 0, 1))
-    with pytest.raises(TrimmedError, match=f"events up to {SLOTS} were removed; {SLOTS} was asked for"):
-        opened(bus).plan(Position(0, 0, (0,)), WIDE)
+    with pytest.raises(TrimmedError, match="events up to 1 were removed; 1 was asked for"):
+        batches.plan(0, WIDE)
 
 
 @pytest.mark.kafka_bus

@@ -14,7 +14,6 @@ from bus.kafka.controller import Controller
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from isrflow.kafka.address import Address, parse
-from isrflow.kafka.seqs import SLOTS
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -78,10 +77,10 @@ def test_a_topic_with_several_partitions_is_refused(kafka_url: str) -> None:
 def test_events_removed_by_retention_are_an_error(bus: KafkaBus) -> None:
     last = bus.publish([EVENT] * 10)
     remove(bus, bus.address.events, through=3)
-    with pytest.raises(TrimmedError, match=f"up to {4 * SLOTS} were removed"):
-        bus.read(3 * SLOTS, last)
-    assert [entry.seq for entry in bus.read(4 * SLOTS, last)] == [n * SLOTS for n in range(5, 11)]
-    assert bus.publish([EVENT]) == 11 * SLOTS
+    with pytest.raises(TrimmedError, match=f"up to {4} were removed"):
+        bus.read(3, last)
+    assert [entry.seq for entry in bus.read(4, last)] == list(range(5, 11))
+    assert bus.publish([EVENT]) == 11
 
 
 @pytest.mark.kafka_bus
@@ -167,13 +166,13 @@ def test_a_standby_that_is_slow_to_connect_claims_nothing_after_a_faster_one_and
 @pytest.mark.kafka_bus
 def test_a_follower_from_the_start_learns_that_early_decisions_are_gone(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
-    bus.commit(epoch, SLOTS, [Decided(SLOTS, 0, b"first"), Decided(SLOTS, 1, b"second")], [])
-    readable(bus, SLOTS)
+    bus.commit(epoch, 1, [Decided(1, 0, b"first"), Decided(1, 1, b"second")], [])
+    readable(bus, 1)
     assert len(bus.decisions((1, -1), 10)) == 2
     remove(bus, bus.address.decisions, through=0)
     with pytest.raises(TrimmedError, match="read on from"):
         bus.decisions((1, -1), 10)
-    assert bus.decisions((0, -1), 10) == [Decided(SLOTS, 1, b"second")]
+    assert bus.decisions((0, -1), 10) == [Decided(1, 1, b"second")]
 
 
 @pytest.mark.kafka_bus

@@ -80,12 +80,10 @@ def test_a_read_that_stalls_loses_no_record_that_came_before() -> None:
 
 @pytest.mark.kafka_bus
 def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus) -> None:
-    topics = (bus.address.events, bus.address.offsets)
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    topic = ConfigResource(ResourceType.TOPIC, bus.address.events)
     connection = Connection(bus.address)
-    found = connection.admin.describe_configs(resources)
-    events, offsets = (found[one].result(TIMEOUT_S) for one in resources)
-    assert events["message.timestamp.type"].value == offsets["message.timestamp.type"].value == "LogAppendTime"
+    events = connection.admin.describe_configs([topic])[topic].result(TIMEOUT_S)
+    assert events["message.timestamp.type"].value == "LogAppendTime"
     assert (events["retention.ms"].value, events["retention.bytes"].value) == ("-1", "-1")
     bus.publish([EVENT])
     [entry] = bus.read(0, bus.last_seq())
@@ -97,11 +95,11 @@ def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus)
 def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_decided(bus: KafkaBus) -> None:
     seqs = [bus.publish([EVENT]) for _ in range(3)]
     Connection(bus.address).delete_records(TopicPartition(bus.address.events, 0, offset_after(seqs[1] or 0)))
-    reader = Batches(str(bus.address), bus.offsets_partitions)
+    reader = Batches(str(bus.address))
     first = reader.first(0)
     end = reader.plan(first, Bounds(1_000, 1_000_000))
     assert [entry.seq for entry in reader.read(first, end)] == [seqs[2]]
-    assert [bus.removed_after(seq) for seq in (0, seqs[0], seqs[1])] == [seqs[1], seqs[1], 0]
+    assert bus.kept_after() == seqs[1]
     reader.close()
 
 
@@ -109,14 +107,14 @@ def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_deci
 def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "REQUEST_TIMEOUT_S", 0.5)
     bus.publish([EVENT] * 3)
-    reader = Batches(str(bus.address), bus.offsets_partitions)
+    reader = Batches(str(bus.address))
     end = reader.plan(reader.first(0), Bounds(1_000, 1_000_000))
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     admin.delete_topics([bus.address.events], operation_timeout=TIMEOUT_S)[bus.address.events].result(TIMEOUT_S)
     wait_until(lambda: bus.address.events not in admin.list_topics().topics, "the topic to be gone")
     KafkaBus(str(bus.address)).close()
     bus.publish([EVENT])
-    for after in (end, reader.first(end.seq)):
+    for after in (end, reader.first(end)):
         with pytest.raises(BusError, match="ends at offset 1, but events before offset 3 are decided"):
             reader.plan(after, Bounds(1_000, 1_000_000))
     reader.close()

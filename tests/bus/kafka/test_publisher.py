@@ -50,7 +50,7 @@ def publisher_of(*producers: MadeUpProducer) -> Publisher:
     connection: Any = SimpleNamespace(
         address=real.address, timeout_s=1.0, errors=real.errors, producer=lambda **settings: next(left)
     )
-    return Publisher(connection, 1)
+    return Publisher(connection)
 
 
 @pytest.mark.parametrize(

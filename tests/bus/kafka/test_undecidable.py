@@ -53,12 +53,6 @@ def test_an_open_transaction_is_named_with_its_producer_and_the_command_that_abo
     assert bus.blocker() == ""
 
 
-def test_reports_of_log_ends_are_blocked_too(bus: KafkaBus, stranger: Stranger) -> None:
-    stranger.write(bus.address.offsets, 3)
-    assert bus.blocked() == Blocked((bus.address.offsets, 3, 0), 1)
-    assert f"{bus.address.offsets}-3 at offset 0 (transactional.id {stranger.name!r}, " in bus.blocker()
-
-
 def test_the_ticks_of_an_engine_are_seen_behind_an_open_transaction(bus: KafkaBus, stranger: Stranger) -> None:
     stranger.write(bus.address.events)
     ticks = [bus.publish_own([TICK]) for _ in range(2)]

@@ -76,7 +76,6 @@ class Storage:
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._image = MetadataImage()
         self._decided_seq = 0
-        self._noted_every_seqs = NOTED_EVERY_EVENTS
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
         self._snapshot: tuple[SnapshotId, Future[None]] | None = None
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-log")
@@ -91,7 +90,6 @@ class Storage:
         Raises ``StorageError`` when the log differs from the decisions: then it must not be served.
         """
         self._decided_seq, self._image = compared(self._log, bus)
-        self._noted_every_seqs = NOTED_EVERY_EVENTS * bus.seq_step
 
     @property
     def image(self) -> MetadataImage:
@@ -128,7 +126,7 @@ class Storage:
                 units.append(unit)
                 offset, noted_seq = unit.end_offset, unit.seq
         last = events[-1][0]
-        if last.seq - noted_seq >= self._noted_every_seqs:
+        if last.seq - noted_seq >= NOTED_EVERY_EVENTS:
             units.append(Unit(last.seq, image.quorum_epoch, b"", offset))
             noted_seq = last.seq
         told = [Event(one[0].seq, [d for d in one if not isinstance(d, _FOR_THE_LOG_ALONE)]) for one in events]

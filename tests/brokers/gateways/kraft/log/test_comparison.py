@@ -22,9 +22,7 @@ from tests.support.decided_bus import DecidedBus
 
 
 class TopicsOfDecisions:
-    """A stand-in for a bus on Kafka: decisions up to ``gone`` are removed, events are not, and seqs have wide gaps."""
-
-    seq_step = 1 << 20
+    """A stand-in for a bus on Kafka: decisions up to ``gone`` are removed, events are not, and seqs have gaps."""
 
     def __init__(self, bus: Bus, gone: tuple[int, int]) -> None:
         self._bus = bus

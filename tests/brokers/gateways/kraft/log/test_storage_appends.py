@@ -11,7 +11,6 @@ import pytest
 from brokers.gateways.kraft.log import ends
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.storage import Storage
-from tests.brokers.gateways.kraft.log.test_comparison import trimmed
 from tests.brokers.gateways.kraft.storages import BEGINNING, append, follow, following, opened, topic, whole
 from tests.support.decided_bus import DecidedBus
 
@@ -79,18 +78,6 @@ def test_decreasing_log_ends_are_damage(decided: DecidedBus, tmp_path: Path) -> 
     path.write_bytes(held + held[ends.SIZE : 2 * ends.SIZE])
     with pytest.raises(StorageError, match="it goes back at offset"):
         Storage(tmp_path / "log")
-
-
-def test_sparse_events_without_records_are_not_noted_one_by_one(decided: DecidedBus, tmp_path: Path) -> None:
-    bus = trimmed(decided, 0, 0)
-    storage = opened(tmp_path / "log", bus)
-    follow(storage, bus)
-    size = (tmp_path / "log" / ENDS).stat().st_size
-    decided.take([b"no event"] * 2_500)
-    follow(storage, bus, (100,))
-    assert storage.decided_seq == decided.bus.last_seq()
-    assert (tmp_path / "log" / ENDS).stat().st_size == size
-    storage.close()
 
 
 def test_a_waiter_is_woken_only_by_new_records(decided: DecidedBus, tmp_path: Path) -> None:
