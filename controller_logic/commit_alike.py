@@ -137,7 +137,7 @@ class Alike(Generic[T]):
 
 
 def _is_plain(partition: Partition) -> bool:
-    return type(partition) is Partition and not (
+    return not (
         partition.adding_replicas
         or partition.removing_replicas
         or partition.removed
@@ -145,7 +145,7 @@ def _is_plain(partition: Partition) -> bool:
         or partition.leader_epoch == NO_EPOCH
         or partition.partition_epoch == NO_EPOCH
         or partition.lost_logs
-        or partition.unassigned_replicas
+        or partition.directories
     )
 
 
@@ -232,7 +232,7 @@ class AlikeNew:
         self.rule(topic, replicas)
         after = topic.partitions[-1]
         patterns = _patterns(after, recorder.said[count:])
-        if patterns is not None and type(after) is Partition:
+        if patterns is not None and not after.directories:
             difference = Difference.between(None, after, topic.min_isr)
             made = self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
             remembered = self._batch.new_partitions

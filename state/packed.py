@@ -23,15 +23,10 @@ import msgspec
 from state.columns import column_of, numbers_in
 from state.ids import NO_LEADER
 from state.partition import Partition
-from state.placed_partition import PlacedPartition, placed
 
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
-_pair = msgspec.msgpack.Decoder(tuple[tuple[str, ...], Partition]).decode
-# A partition with directories is stored as an array of two: the directories, and the partition as one without them. Its
-# length has four bytes, as msgspec never writes it, so these bytes tell it from any other, whatever fields are added.
-_PLACED_HEAD = b"\xdd" + (2).to_bytes(4)
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -44,8 +39,7 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     replicas_each: int
     replicas: bytes
     moving: tuple[int, ...]
-    # Empty in a page that was written before there was this column.
-    leaders: bytes = b""
+    leaders: bytes
 
 
 # What stands beside the lengths in ``Packed``.
@@ -60,7 +54,7 @@ def is_moving(partition: Partition) -> bool:
 def pack(partitions: Iterable[Partition]) -> Packed:
     """Write partitions."""
     partitions = list(partitions)
-    bodies = [_body(partition) for partition in partitions]
+    bodies = [_encode(partition) for partition in partitions]
     return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
 
 
@@ -76,30 +70,14 @@ def _columns(partitions: Sequence[Partition]) -> _Columns:
     return each, column_of(list(chain.from_iterable(lists))), moving, leaders
 
 
-def _body(partition: Partition) -> bytes:
-    if not isinstance(partition, PlacedPartition):
-        return _encode(partition)
-    return _PLACED_HEAD + _encode(partition.directories) + _encode(placed(partition, ()))
-
-
-def _either(body: memoryview) -> Partition:
-    if body[: len(_PLACED_HEAD)] != _PLACED_HEAD:
-        return _one(body)
-    directories, partition = _pair(body)
-    return placed(partition, directories)
-
-
 class Unpacked:
     """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
 
-    __slots__ = ("_decode", "_ends", "_has_placed", "_read", "_view", "packed")
+    __slots__ = ("_ends", "_read", "_view", "packed")
 
     def __init__(self, packed: Packed) -> None:
         self.packed = packed
         self._view = memoryview(packed.body)
-        # These bytes may also be part of a name, so each partition is looked at.
-        self._has_placed = _PLACED_HEAD in packed.body
-        self._decode = _either if self._has_placed else _one
         self._ends: list[int] | None = None
         self._read: dict[int, Partition] = {}
 
@@ -118,25 +96,23 @@ class Unpacked:
         found = self._read.get(place)
         if found is None:
             bounds = self._bounds
-            found = self._read[place] = self._decode(self._view[bounds[place] : bounds[place + 1]])
+            found = self._read[place] = _one(self._view[bounds[place] : bounds[place + 1]])
         return found
 
     def some(self, places: Sequence[int]) -> list[Partition]:
         """Return the partitions at these places."""
-        read, view, bounds, decode = self._read, self._view, self._bounds, self._decode
+        read, view, bounds = self._read, self._view, self._bounds
         found = []
         for place in places:
             partition = read.get(place)
             if partition is None:
-                partition = read[place] = decode(view[bounds[place] : bounds[place + 1]])
+                partition = read[place] = _one(view[bounds[place] : bounds[place + 1]])
             found.append(partition)
         return found
 
     def all(self) -> Sequence[Partition]:
         """Return all partitions."""
         count, read = self.packed.count, self._read
-        if self._has_placed:
-            return self.some(range(count))
         if len(read) < count:
             everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
             self._read = dict(enumerate(everyone)) | read
@@ -152,9 +128,7 @@ class Unpacked:
     def leaderships(self) -> Iterable[tuple[int, int]]:
         """Give for each partition the replica that should lead it, the first one, and its leader."""
         packed = self.packed
-        if not packed.leaders:
-            return [(partition.replicas[0], partition.leader) for partition in self.all()]
-        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each]
+        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each or 1]
         leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
         return zip(preferred, leaders, strict=True)
 
@@ -166,13 +140,13 @@ class Unpacked:
         packed, view, bounds, read = self.packed, self._view, self._bounds, self._read
         lengths = list(numbers_in(packed.lengths, packed.count))
         pieces: list[bytes | memoryview] = []
-        copied, same_columns, moving = 0, bool(packed.leaders), frozenset(packed.moving)
+        copied, same_columns, moving = 0, True, frozenset(packed.moving)
         leaders: dict[int, int] = {}
         for place in sorted(changed):
             partition, before = changed[place], read.get(place) or self.at(place)
             if bounds[place] > copied:
                 pieces.append(view[copied : bounds[place]])
-            body = _body(partition)
+            body = _encode(partition)
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
             if partition.replicas is not before.replicas or moving or is_moving(partition):
@@ -188,7 +162,7 @@ class Unpacked:
     def _leaders_with(self, changed: Mapping[int, int]) -> bytes:
         """Return the column of leaders with those at some places changed."""
         packed = self.packed
-        if not changed or not packed.leaders:
+        if not changed:
             return packed.leaders
         numbers = list(numbers_in(packed.leaders, packed.count))
         for place, leader in changed.items():

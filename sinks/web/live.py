@@ -205,14 +205,14 @@ class Live(threading.Thread):
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
         for place, slices in pages.items():
             facts = facts_of(slices)
-            is_cut = {one.topic.topic for one in slices if one.first_partition == 0 and not one.is_whole}
+            is_cut = {one.topic for one in slices if one.first_partition == 0 and not one.is_whole}
             if any(self._facts.get(topic, NO_FACTS) != facts[topic] for topic in is_cut):
                 return False
             for topic in self._topics_on.get(place, ()):
                 self._facts.pop(topic, None)
             self._facts.update(facts)
             self._topics_on[place] = tuple(facts)
-            self._counts[place] = sum(len(one.topic.partitions) for one in slices)
+            self._counts[place] = sum(one.partitions.count for one in slices)
             self._summaries[place] = summarise(slices, self._facts, self._policy)
         return True
 

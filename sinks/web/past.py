@@ -1,5 +1,6 @@
 """The page's questions about the past: why a partition is as it is, and what the state was at a time."""
 
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -9,7 +10,7 @@ from sinks.web.partitions import added, facts_of, summarise
 from sinks.web.view import ROWS_MAX, cluster_of
 from state.cluster import Cluster
 from state.partition import Topic
-from state.slices import Slice
+from state.slices import slices_of
 
 
 class PastError(Exception):
@@ -53,7 +54,7 @@ class Past(Protocol):
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     """Return a whole state in the form that the page gets for the newest one."""
-    slices = [Slice(topic, len(topic.partitions)) for topic in topics]
+    slices = list(chain.from_iterable(map(slices_of, topics)))
     summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
     picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)

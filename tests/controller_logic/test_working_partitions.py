@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller_logic.working_partitions import WorkingPartitions
 from state.packed import pack
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
-from state.slices import StoredSlice
+from state.slices import Slice
 from state.stored_partitions import StoredPartitions
 
 replicas = st.lists(st.integers(0, 5), unique=True, min_size=1, max_size=3).map(tuple)
@@ -33,7 +33,7 @@ def made(drawn: list[tuple[tuple[int, ...], int, bool]]) -> tuple[Partition, ...
 
 
 def stored(held: tuple[Partition, ...]) -> WorkingPartitions:
-    first = StoredSlice("t", "id", TopicState.created, {}, False, len(held), 0, pack(held))
+    first = Slice("t", "id", TopicState.created, {}, False, len(held), 0, pack(held))
     return WorkingPartitions(StoredPartitions(first, lambda nth: None))
 
 

@@ -31,7 +31,6 @@ from state.partition import (
     Topic,
     TopicState,
 )
-from state.placed_partition import placed
 from state.policy import Policy
 from state.reason import Reason
 from tests.histories.recorded import History, all_histories
@@ -113,7 +112,7 @@ VALUES: dict[str, list[Any]] = {
     "received_epochs": [(1, 1)],
     "lags": [(ReplicaLag(1, 2, 3),) * 2],
     "lost_logs": [(1,)],
-    "unassigned_replicas": [(1,)],
+    "directories": [("A", "")],
 }
 
 
@@ -163,7 +162,7 @@ def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(fiel
 @pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
 def test_partitions_keep_the_directories_of_their_own_replicas(rule: str) -> None:
     for base in BASES:
-        for both in product([base, placed(base, ("A", "")), placed(base, ("B", "C"))], repeat=2):
+        for both in product([replace(base, directories=some) for some in ((), ("A", ""), ("B", "C"))], repeat=2):
             repeated = _effect([*both], rule, [{}, {}])
             with by_reference():
                 assert _effect([*both], rule, [{}, {}]) == repeated

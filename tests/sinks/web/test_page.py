@@ -21,8 +21,8 @@ from sinks.web.site import Site
 from sinks.web.view import encode
 from state.broker import Broker
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_stored
-from state.slices import slices_of, stored
+from state.codec import encode_cluster, encode_slices
+from state.slices import slices_of
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_partitions import partition, topic
@@ -78,7 +78,7 @@ class Served:
         pages = [Page(0, -1, encode_cluster(cluster))]
         if partitions:
             slices = slices_of(topic(*partitions, name=name))
-            pages += [Page(0, number, encode_stored([stored(one)])) for number, one in enumerate(slices)]
+            pages += [Page(0, number, encode_slices([one])) for number, one in enumerate(slices)]
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)
         self.metrics.committed(
