@@ -30,7 +30,7 @@ from isrflow.contract import Decided
 LINES_MAX = 1_024
 # A block of columns may hold more, because one decision is read from it without writing out the others.
 ROWS_MAX = 4_096
-# Fewer decisions are rows of their own, so a small cluster's file stays readable for older versions.
+# Fewer decisions are rows of their own.
 BLOCK_DECISIONS_MIN = 64
 # The most bytes of a block's texts, because a reader that asks for one decision unpacks the whole block.
 BLOCK_BYTES_MAX = 1024 * 1024

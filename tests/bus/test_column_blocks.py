@@ -1,6 +1,7 @@
 """Blocks of columns in the embedded bus: readers get the texts of the decisions, as the rules write them."""
 
 import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,10 @@ from hypothesis import strategies as st
 
 from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
-from bus.interface import BusError, DamagedError, Decided, DivergedError
+from bus.interface import DamagedError, Decided, DivergedError
 from isrflow import column_blocks
 from isrflow.decision_blocks import ROWS_MAX, has_columns, is_block, rows_in_making
 from isrflow.decision_rows import opened
-from isrflow.sqlite.schema import COLUMNS_VERSION
 from state import decision_columns
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs
@@ -25,7 +25,7 @@ from state.part import part_of
 from state.runs import parts_of
 from tests.bus.test_decision_blocks import ALL, EVENT, rows
 from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
-from tests.support.bus_rows import execute, mark_of
+from tests.support.bus_rows import execute
 
 # More than a block holds.
 PARTITIONS = 2_000
@@ -100,15 +100,6 @@ def test_thinning_removes_high_watermarks_from_a_block(bus: EmbeddedBus) -> None
     assert bus.decisions((0, -1), ALL, passing_over=True) == left
 
 
-def test_the_file_says_that_it_has_columns_and_an_older_version_refuses_it(
-    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert mark_of(bus.path, "schema_version") == COLUMNS_VERSION
-    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", COLUMNS_VERSION - 1)
-    with pytest.raises(BusError, match=f"schema version {COLUMNS_VERSION}"):
-        EmbeddedBus(bus.path)
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 200), st.randoms(use_true_random=False))
 def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int], most: int, draw: Any) -> None:
@@ -168,7 +159,13 @@ def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
 def test_a_block_that_names_a_text_which_it_lacks_is_named(bus: EmbeddedBus) -> None:
     found = next(one for one in rows(bus) if has_columns(one.body))
     broken = found.body[:-9] + b"otherwise"
-    execute(bus.path, "UPDATE decisions SET body = ?, crc = NULL WHERE seq = ? AND idx = ?", broken, *found[:2])
+    execute(
+        bus.path,
+        "UPDATE decisions SET body = ?, crc = ? WHERE seq = ? AND idx = ?",
+        broken,
+        zlib.crc32(broken),
+        *found[:2],
+    )
     with pytest.raises(DamagedError, match=rf"\({found.seq}, {found.idx}\)"):
         bus.decisions((0, -1), ALL)
 
@@ -184,7 +181,6 @@ def test_few_decisions_stay_rows_that_older_versions_can_read(tmp_path: Path) ->
     other.publish([EVENT])
     other.commit(0, 1, small, [])
     assert not any(is_block(one.body) for one in rows(other))
-    assert mark_of(other.path, "schema_version") == 1
     assert other.decisions((0, -1), ALL) == texts_of(1, 4)[: len(small)]
     bus.close()
     other.close()

@@ -1,5 +1,6 @@
 """Blocks of decisions in the embedded bus: readers get the decisions as they were written, one by one."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from bus import embedded_history
 from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
-from bus.interface import AFTER_ALL_OF, BusError, DamagedError, Decided, DivergedError, TrimmedError
+from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DivergedError, TrimmedError
 from isrflow.decision_blocks import (
     BLOCK_BYTES_MAX,
     BLOCK_DECISIONS_MIN,
@@ -21,9 +22,8 @@ from isrflow.decision_blocks import (
 from isrflow.decision_rows import opened
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
-from isrflow.sqlite.schema import BLOCKS_VERSION
 from state.numbered_run import NumberedRun
-from tests.support.bus_rows import execute, mark_of
+from tests.support.bus_rows import execute
 from tests.support.trimming import trim
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -130,31 +130,16 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
     assert [one for row in rows(bus) for one in opened(row).decisions()] == left
 
 
-def test_the_file_says_that_it_has_blocks_once_it_has_one(tmp_path: Path) -> None:
+def test_a_file_has_decisions_in_rows_and_in_blocks(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "new.db")
     bus.publish([EVENT] * 2)
     bus.commit(0, 1, [said(1, idx) for idx in range(BLOCK_DECISIONS_MIN - 1)], [])
-    assert mark_of(bus.path, "schema_version") == 1, "an older version can still read it"
     bus.commit(0, 2, [said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)], [])
     bus.close()
-    assert mark_of(bus.path, "schema_version") == BLOCKS_VERSION
     for access in Access:
         again = EmbeddedBus(bus.path, access)
         assert len(again.decisions((0, -1), ALL)) == 2 * BLOCK_DECISIONS_MIN - 1
         again.close()
-
-
-def test_a_file_with_rows_alone_goes_on_with_blocks(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "older.db")
-    bus.publish([EVENT] * 2)
-    older = [said(1, idx) for idx in range(BLOCK_DECISIONS_MIN)]
-    for seq, idx, body in older:
-        execute(bus.path, "INSERT INTO decisions (seq, idx, body) VALUES (?, ?, ?)", seq, idx, body)
-    newer = [said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)]
-    bus.commit(0, 2, newer, [])
-    assert bus.decisions((0, -1), ALL) == older + newer
-    assert bus.decisions((1, 7), ALL) == (older + newer)[8:]
-    bus.close()
 
 
 @pytest.mark.parametrize("keeps_checksum", [True, False])
@@ -164,15 +149,9 @@ def test_a_damaged_block_is_named(bus: EmbeddedBus, left_out: int, added: bytes,
     broken = whole[: len(whole) - left_out] + added
     execute(bus.path, "UPDATE decisions SET body = ? WHERE seq = 2 AND idx = 0", broken)
     if not keeps_checksum:
-        execute(bus.path, "UPDATE decisions SET crc = NULL WHERE seq = 2 AND idx = 0")
+        execute(bus.path, "UPDATE decisions SET crc = ? WHERE seq = 2 AND idx = 0", zlib.crc32(broken))
     with pytest.raises(DamagedError, match=r"\(2, 0\)"):
         bus.decisions((2, 3), ALL)
-
-
-def test_an_older_version_refuses_a_file_with_blocks(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", 1)
-    with pytest.raises(BusError, match="schema version 2"):
-        EmbeddedBus(bus.path)
 
 
 places = st.lists(
