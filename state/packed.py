@@ -29,7 +29,7 @@ _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PackedPartitions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Some partitions of a topic, in order."""
 
     count: int
@@ -42,7 +42,7 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     leaders: bytes
 
 
-# What stands beside the lengths in ``Packed``.
+# What stands beside the lengths in ``PackedPartitions``.
 _Columns = tuple[int, bytes, tuple[int, ...], bytes]
 
 
@@ -51,11 +51,13 @@ def is_moving(partition: Partition) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas or partition.removed)
 
 
-def pack(partitions: Iterable[Partition]) -> Packed:
+def pack(partitions: Iterable[Partition]) -> PackedPartitions:
     """Write partitions."""
     partitions = list(partitions)
     bodies = [_encode(partition) for partition in partitions]
-    return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
+    return PackedPartitions(
+        len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions)
+    )
 
 
 def _columns(partitions: Sequence[Partition]) -> _Columns:
@@ -75,7 +77,7 @@ class Unpacked:
 
     __slots__ = ("_ends", "_read", "_view", "packed")
 
-    def __init__(self, packed: Packed) -> None:
+    def __init__(self, packed: PackedPartitions) -> None:
         self.packed = packed
         self._view = memoryview(packed.body)
         self._ends: list[int] | None = None
@@ -132,7 +134,7 @@ class Unpacked:
         leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
         return zip(preferred, leaders, strict=True)
 
-    def with_changes(self, changed: Mapping[int, Partition]) -> Packed:
+    def with_changes(self, changed: Mapping[int, Partition]) -> PackedPartitions:
         """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
         if max(changed, default=0) >= self.packed.count:
             merged = dict(enumerate(self.all())) | dict(changed)
@@ -157,7 +159,7 @@ class Unpacked:
         columns: _Columns = packed.replicas_each, packed.replicas, packed.moving, self._leaders_with(leaders)
         if not same_columns:
             columns = _columns([changed.get(place, partition) for place, partition in enumerate(self.all())])
-        return Packed(packed.count, b"".join(pieces), column_of(lengths), *columns)
+        return PackedPartitions(packed.count, b"".join(pieces), column_of(lengths), *columns)
 
     def _leaders_with(self, changed: Mapping[int, int]) -> bytes:
         """Return the column of leaders with those at some places changed."""

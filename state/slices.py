@@ -2,7 +2,7 @@
 
 import msgspec
 
-from state.packed import Packed, pack
+from state.packed import PackedPartitions, pack
 from state.partition import Topic, TopicState
 
 # This decides on which page a partition is stored, so no version may change it.
@@ -21,7 +21,7 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     # How many partitions all slices have; 0 in all but the first slice.
     count: int
     first_partition: int
-    partitions: Packed
+    partitions: PackedPartitions
 
     @property
     def nth(self) -> int:
@@ -34,7 +34,7 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.count == self.partitions.count
 
 
-def slice_of(topic: Topic, nth: int, packed: Packed) -> Slice:
+def slice_of(topic: Topic, nth: int, packed: PackedPartitions) -> Slice:
     """Return a slice of a topic by its place, with these partitions."""
     if nth == 0:
         head = (topic.topic, topic.topic_id, topic.state, topic.config, topic.deletion_waits)

@@ -3,8 +3,6 @@
 from itertools import chain
 from typing import Any, Protocol
 
-import msgspec
-
 from sinks.web.live import Picture
 from sinks.web.partitions import added, facts_of, summarise
 from sinks.web.view import ROWS_MAX, cluster_of
@@ -17,31 +15,13 @@ class PastError(Exception):
     """The question cannot be answered. The message says why."""
 
 
-class ToldStep(msgspec.Struct, frozen=True):
-    """One event that changed a partition, told in sentences."""
-
-    seq: int
-    time_ms: int
-    sentences: list[str]
-    # How many times in a row the same step came.
-    times: int = 1
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """Why a partition is as it is."""
-
-    summary: list[str]
-    # Oldest first.
-    steps: list[ToldStep]
-
-
-class Past(Protocol):
+class PastAnswers(Protocol):
     """Answers about the past, as JSON. Each may take seconds."""
 
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
-        """Return an ``Explanation`` of the state after ``seq``, or of the newest state if that is None.
+        """Explain a partition as of ``seq``, or as it is now if that is None. Raises ``PastError``.
 
-        Raises ``PastError``.
+        The answer has the ``summary`` and the ``steps`` of ``history.explanation.Explanation``.
         """
         ...
 

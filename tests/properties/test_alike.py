@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from controller_logic.availability import broker_started, brokers_failed
 from controller_logic.batch import Batch
-from controller_logic.replay import Decided, decide
+from controller_logic.replay import DecidedLog, decide
 from controller_logic.shutdown import ask_shutdown
 from controller_logic.step import step
 from state.alike import AlikeDecision, decision_of, encoded, pattern_of, pattern_on
@@ -69,7 +69,7 @@ def test_repeated_effects_are_those_of_the_rules(drawn: list[Draw]) -> None:
     assert held(repeated) == held(reference)
 
 
-def held(decided: Decided) -> tuple[object, list[object]]:
+def held(decided: DecidedLog) -> tuple[object, list[object]]:
     """Return all of the state, with its counts."""
     topics = [[state.topics.get(name) for name in state.topics.names()] for state in decided.states]
     return topics, [state.cluster for state in decided.states]

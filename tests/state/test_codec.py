@@ -19,7 +19,7 @@ from state.codec import (
     encode_topics,
     joined_topics,
 )
-from state.packed import Packed, pack
+from state.packed import PackedPartitions, pack
 from state.partition import (
     LeaderRecoveryState,
     Partition,
@@ -104,7 +104,7 @@ BORN: dict[type[msgspec.Struct], str] = {
     ReplicaLag: "caught_up_time_ms report_time_ms leader_end_offset",
     Topic: "topic topic_id state config partitions",
     Slice: "topic topic_id state config deletion_waits count first_partition partitions",
-    Packed: "count body lengths replicas_each replicas moving leaders",
+    PackedPartitions: "count body lengths replicas_each replicas moving leaders",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
 }

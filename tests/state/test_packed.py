@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from state.codec import CodecError, decode_slices, encode_slices, partitions_in
 from state.columns import column_of, numbers_in
-from state.packed import Packed, Unpacked, is_moving, pack
+from state.packed import PackedPartitions, Unpacked, is_moving, pack
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
 from state.slices import SLICE_PARTITIONS, Slice, slices_of
 from state.stored_partitions import StoredPartitions
@@ -57,7 +57,7 @@ def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], str]]) -> list[Part
 @given(lists)
 def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> None:
     held = made(drawn)
-    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(pack(held)), type=Packed)
+    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(pack(held)), type=PackedPartitions)
     unpacked = Unpacked(packed)
     assert [unpacked.at(place) for place in reversed(range(len(held)))] == held[::-1]
     assert list(Unpacked(packed).all()) == Unpacked(packed).some(range(len(held))) == held

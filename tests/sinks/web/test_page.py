@@ -16,7 +16,7 @@ from bus.interface import Decided, Page
 from conf.security.exposure import Protection
 from sinks.metrics import Metrics
 from sinks.web import push
-from sinks.web.past import Explanation, PastError, ToldStep, shown
+from sinks.web.past import PastError, shown
 from sinks.web.site import Site
 from sinks.web.view import encode
 from state.broker import Broker
@@ -39,11 +39,8 @@ class Told:
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
         if topic != "orders":
             raise PastError(f"there is no topic {topic}")
-        return encode(
-            Explanation(
-                [f"It is as of {seq or 'now'}."], [ToldStep(1, NOW_MS, [f"Event 1 created {topic}-{partition}."])]
-            )
-        )
+        step = {"seq": 1, "time_ms": NOW_MS, "sentences": [f"Event 1 created {topic}-{partition}."], "times": 1}
+        return encode({"summary": [f"It is as of {seq or 'now'}."], "steps": [step]})
 
     def at(self, time_ms: int) -> bytes:
         if time_ms < 1_000:
