@@ -115,11 +115,12 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
     """
     if partition.leader == NO_LEADER or not partition.log_end_offsets:
         return None
-    places = [partition.replicas.index(member) for member in partition.isr]
-    for place in places:
-        if partition.offset_epochs[place] != partition.leader_epoch:
-            return None
-    lowest = min([partition.log_end_offsets[place] for place in places])
+    isr, epoch = partition.isr, partition.leader_epoch
+    reports = zip(partition.replicas, partition.log_end_offsets, partition.offset_epochs, strict=True)
+    ends = [end for replica, end, reported_in in reports if reported_in == epoch and replica in isr]
+    if len(ends) < len(isr):
+        return None
+    lowest = min(ends)
     if lowest < partition.high_watermark:
         return Derived(lowest, is_held=False) if lowest >= committed_end(partition) else None
     if len(partition.isr) < min(min_isr, len(partition.replicas)):
