@@ -32,7 +32,7 @@ from isrflow.column_layout import SILENT as SILENT
 from isrflow.column_layout import packed as packed
 
 
-class Told(NamedTuple):
+class CountedBy(NamedTuple):
     """What decisions are counted by: the reason, and of an election whether it was unclean or passed replicas over."""
 
     reason: str
@@ -55,7 +55,7 @@ class Columns(NamedTuple):
     # Each has the blanks of ``column_layout``.
     texts: list[bytes]
     # Of each text.
-    told: list[Told]
+    told: list[CountedBy]
     # In order. A topic with very many decisions comes several times.
     topics: list[str]
     # Of each topic: its name, then its id, as they are in a decision's text.
@@ -91,7 +91,7 @@ class Columns(NamedTuple):
         """Count the decisions by what is told of them, in order."""
         if len(set(self.told)) == 1:
             return (ReasonCount(*self.told[0], self.decision_count),)
-        counted: Counter[Told] = Counter()
+        counted: Counter[CountedBy] = Counter()
         for place, count in Counter(self.places()).items():
             counted[self.told[place]] += count
         return tuple([ReasonCount(*told, count) for told, count in sorted(counted.items())])

@@ -15,11 +15,11 @@ from bus.embedded import EmbeddedBus
 from bus.interface import DamagedError, Decided, DivergedError
 from isrflow import column_blocks
 from isrflow.column_layout import ROWS_MAX, ColumnTable
-from isrflow.decision_blocks import has_columns, is_block, rows_in_making
+from isrflow.decision_blocks import is_block, rows_in_making
 from isrflow.decision_rows import opened
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs
-from state.decision_columns import Columns, Told, packed
+from state.decision_columns import Columns, CountedBy, packed
 from state.numbered_run import NumberedRun
 from state.part import part_of
 from state.runs import parts_of
@@ -68,7 +68,7 @@ def test_columns_take_a_fraction_of_the_texts(bus: EmbeddedBus) -> None:
     written = rows(bus)
     assert len(written) <= 2 + len(DECISIONS) // (ROWS_MAX - 1_024)
     assert sum(len(one.body) for one in written) < sum(len(one.body) for one in DECISIONS) / 50
-    assert any(has_columns(one.body) for one in written)
+    assert any(is_block(one.body) for one in written)
 
 
 def test_a_reader_gets_every_text_from_any_place_and_with_any_limit(bus: EmbeddedBus) -> None:
@@ -129,7 +129,7 @@ def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:
     places = [draw.randrange(len(texts)) for _ in range(count)]
     epochs = [draw.randint(-1, 2**31 - 1) for _ in range(count)]
     lasts = [draw.randint(-1, 2**63 - 1) for _ in range(count)]
-    told = [Told("because", unclean=False, passes_over=False)] * len(texts)
+    told = [CountedBy("because", unclean=False, passes_over=False)] * len(texts)
     first = draw.randint(1, count)
     topics = [("t%", first), ("u", count - first)] if first < count else [("t%", first)]
     names = [name for topic, _ in topics for name in (b'"%b"' % topic.encode(), b'"id"')]
@@ -152,7 +152,7 @@ def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
 
 
 def test_a_block_that_names_a_text_which_it_lacks_is_named(bus: EmbeddedBus) -> None:
-    found = next(one for one in rows(bus) if has_columns(one.body))
+    found = next(one for one in rows(bus) if is_block(one.body))
     broken = found.body[:-9] + b"otherwise"
     update = "UPDATE decisions SET body = ?, crc = ? WHERE seq = ? AND idx = ?"
     execute(bus.path, update, broken, zlib.crc32(broken), *found[:2])
@@ -177,7 +177,7 @@ def test_few_decisions_stay_rows(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
-    row = next(one for one in rows(bus) if has_columns(one.body))
+    row = next(one for one in rows(bus) if is_block(one.body))
     block = opened(row).content
     assert isinstance(block, ColumnTable)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
