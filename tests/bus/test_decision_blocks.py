@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isrflow.sqlite.access import Access
 
 from bus import embedded_history
 from bus.decided_runs import runs_in
@@ -21,6 +20,7 @@ from isrflow.decision_blocks import (
     rows_in_making,
 )
 from isrflow.decision_rows import opened
+from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
 from state.numbered_run import NumberedRun
 from tests.support.bus_rows import execute
