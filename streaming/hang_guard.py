@@ -15,6 +15,7 @@ import structlog
 # A batch gets ten seconds to end, and the ticker and retention twenty each, of which they take next to nothing.
 END_TIMEOUT_S = 30.0
 LOOK_INTERVAL_S = 1.0
+JOIN_TIMEOUT_S = 5.0
 
 logger = structlog.get_logger("isrflow.job")
 
@@ -50,3 +51,5 @@ class HangGuard(threading.Thread):
 
     def __exit__(self, *error: object) -> None:
         self._ended.set()
+        # It may be looking at the bus, which is closed next.
+        self.join(JOIN_TIMEOUT_S)

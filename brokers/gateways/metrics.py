@@ -28,6 +28,8 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     is_blind: bool = False
     # How many brokers it heard lately.
     heard: int = 0
+    # How many settings in brokers' files the engine's values overrule.
+    overruled: int = 0
 
 
 _Series = Series[GatewayMeasures, float | Labelled]
@@ -57,6 +59,12 @@ SERIES = (
         "gauge",
         "Brokers that it heard lately: within controller.quorum.fetch.timeout.ms if it leads.",
         lambda m: m.heard,
+    ),
+    _Series(
+        "isrflow_gateway_overruled_settings",
+        "gauge",
+        "Settings in brokers' own files that do not count, because the engine decides by other values.",
+        lambda m: m.overruled,
     ),
     _Series(
         "isrflow_gateway_broker_lag_max",

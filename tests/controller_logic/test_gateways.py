@@ -4,7 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
-from tests.support.world import World, claimed
+from tests.support.world import World
 
 VOTERS = [100, 101]
 
@@ -76,52 +76,6 @@ def test_another_gateway_leads_when_the_leader_falls_silent(world: World) -> Non
     tick(world, 1)
     # An epoch for each half second of the silence.
     assert (world.one(QuorumDecision).voter, leads(world)) == (101, (101, 5))
-
-
-@pytest.fixture
-def on_a_bus() -> World:
-    """As ``world``, with an engine's clock: it moves at ticks only."""
-    world = claimed()
-    world.entered_ms = world.now
-    start(world, 100)
-    start(world, 101)
-    world.join(1, behind_gateway=True)
-    return world
-
-
-def test_the_time_out_is_the_least_silence_before_another_gateway_leads(on_a_bus: World) -> None:
-    """A heartbeat just before a tick was counted at the tick before that one."""
-    tick(on_a_bus, 500)
-    gateway_beats(on_a_bus, 100)
-    tick(on_a_bus, 500)
-    on_a_bus.now += 1_999
-    gateway_beats(on_a_bus, 101)
-    tick(on_a_bus)
-    assert leads(on_a_bus) == (100, 1), "it may have been heard just before the tick"
-    tick(on_a_bus, 1)
-    assert leads(on_a_bus)[0] == 101
-
-
-def test_a_gateway_that_has_just_started_is_not_silent_a_tick_too_early(on_a_bus: World) -> None:
-    tick(on_a_bus, 500)
-    on_a_bus.now += 1_999
-    gateway_beats(on_a_bus, 101)
-    tick(on_a_bus)
-    assert leads(on_a_bus) == (100, 1)
-
-
-def test_a_broker_is_silent_only_up_to_when_its_gateway_was_surely_heard(on_a_bus: World) -> None:
-    """The gateway may have died just after the tick before, and could pass nothing on since."""
-    tick(on_a_bus, 500)
-    on_a_bus.beat(1)
-    tick(on_a_bus, 500)
-    tick(on_a_bus, 8_500)
-    gateway_beats(on_a_bus, 100)
-    tick(on_a_bus, 500)
-    assert on_a_bus.broker(1).state is BrokerState.active
-    gateway_beats(on_a_bus, 100)
-    tick(on_a_bus, 500)
-    assert on_a_bus.broker(1).state is BrokerState.fenced
 
 
 def test_the_leader_stays_when_nobody_else_is_heard(world: World) -> None:

@@ -36,6 +36,7 @@ import structlog
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
+from brokers.gateways.file_settings import FileSettings
 from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
@@ -47,7 +48,7 @@ from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
-from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.probing import Probes, serving
 from brokers.gateways.kraft.quick_requests import is_quick
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
@@ -93,6 +94,7 @@ class Gateway:
         self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes = Probes(self._quorum_view, self._registration_of, self._connection_lost)
         self._heard_brokers = HeardBrokers(settings.controller_quorum_fetch_timeout_ms, settings.asked_within_ms)
+        self._file_settings = FileSettings(lambda: serving(self._quorum_view, self._registration_of))
         self._opening = Opening(
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
@@ -108,8 +110,7 @@ class Gateway:
         # Copied, because another thread changes them.
         brokers = dict(view.brokers)
         fetched = [view.fetched.get(number, 0) for number, broker in brokers.items() if broker.is_serving]
-        end = storage.end_offset if storage else 0
-        events, event_bytes = self._engine.waiting
+        end, (events, event_bytes) = storage.end_offset if storage else 0, self._engine.waiting
         return GatewayMeasures(
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
@@ -125,6 +126,7 @@ class Gateway:
             is_cut_off=self._engine.is_cut_off,
             is_blind=self._read_watch.is_stalled,
             heard=len(self._heard_brokers.lately(leads=view.leads)),
+            overruled=self._file_settings.count,
         )
 
     def stop(self) -> None:
@@ -180,10 +182,9 @@ class Gateway:
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        door = door_of(context)
-        server = Server(answering(context), self._settings.limits, self._gone, door, decoded_bytes_max, is_quick)
-        here = self._identity.here
-        port = self._identity.port
+        limits = self._settings.limits
+        server = Server(answering(context), limits, self._gone, door_of(context), decoded_bytes_max, is_quick)
+        here, port = self._identity.here, self._identity.port
         async with asyncio.TaskGroup() as group:
             group.create_task(storage.failure.raised())
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
@@ -197,6 +198,7 @@ class Gateway:
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
             logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))
+            group.create_task(self._file_settings.run())
             if self._security is not None:
                 group.create_task(end_removed_users(self._security, server))
             try:
@@ -283,9 +285,7 @@ class Gateway:
     def _gone(self, peer: Peer) -> None:
         """Probe a broker whose connection ended, because it may have died."""
         broker = self._quorum_view.disconnected(peer)
-        if self._stopping.is_set():
-            return
-        if broker is not None:
+        if broker is not None and not self._stopping.is_set():
             self._probes.begin(broker)
 
     def _registration_of(self, broker: int) -> Registration | None:

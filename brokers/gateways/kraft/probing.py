@@ -8,17 +8,20 @@ nobody listens there. A port that accepts, or a host that does not answer, prove
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import structlog
 
+from brokers.gateways.file_settings import Asked
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.security_protocols import PROTOCOLS
 from bus.clock import now_ms
 from state.events import BrokerConnectionLost
 
 logger = structlog.get_logger()
 
+PLAINTEXT = PROTOCOLS["PLAINTEXT"]
 DEADLINE_S = 0.5
 PAUSE_S = 0.02
 
@@ -68,6 +71,15 @@ class Probes:
         for probe in probes:
             probe.cancel()
         await asyncio.gather(*probes, return_exceptions=True)
+
+
+def serving(quorum_view: QuorumView, registration_of: Callable[[int], Registration | None]) -> Iterator[Asked]:
+    """Yield the brokers that have served, while this gateway leads, and where to ask them."""
+    for number, known in quorum_view.brokers.items() if quorum_view.leads else ():
+        registered = registration_of(number)
+        if known.has_served and registered is not None:
+            plain = [(host, port) for _, host, port, protocol in registered.endpoints if protocol == PLAINTEXT]
+            yield Asked(number, known.broker_epoch, plain[0] if plain else None)
 
 
 async def is_refused(endpoints: Iterable[Endpoint]) -> bool:

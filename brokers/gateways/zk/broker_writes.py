@@ -218,7 +218,7 @@ class BrokerWrites:
         except ZnodeError as error:
             logger.warning("settings of all brokers cannot be read", why=str(error))
             return {}
-        decided = self._view.configs.get(("cluster", None), {})
+        decided = self._view.decided_settings()
         return {
             name: found.get(name)
             for name in TOPIC_NAMES

@@ -134,6 +134,10 @@ class ClusterView:
         """List the brokers that are told what is decided, in order of id."""
         return [held for _, held in sorted(self.brokers.items()) if held.state in _LIVE]
 
+    def decided_settings(self) -> dict[str, str]:
+        """Return the cluster's settings that rules act on, as decided."""
+        return self.configs.get(("cluster", None), {})
+
     def is_online(self, broker: int) -> bool:
         """Say whether a broker's replicas are online. They are not while it shuts down."""
         held = self.brokers.get(broker)

@@ -27,6 +27,7 @@ import structlog
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
+from brokers.gateways.file_settings import FileSettings
 from brokers.gateways.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
@@ -38,7 +39,7 @@ from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.leadership import Leadership, NotNamedError
 from brokers.gateways.zk.mirror import MirrorError
-from brokers.gateways.zk.probing import Probing
+from brokers.gateways.zk.probing import Probing, serving
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.written_decision import check_has_written
 from brokers.gateways.zk.znodes import ZnodeError
@@ -75,6 +76,7 @@ class Gateway:
         self._view = ClusterView()
         self._proxy = Proxy(self._view, settings)
         self._probing = Probing(self._view, settings)
+        self._file_settings = FileSettings(lambda: serving(self._view, self.leads), self._view.decided_settings)
         self._leadership: Leadership | None = None
         # The term that begins just now.
         self._beginning: Leadership | None = None
@@ -87,19 +89,19 @@ class Gateway:
     def measures(self) -> GatewayMeasures:
         """Measure this gateway, from any thread."""
         events, event_bytes = self._engine.waiting
-        # Copied, because another thread changes them.
-        brokers = list(self._view.brokers.values())
         return GatewayMeasures(
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
             leads=self.leads,
             quorum_epoch=self._view.quorum_epoch,
             decided_seq=self._seq,
-            brokers=Counter(broker.state for broker in brokers),
+            # Copied, because another thread changes them.
+            brokers=Counter(broker.state for broker in list(self._view.brokers.values())),
             events=events,
             event_bytes=event_bytes,
             is_cut_off=self._engine.is_cut_off,
             heard=len(self._probing.heard),
+            overruled=self._file_settings.count,
         )
 
     def stop(self) -> None:
@@ -112,7 +114,7 @@ class Gateway:
             await self._begin_from_image()
             async with asyncio.TaskGroup() as group:
                 parts = (self._engine.run(), self._follow(), self._live(), self._serve(), self._probing.run())
-                tasks = [group.create_task(part) for part in parts]
+                tasks = [group.create_task(part) for part in (*parts, self._file_settings.run())]
                 await self._stopping.wait()
                 if self._leadership is not None:
                     # Nothing is published once the tasks below have ended.
@@ -269,7 +271,7 @@ class Gateway:
     async def _serve(self) -> None:
         # Brokers look for a controller when they start. Until /controller names a gateway they must not find this one.
         await self._settled.wait()
-        settings, here = self._settings, self._identity.here
+        settings, here, port = self._settings, self._identity.here, self._identity.port
         context = Context(
             self._identity,
             settings,
@@ -281,7 +283,6 @@ class Gateway:
             self._note_producer_ids,
         )
         server = Server(answering(context), settings.limits, self._gone, decoded_bytes_max=decoded_bytes_max)
-        port = self._identity.port
         await server.start(here.host, port)
         self._is_serving = True
         logger.info("serving", host=here.host, port=port)
@@ -291,9 +292,9 @@ class Gateway:
             await server.stop()
 
     async def _note_producer_ids(self, next_id: int) -> None:
-        if self._leadership is None:
+        if (term := self._leadership) is None:
             raise ZookeeperError("the term is over")
-        await self._leadership.note_producer_ids(next_id)
+        await term.note_producer_ids(next_id)
 
     def _gone(self, peer: Peer) -> None:
         self._proxy.close(peer)

@@ -4,9 +4,11 @@ Every gateway does so, whether it leads or not, and in the same way. So the engi
 """
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 from typing import NoReturn
 
+from brokers.gateways.file_settings import Asked
 from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.requests.building import listener_named
@@ -91,3 +93,10 @@ class Probing:
         known = self._connections.pop(broker, None)
         if known is not None:
             known[1].close()
+
+
+def serving(view: ClusterView, leads: bool) -> Iterator[Asked]:
+    """Yield the live brokers if this gateway leads, and where to ask them."""
+    for held in view.live if leads else ():
+        plain = [(one.host, one.port) for one in held.listeners or () if one.protocol == "PLAINTEXT"]
+        yield Asked(held.broker, held.broker_epoch, plain[0] if plain else None)

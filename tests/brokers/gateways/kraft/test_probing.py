@@ -7,8 +7,9 @@ import socket
 import pytest
 from msgspec.structs import replace
 
+from brokers.gateways.file_settings import Asked
 from brokers.gateways.kraft import probing
-from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.kraft.following.quorum_view import BrokerView, QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.launch.ports import free_ports
 from brokers.wire.server import Peer
@@ -171,3 +172,16 @@ def silent_hosts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(asyncio, "open_connection", never)
     return begun
+
+
+def test_brokers_that_have_served_are_asked_where_they_listen_in_plain_text() -> None:
+    view = QuorumView(100, "mine", lambda broker, epoch, offset: None)
+    view.leads = True
+    for number in (1, 2, 3):
+        view.brokers[number] = BrokerView(10 + number, "fenced", 0, has_served=number != 3)
+    secret, plain = ("S", LOOPBACK, 1, 3), ("P", LOOPBACK, 2, 0)
+    registered = {1: replace(REGISTRATION, endpoints=(secret, plain)), 2: replace(REGISTRATION, endpoints=(secret,))}
+    found = list(probing.serving(view, registered.get))
+    assert found == [Asked(1, 11, (LOOPBACK, 2)), Asked(2, 12, None)]
+    view.leads = False
+    assert list(probing.serving(view, registered.get)) == []

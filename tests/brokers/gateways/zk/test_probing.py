@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from brokers.gateways.file_settings import Asked
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.probing import Probing
+from brokers.gateways.zk.probing import Probing, serving
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.catalogue import Catalogue
 from brokers.wire.connection import FrameConnection
@@ -148,3 +150,11 @@ def test_the_gateway_leads_that_reaches_the_brokers(tmp_path: Path, monkeypatch:
     finally:
         over.set()
         broker.join(TIMEOUT_S)
+
+
+def test_live_brokers_are_asked_where_they_listen_in_plain_text() -> None:
+    view = ClusterView()
+    secret = Listener("SECRET", "127.0.0.1", 1, "SSL")
+    view.brokers = {1: live(1, 9), 2: replace(live(2, 9), listeners=(secret,)), 3: live(3, 9, "fenced")}
+    assert list(serving(view, leads=True)) == [Asked(1, 7, ("127.0.0.1", 9)), Asked(2, 7, None)]
+    assert list(serving(view, leads=False)) == []
