@@ -68,8 +68,11 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     commit_gateway(batch, gateway)
     if event.gateway == batch.state.quorum.voter:
         quorum = batch.state.quorum
-        was_reached = quorum.was_reached or bool(hearing.heard(gateway, batch.state.brokers))
-        commit_quorum(batch, replace(quorum, heard_ms=batch.state.now_ms, was_reached=was_reached))
+        now_ms = batch.state.now_ms
+        # At first it also names brokers that asked it while another one led.
+        is_new = now_ms - quorum.began_ms < batch.state.policy.controller_quorum_fetch_timeout_ms
+        was_reached = quorum.was_reached or (not is_new and bool(hearing.heard(gateway, batch.state.brokers)))
+        commit_quorum(batch, replace(quorum, heard_ms=now_ms, was_reached=was_reached))
         sessions.extend(batch, event.late_ms, behind)
         if is_stopping:
             _elect_another(batch, Reason.GATEWAY_STOPPED)

@@ -127,6 +127,18 @@ def test_a_leader_that_nobody_has_found_yet_is_not_deaf(world: World) -> None:
     assert leader(world) == 101
 
 
+def test_who_asked_before_an_epoch_began_did_not_reach_its_leader(world: World) -> None:
+    all_beat(world, (), (1, 2, 3))
+    world.tick()
+    assert leader(world) == 101
+    world.tick(1_000)
+    all_beat(world, (), (1, 2, 3))
+    for _ in range(8):
+        world.tick(1_000)
+        all_beat(world, (), ())
+    assert leader(world) == 101
+
+
 def test_a_new_leader_is_judged_once_brokers_had_time_to_find_it(world: World) -> None:
     all_beat(world, (), (1,))
     world.tick()
