@@ -9,7 +9,6 @@ The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make loc
   that knows ZooKeeper has ZooKeeper's server too
 * ``kafka-tools`` and ``zookeeper-tools``, the stock admin tools of two versions
 * ``spark-files``, a local file system for Spark that does not fork a process for each file it makes
-* ``hdfs``, which only tests use: the servers of HDFS, of the version of Hadoop whose client Spark ships
 
 A jar that several sets have is fetched and kept once.
 
@@ -39,7 +38,6 @@ from conf.work_dir import work_dir
 
 _OF_KAFKA = {name for version in KAFKA_VERSIONS.values() for name in (version.jars, version.tools)}
 SETS = tuple(sorted({"spark-files", *_OF_KAFKA}))
-HDFS = "hdfs"
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
 # In pieces, because no file of this tree spells out where packages come from (``tests/tidy``).

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from conf.jars import HDFS, LOCK_NAME, SETS
+from conf.jars import LOCK_NAME, SETS
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
@@ -23,8 +23,6 @@ WITH_DEPENDENCIES = {
 BY_NAME = {
     # Depends only on Hadoop's client, which Spark ships.
     "spark-files": ["com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"],
-    # Needs Hadoop's client too, in the version that Spark ships.
-    HDFS: ["org.apache.hadoop:hadoop-client-minicluster:3.5.0"],
 }
 
 
@@ -35,7 +33,7 @@ def main() -> None:
         wanted = sorted({coordinate for coordinates in sets.values() for coordinate in coordinates})
         hashes = {coordinate: _sha256(context, coordinate) for coordinate in wanted}
     lines = ["# Written by 'make lock' from deploy/lock_jars.py.", "", "[sets]"]
-    for name in (*SETS, HDFS):
+    for name in SETS:
         # Quoted, because a bare key of TOML has no dot.
         lines += [f'"{name}" = [', *(f'    "{coordinate}",' for coordinate in sets[name]), "]"]
     lines += ["", "[sha256]", *(f'"{coordinate}" = "{sha256}"' for coordinate, sha256 in hashes.items())]

@@ -17,7 +17,7 @@ from sinks.web.view import GROUPS_MAX, beat_of, cluster_of, decisions_of, encode
 
 BROWSERS_MAX = 16
 LOOK_INTERVAL_S = 0.25
-# An engine at rest commits as often, and each commit is pushed. So only where nothing is decided is this a push more.
+# An idle engine commits more often, and each commit is pushed. So only where nothing is decided is this a push more.
 BEAT_INTERVAL_S = 2.0
 # How long a standby gets to read a newer state than that of when somebody last looked.
 CATCH_UP_S_MAX = 1.0

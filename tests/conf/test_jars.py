@@ -4,11 +4,10 @@ import hashlib
 import re
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from conf import jars as under_test
-from conf.jars import HDFS, SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
+from conf.jars import SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
 from conf.kafka_versions import KAFKA_VERSIONS
 from state.features import METADATA_VERSIONS
 
@@ -38,7 +37,7 @@ def pin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 
 def test_the_lock_pins_every_jar_of_every_set() -> None:
-    for name in (*SETS, HDFS):
+    for name in SETS:
         listed = pinned(name)
         assert len({(jar.group, jar.artifact) for jar in listed}) == len(listed) > 0, "one version of each"
         assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in listed)
@@ -51,11 +50,6 @@ def test_each_version_of_kafka_has_its_own_jars_in_the_lock() -> None:
         assert {jar.version for jar in of_kafka} == {version.number}
         assert METADATA_VERSIONS[version.release] > 0
     assert len({version.jars for version in KAFKA_VERSIONS.values()}) == len(KAFKA_VERSIONS)
-
-
-def test_the_servers_of_hdfs_are_of_the_version_of_sparks_client() -> None:
-    [servers] = pinned(HDFS)
-    assert (Path(pyspark.__file__).parent / "jars" / f"hadoop-client-api-{servers.version}.jar").is_file()
 
 
 def test_a_jar_that_two_sets_have_is_fetched_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

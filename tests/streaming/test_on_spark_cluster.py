@@ -1,4 +1,4 @@
-"""Shards on the executors of a Spark cluster, with the checkpoint on HDFS.
+"""Shards on the executors of a Spark cluster, with the checkpoint at a URI that all of them reach.
 
 What they decide, and what a lost executor and a new worker change.
 """
@@ -18,7 +18,6 @@ from conf.java import java_home
 from isrflow.kafka.seqs import offset_after
 from tests.streaming.feeding import assert_as_by_rules, random_events
 from tests.support.engine import START_TIMEOUT_S, Engine, decided
-from tests.support.hdfs import Hdfs
 from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster, class_path, jvm_options
 from tests.support.waiting import wait_until
 from tests.support.wheel import libraries_alone
@@ -27,7 +26,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka_bus]
 
 EVENTS = 4_000
 TASKS = 2
-CHECKPOINT = "/isrflow/checkpoint"
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +44,9 @@ def cluster(directory: Path) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture(scope="module")
-def hdfs(directory: Path) -> Iterator[Hdfs]:
-    hdfs = Hdfs(directory / "hdfs")
-    try:
-        hdfs.start()
-        yield hdfs
-    finally:
-        hdfs.kill()
+def checkpoint(directory: Path) -> Path:
+    """Return the checkpoint, which the driver and the executors reach by a URI as on a file system that they share."""
+    return directory / "shared" / "checkpoint"
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +56,11 @@ def bus(kafka_servers: str) -> Iterator[KafkaBus]:
     bus.close()
 
 
-def settings_of(bus: KafkaBus, hdfs: Hdfs) -> tuple[str, ...]:
+def settings_of(bus: KafkaBus, checkpoint: Path) -> tuple[str, ...]:
     """Return the settings of an engine on the cluster, but not its master, the executors' memory and their Python."""
     return (
         f"bus={bus.address}",
-        f"checkpoint.dir={hdfs.uri}{CHECKPOINT}",
+        f"checkpoint.dir={checkpoint.as_uri()}",
         f"spark.driver.host={LOOPBACK}",
         f"spark.driver.bindAddress={LOOPBACK}",
         f"spark.executor.extraClassPath={class_path()}",
@@ -81,14 +75,14 @@ def settings_of(bus: KafkaBus, hdfs: Hdfs) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def engine(cluster: SparkCluster, bus: KafkaBus, hdfs: Hdfs, directory: Path) -> Iterator[Engine]:
+def engine(cluster: SparkCluster, bus: KafkaBus, checkpoint: Path, directory: Path) -> Iterator[Engine]:
     """An engine whose executors have a Python without isrflow's own modules."""
     engine = Engine(
         directory,
         f"spark.master={cluster.master}",
         f"spark.pyspark.python={libraries_alone(directory / 'python')}",
         "spark.executor.memory=512m",
-        *settings_of(bus, hdfs),
+        *settings_of(bus, checkpoint),
         cwd=directory,
     )
     try:
@@ -114,11 +108,11 @@ def test_executors_decide_the_same_bytes_as_a_replay(
 
 
 def test_an_executor_that_dies_in_a_batch_loses_and_doubles_nothing(
-    engine: Engine, bus: KafkaBus, cluster: SparkCluster, hdfs: Hdfs, log: list[bytes]
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, checkpoint: Path, log: list[bytes]
 ) -> None:
     victim = cluster.executors()[0]
     last = bus.publish_own(log[600:3_000])
-    wait_until(lambda: planned_to(hdfs) >= offset_after(last), "the batch", START_TIMEOUT_S)
+    wait_until(lambda: planned_to(checkpoint) >= offset_after(last), "the batch", START_TIMEOUT_S)
     assert bus.decided_seq() < last
     victim.kill()
     decided(bus, last, engine=engine)
@@ -141,10 +135,11 @@ def test_a_worker_that_is_added_goes_on_when_the_others_are_gone(
     assert "moved the checkpoint aside" not in engine.log.read_text()
 
 
-def planned_to(hdfs: Hdfs) -> int:
+def planned_to(checkpoint: Path) -> int:
     """Return where the newest planned batch ends in the events topic."""
-    newest = max(int(name) for name in hdfs.names(f"{CHECKPOINT}/offsets") if name.isdigit())
-    return int(msgspec.json.decode(hdfs.read(f"{CHECKPOINT}/offsets/{newest}").splitlines()[-1])["events"])
+    offsets = [file for file in (checkpoint / "offsets").iterdir() if file.name.isdigit()]
+    newest = max(offsets, key=lambda file: int(file.name))
+    return int(msgspec.json.decode(newest.read_bytes().splitlines()[-1])["events"])
 
 
 def submit(master: str, *options: str) -> tuple[str, ...]:
@@ -157,14 +152,14 @@ def submit(master: str, *options: str) -> tuple[str, ...]:
 
 
 def test_an_engine_that_spark_submit_starts_decides_on_the_executors_of_its_master(
-    engine: Engine, bus: KafkaBus, cluster: SparkCluster, hdfs: Hdfs, directory: Path, log: list[bytes]
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, checkpoint: Path, directory: Path, log: list[bytes]
 ) -> None:
     assert engine.stop() == 0
     wait_until(lambda: not cluster.executors(), "the former engine's executors to end")
     driver = ("--driver-memory", "512m", "--driver-java-options", jvm_options(), "--driver-class-path", class_path())
     command = submit(cluster.master, *driver, "--conf", "spark.executor.memory=512m")
     output = directory / "submitted.log"
-    submitted = Engine(directory, *settings_of(bus, hdfs), command=command, log=output, cwd=directory)
+    submitted = Engine(directory, *settings_of(bus, checkpoint), command=command, log=output, cwd=directory)
     try:
         # The first events once more, so that this test may run alone.
         decided(bus, bus.publish_own(log[:600]), START_TIMEOUT_S, submitted)
