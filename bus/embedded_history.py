@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from bus import former_pages, partition_index
 from bus.event_table import entries_between
 from bus.interface import Entry, Image, Seqs, Snapshot, TrimmedError
+from bus.past import ALL_EVENTS
 from bus.retention import SLICE_ROWS, WalBound, remove_decisions, remove_events
 from bus.thinning import thin_decisions, thin_events
 from isrflow.sqlite.log_file import LogFile
@@ -99,11 +100,12 @@ class EmbeddedHistory(LogFile):
             gone += former_pages.drop(connection, self._mark("trimmed"), left - gone)
         return gone
 
-    def thin(self, through: int) -> int:
+    def thin(self, through: int, retain: int = ALL_EVENTS) -> int:
         with self._errors():
             self._wal.enforce(self._connection(), self._busy_timeout_ms)
             with self._write() as connection:
-                return self._thin_slice(connection, min(through, self._mark("passed"), self._mark("decided")))
+                through = min(through, self._mark("passed"), self._mark("decided"))
+                return self._thin_slice(connection, through) or self._remove_surplus(connection, retain)
 
     def _thin_slice(self, connection: sqlite3.Connection, through: int) -> int:
         done, left = 0, SLICE_ROWS
@@ -127,13 +129,13 @@ class EmbeddedHistory(LogFile):
             self._set_mark(connection, "trimmed_decisions", last[0])
             self._set_mark(connection, "trimmed_decision_idx", last[1] + 1)
 
-    def surplus_end(self, retain: int) -> int:
-        with self._errors(), self._snapshot() as connection:
-            surplus = min(self._mark("thinned_events") - retain, SLICE_ROWS)
-            if surplus <= 0:
-                return 0
-            nth = connection.execute("SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET ?", (surplus - 1,)).fetchone()
-            return int(nth[0]) if nth else 0
+    def _remove_surplus(self, connection: sqlite3.Connection, retain: int) -> int:
+        """Remove a slice of the oldest events that are left of those that were thinned, so that ``retain`` stay."""
+        surplus = min(self._mark("thinned_events") - retain, SLICE_ROWS)
+        if surplus <= 0:
+            return 0
+        nth = connection.execute("SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET ?", (surplus - 1,)).fetchone()
+        return self._remove_slice(connection, int(nth[0])) if nth else 0
 
 
 def _last_within(sizes: Iterable[tuple[int, int]], bytes_max: int) -> int | None:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
+ALL_EVENTS = 2**62
+
 
 class Entry(NamedTuple):
     """One published event at its place in the total order.
@@ -105,14 +107,11 @@ class Past(Protocol):
         """
         ...
 
-    def thin(self, through: int) -> int:
+    def thin(self, through: int, retain: int = ALL_EVENTS) -> int:
         """Remove what had no lasting effect from a slice of the events up to ``through``, if this bus can do that.
 
-        These are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Returns how
-        many events and decisions were checked; 0 if none is left.
+        These are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Of the events
+        that are left of them, the newest ``retain`` stay. Returns how many events and decisions were checked or
+        removed; 0 if none is left.
         """
-        ...
-
-    def surplus_end(self, retain: int) -> int:
-        """Return the seq up to which to ``forget`` events, so that ``retain`` of the thinned ones stay."""
         ...

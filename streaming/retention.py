@@ -96,10 +96,9 @@ class Retention(threading.Thread):
         spans = [span for span in (settings.history_ms, settings.retention_ms) if span >= 0]
         newest = self._newest_end(min(NEWEST_EVENTS, events))
         history_end = min(newest, max(self._newest_end(events), self._end_before(min(spans, default=-1))))
-        self._in_slices(lambda: self._bus.thin(history_end))
+        self._in_slices(lambda: self._bus.thin(history_end, settings.retention_events))
         retention_end = min(newest, self._end_before(settings.retention_ms))
         self._in_slices(lambda: self._bus.forget(retention_end))
-        self._in_slices(lambda: self._bus.forget(self._bus.surplus_end(settings.retention_events)))
 
     def _newest_end(self, events: int) -> int:
         """Return the seq after which the newest ``events`` events come."""

@@ -13,6 +13,7 @@ from bus.kafka.decision_reader import place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import CLAIMS_KEPT
 from bus.kafka.snapshots import Snapshots
+from bus.past import ALL_EVENTS
 from isrflow.kafka.seqs import offset_after, seq_of
 from state.found import Found, found_ms
 
@@ -98,12 +99,9 @@ class KafkaHistory:
             raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}, or retention has removed it")
         return image
 
-    def thin(self, through: int) -> int:
+    def thin(self, through: int, retain: int = ALL_EVENTS) -> int:
         """Remove snapshots. Events stay, because Kafka removes only from a topic's beginning."""
         return self._snapshots.drop(through)
-
-    def surplus_end(self, retain: int) -> int:
-        return 0
 
     def _forget(self, through: int) -> int:
         topic = self.address.events

@@ -214,7 +214,7 @@ def test_snapshots_are_taken_in_intervals_and_removed_with_the_history(bus: Embe
 def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, again = [], threading.Event()
 
-    def fail(through: int) -> int:
+    def fail(through: int, retain: int) -> int:
         asked.append(through)
         if len(asked) > 1:
             again.set()
@@ -271,7 +271,7 @@ def test_a_pass_that_a_claim_cut_short_is_due_at_once(bus: EmbeddedBus, monkeypa
     passes = Passes(interval_s=0.1)
     thread = Retention(bus, Settings(), 0, passes)
 
-    def stopped(through: int) -> int:
+    def stopped(through: int, retain: int) -> int:
         thread.stop()
         return 1
 
@@ -282,7 +282,7 @@ def test_a_pass_that_a_claim_cut_short_is_due_at_once(bus: EmbeddedBus, monkeypa
 
 
 def test_a_defect_ends_the_thread_and_is_kept_as_the_cause(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(through: int) -> int:
+    def fail(through: int, retain: int) -> int:
         raise OverflowError("too large")
 
     monkeypatch.setattr(bus, "thin", fail)

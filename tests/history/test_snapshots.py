@@ -159,9 +159,9 @@ def test_thinning_leaves_what_changed_the_cluster(tmp_path: Path, monkeypatch: p
         recorded.bus.decisions((100, 0), 10)
     assert recorded.bus.decisions((0, -1), 1)[0].seq > 200, "a follower from the start gets no gaps"
     thinned = len([seq for seq in left if seq <= 200])
-    assert recorded.bus.surplus_end(thinned) == 0
-    while end := recorded.bus.surplus_end(10):
-        recorded.bus.forget(end)
+    assert recorded.bus.thin(200, thinned) == 0
+    while recorded.bus.thin(200, 10):
+        pass
     assert len([entry.seq for entry in log.events(recorded.bus, 0, 200)]) == 10
     assert seq == EVENTS
     recorded.bus.close()
