@@ -82,10 +82,6 @@ class EngineClient:
         # Events of ``ask_once``. Once the engine has passed an event's seq, it will not answer the event any more.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
-        # The greatest controller epoch of any answer.
-        self._controller_epoch = 0
-        # By kind of event, the controller epoch in which the engine did not know it.
-        self._unknown: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "publisher")
 
@@ -98,14 +94,6 @@ class EngineClient:
     def waiting(self) -> tuple[int, int]:
         """Return how many events are on their way or unanswered, and how many bytes."""
         return self._queue.held
-
-    def knows(self, kind: str) -> bool:
-        """Say whether the engine may know a kind of event: the engine that decides now has not refused it."""
-        return self._unknown.get(kind, -1) < self._controller_epoch
-
-    def note_unknown(self, kind: str) -> None:
-        """Note that the engine that decides now does not know a kind of event."""
-        self._unknown[kind] = self._controller_epoch
 
     def tell(self, *events: Event, lane: Lane) -> None:
         """Publish events soon, all or none.
@@ -195,7 +183,6 @@ class EngineClient:
     def answered(self, answers: Iterable[Answer]) -> None:
         """Hand out answers of the engine; answers to other processes are ignored."""
         for answer in answers:
-            self._controller_epoch = max(self._controller_epoch, answer.controller_epoch)
             queued = self._unanswered.get(str(answer.request_id))
             if queued is not None:
                 self._forget(queued)

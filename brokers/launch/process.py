@@ -28,9 +28,8 @@ class _Identity(msgspec.Struct, frozen=True):
     started: str
     # Figures from before the start. What the process does shows by how they change.
     before: dict[str, int] = {}
-    # Whether the process has been seen to do its work. Older versions did not note it, and did not wait for a process
-    # that they found running.
-    was_ready: bool = True
+    # Whether the process has been seen to do its work.
+    was_ready: bool = False
 
 
 # Made at import, because several processes are looked for at once (see ``brokers/wire/layout.py``).
@@ -106,7 +105,7 @@ class DetachedProcess:
             )
         try:
             pid = self._started.pid
-            self._remember(_Identity(pid, start_of(psutil.Process(pid)), dict(before), was_ready=False))
+            self._remember(_Identity(pid, start_of(psutil.Process(pid)), dict(before)))
         except BaseException:
             # Nobody could find the process again.
             self._started.kill()
