@@ -25,7 +25,6 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +32,7 @@ from msgspec.structs import replace
 from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, QueueFullError, Waiter
 from brokers.engine.publisher import Publisher
 from brokers.engine.slices import in_slices
+from brokers.gateways.gateway_settings import GatewaySettings
 from bus.clock import steady_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
@@ -40,19 +40,6 @@ from state.event import AdminEvent, Event
 
 # After this many quorum time-outs without the bus, another gateway may lead. One would be too few on a busy machine.
 CUT_OFF_TIMEOUTS = 2
-
-
-class EngineSettings(Protocol):
-    """What a gateway's settings say about its way to the engine."""
-
-    @property
-    def answer_timeout_ms(self) -> int: ...
-    @property
-    def controller_quorum_fetch_timeout_ms(self) -> int: ...
-    @property
-    def events_waiting_max(self) -> int: ...
-    @property
-    def bus_unreachable_max_ms(self) -> int: ...
 
 
 class NoAnswerError(Exception):
@@ -69,7 +56,7 @@ class EngineClient:
     Every request id starts with ``incarnation``, so no two processes wait for the same answer.
     """
 
-    def __init__(self, bus: Bus, incarnation: str, settings: EngineSettings) -> None:
+    def __init__(self, bus: Bus, incarnation: str, settings: GatewaySettings) -> None:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_ms = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms
