@@ -49,7 +49,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         _amend(batch, event, former)
         return
     # Behind a gateway the first heartbeat begins the session, as in Kafka.
-    heard_ms = NO_TIME if event.is_kraft else batch.state.now_ms
+    heard_ms = NO_TIME if event.behind_gateway else batch.state.now_ms
     broker = Broker(
         broker=event.broker,
         broker_epoch=batch.state.seq,
@@ -61,7 +61,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         last_contact_ms=heard_ms,
         offline_log_dirs=_offline_dirs(event, former),
         features=event.features,
-        is_kraft=event.is_kraft,
+        is_kraft=event.behind_gateway,
         heard_ms=heard_ms,
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
@@ -73,7 +73,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
 
 
 def _offline_dirs(event: BrokerRegister, former: Broker | None) -> tuple[str, ...]:
-    return log_directories.offline_dirs(former, event.log_dirs) if event.is_kraft else ()
+    return log_directories.offline_dirs(former, event.log_dirs) if event.behind_gateway else ()
 
 
 def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
@@ -84,7 +84,7 @@ def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
         log_dirs=event.log_dirs,
         offline_log_dirs=_offline_dirs(event, former),
         features=event.features,
-        is_kraft=event.is_kraft,
+        is_kraft=event.behind_gateway,
     )
     if broker != former:
         commit_broker(batch, broker, Reason.BROKER_REGISTERED)

@@ -19,7 +19,7 @@ from state.ids import NO_TIME
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a process whose id or log directory another one has."""
     former = batch.state.brokers.get(event.broker)
-    if not event.is_kraft and (former is None or not former.is_kraft):
+    if not event.behind_gateway and (former is None or not former.is_kraft):
         return None
     if former is not None and former.incarnation != event.incarnation and _has_its_id(batch, event, former):
         message = f"another process is registered as broker {event.broker}, and its session is valid"
@@ -41,7 +41,7 @@ def _is_successor(event: BrokerRegister, former: Broker) -> bool:
 def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a log directory of another broker. Behind a gateway directories have ids, which tell them apart."""
     for other in batch.state.brokers.values():
-        if other.broker != event.broker and other.is_kraft and event.is_kraft:
+        if other.broker != event.broker and other.is_kraft and event.behind_gateway:
             shared = [directory for directory in event.log_dirs if directory in other.log_dirs]
             if shared:
                 message = f"broker {other.broker} is registered with log directory {shared[0]}"
@@ -51,7 +51,7 @@ def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
 
 def _too_many_directories(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a broker with several directories while there is no metadata log to say where its replicas are."""
-    several = event.is_kraft and len(event.log_dirs) > 1
+    several = event.behind_gateway and len(event.log_dirs) > 1
     if several and not batch.state.quorum.is_kraft:
         message = f"it has {len(event.log_dirs)} log directories, and no KRaft gateway leads that can tell them apart"
         return Refusal("INVALID_REGISTRATION", message)

@@ -59,7 +59,7 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     previous_broker_epoch: BrokerEpoch = -1
     features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
     # Whether it speaks through the gateway that leads the quorum. Its silence counts only while that gateway is heard.
-    is_kraft: bool = False
+    behind_gateway: bool = False
 
 
 class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):

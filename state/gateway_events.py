@@ -15,8 +15,8 @@ class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):
     incarnation: Text
     # The gateways that its brokers know. gateway ∈ voters, or the event is rejected.
     voters: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)]
-    # It writes the metadata log of KRaft brokers.
-    is_kraft: bool = False
+    # It writes the metadata log of KRaft brokers. A gateway to brokers in ZooKeeper mode does not.
+    is_kraft: bool = True
 
 
 class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"):

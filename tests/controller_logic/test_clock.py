@@ -152,7 +152,7 @@ def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
 
 
 def test_a_reset_clock_leaves_fenced_brokers_the_sessions_that_they_had(world: World) -> None:
-    behind = {"is_kraft": True}
+    behind = {"behind_gateway": True}
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100])
     world.register(4, **behind, log_dirs=["four"])
     world.tick(5 * HOUR_MS)

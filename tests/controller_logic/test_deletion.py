@@ -106,7 +106,7 @@ def test_a_deletion_that_waited_for_a_broker_of_kafka_4_ends_when_it_is_asked_fo
     delete(world)
     for broker, partition in [(1, 0), (2, 0), (2, 1)]:
         report(world, broker, partition)
-    world.register(3, is_kraft=True)
+    world.register(3, behind_gateway=True)
     assert world.all(TopicDecision) == []
     delete(world)
     assert world.one(TopicDecision).state == "deleted"

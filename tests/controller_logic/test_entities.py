@@ -92,7 +92,7 @@ def test_only_its_gateway_checks_that_a_broker_supports_the_levels_in_force() ->
     started = world()
     assert alter(started, "features", {}, {"transaction.version": 2, "group.version": 0}) == "NONE"
     levels = [{"name": "transaction.version", "min_version": 0, "max_version": 1}]
-    who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "is_kraft": True, "request_id": "r"}
+    who = {"broker": 1, "incarnation": "i", "log_dirs": ["d"], "behind_gateway": True, "request_id": "r"}
     started.publish("broker_register", **who, features=levels)
     assert started.error == "NONE"
 
@@ -267,6 +267,6 @@ def test_all_shards_register_a_broker_that_does_not_support_a_level() -> None:
     started = world()
     started.join(1, features=[{"name": "share.version", "min_version": 0, "max_version": 1}])
     assert alter(started, "features", {}, {"share.version": 1}) == "NONE"
-    started.publish("broker_register", broker=2, incarnation="i", is_kraft=True, features=[], request_id="r")
+    started.publish("broker_register", broker=2, incarnation="i", behind_gateway=True, features=[], request_id="r")
     shards = decide(list(enumerate(started.log, start=1)), Policy(), shards=3).states
     assert [held.cluster.brokers[2].incarnation for held in shards] == ["i", "i", "i"]

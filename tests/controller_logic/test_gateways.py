@@ -28,7 +28,7 @@ def world() -> World:
     world = World()
     start(world, 100)
     start(world, 101)
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     world.join(2)
     return world
 
@@ -195,7 +195,7 @@ def test_a_heartbeat_of_a_former_run_is_answered_if_it_asks(world: World) -> Non
 
 def test_without_a_started_gateway_sessions_count_as_usual() -> None:
     world = World()
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     tick(world, 9_000)
     assert world.broker(1).state == BrokerState.fenced
 
@@ -218,7 +218,7 @@ def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: Wor
     assert world.partition("t").requested_epochs == (-1, 0)
     world.fence(1)
     world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
-    world.join(1, incarnation="second", is_kraft=True)
+    world.join(1, incarnation="second", behind_gateway=True)
     assert world.partition("t").requested_epochs == (-1, 1)
     assert world.state.cluster.backlog == {2: 1}
 

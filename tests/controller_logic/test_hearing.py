@@ -35,7 +35,7 @@ def world() -> World:
     for gateway in VOTERS:
         world.publish("gateway_started", gateway=gateway, incarnation="i", voters=VOTERS)
     for broker in (1, 2, 3):
-        world.join(broker, is_kraft=True)
+        world.join(broker, behind_gateway=True)
     world.tick(FIND_MS)
     for broker in (1, 2, 3):
         world.beat(broker)

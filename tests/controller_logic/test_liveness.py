@@ -52,7 +52,7 @@ def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch
 def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
     epoch = trio.broker(1).broker_epoch
     listeners = [{"name": "PLAINTEXT", "host": "h", "port": 9, "protocol": "PLAINTEXT"}]
-    more = {"features": [{"name": "metadata.version", "min_version": 1, "max_version": 25}], "is_kraft": True}
+    more = {"features": [{"name": "metadata.version", "min_version": 1, "max_version": 25}], "behind_gateway": True}
     trio.register(1, rack="moved", listeners=listeners, log_dirs=["another"], **more)
     assert (trio.broker(1).features[0].name, trio.broker(1).is_kraft) == ("metadata.version", True)
     assert trio.one(Answer).broker_epoch == epoch

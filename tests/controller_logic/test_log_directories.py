@@ -12,15 +12,15 @@ from tests.support.world import World
 def started(*, gateway_is_kraft: bool = True) -> World:
     """Brokers 12 and 13 behind a gateway, with one directory each."""
     world = test_acls.world(is_kraft=gateway_is_kraft)
-    world.join(12, is_kraft=True, log_dirs=["D"])
-    world.join(13, is_kraft=True, log_dirs=["E"])
+    world.join(12, behind_gateway=True, log_dirs=["D"])
+    world.join(13, behind_gateway=True, log_dirs=["E"])
     return world
 
 
 def with_several() -> World:
     """Broker 11 besides, with directories A and B, and a partition that it leads."""
     world = started()
-    world.join(11, is_kraft=True, log_dirs=["A", "B"])
+    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
     world.create("t", (11, 12, 13))
     return world
 
@@ -30,7 +30,7 @@ def restart(world: World, broker: int, *log_dirs: str) -> None:
     world.beat(broker, shutdown=True)
     world.beat(broker, fence=True)
     former = world.broker(broker).broker_epoch
-    world.join(broker, incarnation=f"after-{former}", is_kraft=True, log_dirs=list(log_dirs))
+    world.join(broker, incarnation=f"after-{former}", behind_gateway=True, log_dirs=list(log_dirs))
     assert world.broker(broker).broker_epoch > former
 
 
@@ -78,7 +78,7 @@ def test_the_same_assignment_once_more_decides_nothing(first: str, again: str) -
 
 def test_brokers_hear_of_a_replica_that_is_in_no_directory_any_more() -> None:
     world = started()
-    world.join(11, is_kraft=True, log_dirs=["A", "B"])
+    world.join(11, behind_gateway=True, log_dirs=["A", "B"])
     world.create("t", (11, 12, 13))
     assert assign(world, 11, "A") == "NONE"
     assert world.one(LeaderAndIsr).directories == {11: "A"}
@@ -133,7 +133,7 @@ def test_what_a_broker_said_before_it_was_unregistered_is_forgotten() -> None:
     world = with_several()
     assert assign(world, 11, "A") == "NONE"
     world.publish("broker_unregister", broker=11)
-    world.join(11, incarnation="second", is_kraft=True, log_dirs=["Q"])
+    world.join(11, incarnation="second", behind_gateway=True, log_dirs=["Q"])
     assert (directories_of(world.partition("t")), world.replica_states("t")) == ((), "Online,Online,Online")
 
 
@@ -164,7 +164,7 @@ def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any
     world = with_several()
     world.beat(11, offline_log_dirs=["B"])
     assert (world.broker(11).log_dirs, world.broker(11).offline_log_dirs) == (("A",), ("B",))
-    again = {"incarnation": world.broker(11).incarnation, "is_kraft": True}
+    again = {"incarnation": world.broker(11).incarnation, "behind_gateway": True}
     world.register(11, **again, log_dirs=["A", "C"])
     assert directories_of(world.partition("t")) == ()
 
@@ -172,19 +172,19 @@ def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any
 def test_no_more_than_so_many_lost_directories_are_kept() -> None:
     world = started()
     names = [f"dir-{number}" for number in range(OFFLINE_KEPT_MAX + 3)]
-    world.join(11, is_kraft=True, log_dirs=names)
+    world.join(11, behind_gateway=True, log_dirs=names)
     world.beat(11, offline_log_dirs=names[:2])
     world.beat(11, offline_log_dirs=names[:-1])
     # Those that were lost last.
     assert world.broker(11).offline_log_dirs == tuple(names[-OFFLINE_KEPT_MAX - 1 : -1])
-    again = {"incarnation": world.broker(11).incarnation, "is_kraft": True}
+    again = {"incarnation": world.broker(11).incarnation, "behind_gateway": True}
     world.register(11, **again, log_dirs=["only"])
     assert world.broker(11).offline_log_dirs == (names[-1], *names[-OFFLINE_KEPT_MAX - 1 : -2])
 
 
 def test_brokers_hear_of_several_new_replicas_in_the_order_of_ids() -> None:
     world = with_several()
-    world.join(16, is_kraft=True, log_dirs=["F", "G"])
+    world.join(16, behind_gateway=True, log_dirs=["F", "G"])
     world.create("u", (16, 11))
     told = world.one(LeaderAndIsr).directories
     assert isinstance(told, dict)

@@ -27,7 +27,7 @@ def world() -> World:
     world = World()
     claim(world, 1)
     start_gateway(world)
-    world.join(1, is_kraft=True, log_dirs=DISK)
+    world.join(1, behind_gateway=True, log_dirs=DISK)
     # A heartbeat counts at the tick that follows.
     world.tick()
     return world
@@ -36,7 +36,7 @@ def world() -> World:
 def is_let_in(world: World, incarnation: str = "second", disk: list[str] = DISK, broker: int = 1) -> bool:
     """Register another process, and return whether it was accepted; a refused one changes nothing."""
     before = world.state
-    world.register(broker, incarnation=incarnation, is_kraft=True, log_dirs=disk)
+    world.register(broker, incarnation=incarnation, behind_gateway=True, log_dirs=disk)
     if world.error == "NONE":
         assert world.broker(broker).incarnation == incarnation
         return True
@@ -97,7 +97,7 @@ def test_a_lost_connection_of_a_former_process_does_not_count(world: World) -> N
 
 
 def test_a_cleanly_stopped_broker_frees_its_id(world: World) -> None:
-    world.join(2, is_kraft=True, log_dirs=["disk-two"])
+    world.join(2, behind_gateway=True, log_dirs=["disk-two"])
     world.beat(1, shutdown=True)
     assert not is_let_in(world, disk=OTHER_DISK), "it is on its way out, and may lead yet"
     world.beat(1, fence=True)
@@ -115,7 +115,7 @@ def test_a_fenced_broker_that_is_heard_keeps_its_id(world: World) -> None:
 
 
 def test_the_first_heartbeat_begins_the_session(world: World) -> None:
-    world.register(2, is_kraft=True, log_dirs=["disk-two"])
+    world.register(2, behind_gateway=True, log_dirs=["disk-two"])
     assert is_let_in(world, "second", ["disk-two"], broker=2)
     world.beat(2, fence=True)
     assert not is_let_in(world, "third", ["disk-two"], broker=2)
@@ -123,7 +123,7 @@ def test_the_first_heartbeat_begins_the_session(world: World) -> None:
 
 def test_the_same_process_may_amend_its_registration(world: World) -> None:
     epoch = world.broker(1).broker_epoch
-    world.register(1, rack="r", is_kraft=True, log_dirs=DISK)
+    world.register(1, rack="r", behind_gateway=True, log_dirs=DISK)
     assert (world.error, world.broker(1).rack, world.broker(1).broker_epoch) == ("NONE", "r", epoch)
     assert world.broker(1).is_active
 
@@ -154,14 +154,14 @@ def test_neither_another_controller_nor_a_stall_forgets_a_broker(world: World, f
 
 
 def test_a_directory_of_another_broker_is_refused(world: World) -> None:
-    world.register(2, is_kraft=True, log_dirs=["disk-two", *DISK])
+    world.register(2, behind_gateway=True, log_dirs=["disk-two", *DISK])
     assert world.error == "INVALID_REGISTRATION"
     assert 2 not in world.state.cluster.brokers
-    world.register(2, is_kraft=True, log_dirs=["disk-two"])
-    world.register(2, is_kraft=True, log_dirs=DISK)
+    world.register(2, behind_gateway=True, log_dirs=["disk-two"])
+    world.register(2, behind_gateway=True, log_dirs=DISK)
     assert world.error == "INVALID_REGISTRATION", "nor may it go there later"
     world.publish("broker_unregister", broker=1)
-    world.register(2, is_kraft=True, log_dirs=DISK)
+    world.register(2, behind_gateway=True, log_dirs=DISK)
     assert world.error == "NONE"
 
 
@@ -183,9 +183,9 @@ def test_several_directories_need_a_metadata_log(gateway_is_kraft: bool, error: 
     world = World()
     claim(world, 1)
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], is_kraft=gateway_is_kraft)
-    world.register(1, is_kraft=True, log_dirs=["one"])
+    world.register(1, behind_gateway=True, log_dirs=["one"])
     assert world.error == "NONE"
-    world.register(2, is_kraft=True, log_dirs=["two", "three"])
+    world.register(2, behind_gateway=True, log_dirs=["two", "three"])
     assert (world.error, set(world.state.cluster.brokers)) == (error, {1, 2} if error == "NONE" else {1})
 
 
@@ -194,14 +194,14 @@ def test_a_process_with_more_directories_is_the_successor(disk: list[str], let_i
     world = World()
     claim(world, 1)
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100], is_kraft=True)
-    world.join(1, is_kraft=True, log_dirs=DISK)
+    world.join(1, behind_gateway=True, log_dirs=DISK)
     lose_connection(world)
     assert is_let_in(world, disk=disk) == let_in
 
 
 def test_a_process_that_names_no_directory_is_the_successor_of_one_that_named_none(world: World) -> None:
     claim(world, 2)
-    world.join(2, is_kraft=True, log_dirs=[])
+    world.join(2, behind_gateway=True, log_dirs=[])
     lose_connection(world, 2)
     assert is_let_in(world, broker=2, disk=[])
 

@@ -22,7 +22,7 @@ def claim(world: World, epoch: int = 1) -> None:
 
 def test_a_broker_of_kafka_4_that_is_away_is_forgotten_and_one_that_is_there_is_asked(world: World) -> None:
     claim(world)
-    world.register(1, is_kraft=True)
+    world.register(1, behind_gateway=True)
     world.fence(2)
     assert removed(world) == "1 Started,2 Ineligible"
     world.fence(1)
@@ -32,7 +32,7 @@ def test_a_broker_of_kafka_4_that_is_away_is_forgotten_and_one_that_is_there_is_
 def test_a_broker_that_moved_behind_a_gateway_is_not_awaited_after_the_next_failure(world: World) -> None:
     claim(world)
     world.fence(1)
-    world.register(1, is_kraft=True)
+    world.register(1, behind_gateway=True)
     assert removed(world) == "1 Ineligible,2 Started"
     world.fence(2)
     assert removed(world) == "2 Ineligible"

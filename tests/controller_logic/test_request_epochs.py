@@ -127,7 +127,7 @@ def test_the_view_shows_each_brokers_backlog(trio: World) -> None:
 
 def test_unregistered_brokers_and_those_behind_gateways_owe_no_reports(trio: World) -> None:
     trio.publish("broker_unregister", broker=3)
-    trio.register(2, is_kraft=True)
+    trio.register(2, behind_gateway=True)
     counted = trio.state.cluster.backlog
     assert counted == {1: 1, 2: 1, 3: 1}
     assert trio.state.cluster.shown_backlog(counted) == {1: 1, 2: 0}

@@ -56,7 +56,7 @@ def test_nothing_is_due_while_no_gateway_can_lead_until_one_is_heard() -> None:
     world = World(auto_leader_rebalance_enable="false", broker_connection_lost_grace_ms="100")
     for gateway in (100, 101):
         world.publish("gateway_started", gateway=gateway, incarnation="first", voters=[100, 101])
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
     beat = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":101,"incarnation":"first"}')
     assert changes_nothing(beat, world.state.cluster, in_force(world))
@@ -72,7 +72,7 @@ def test_nothing_is_due_while_no_gateway_can_lead_until_one_is_heard() -> None:
 def test_a_session_that_ended_before_the_gateways_fell_silent_is_due() -> None:
     world = World(auto_leader_rebalance_enable="false")
     world.publish("gateway_started", gateway=100, incarnation="first", voters=[100])
-    world.join(1, is_kraft=True)
+    world.join(1, behind_gateway=True)
     cluster, policy = world.state.cluster, in_force(world)
     heard_ms = world.broker(1).last_contact_ms + policy.broker_session_timeout_ms
     gateway = replace(cluster.gateways[100], last_contact_ms=heard_ms)

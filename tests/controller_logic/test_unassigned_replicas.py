@@ -13,7 +13,7 @@ def world() -> World:
     """Broker 1 has three directories, broker 2 one, and broker 3 one of two."""
     started = test_acls.world()
     for broker, log_dirs in ((1, ["A", "B", "C"]), (2, ["D"]), (3, ["E", "F"])):
-        started.join(broker, is_kraft=True, log_dirs=log_dirs)
+        started.join(broker, behind_gateway=True, log_dirs=log_dirs)
     started.beat(3, offline_log_dirs=["F"])
     return started
 

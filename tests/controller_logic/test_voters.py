@@ -56,8 +56,8 @@ def test_what_cannot_be_is_refused(names: dict[str, str | None], values: dict[st
 
 def test_all_brokers_must_know_voters_in_the_log() -> None:
     started = world()
-    started.join(1, is_kraft=True, features=[])
+    started.join(1, behind_gateway=True, features=[])
     assert voters(started, BOTH) == "INVALID_UPDATE_VERSION"
     started = world()
-    started.join(1, is_kraft=True, features=KNOWS)
+    started.join(1, behind_gateway=True, features=KNOWS)
     assert voters(started, BOTH) == "NONE"

@@ -76,9 +76,9 @@ def test_a_request_whose_change_is_withheld_is_answered(monkeypatch: pytest.Monk
 
 def test_a_broker_that_left_its_gateway_owes_reports_at_once() -> None:
     world = World(1, 2)
-    world.join(3, is_kraft=True)
+    world.join(3, behind_gateway=True)
     world.create("t", (1, 3))
-    world.register(3, is_kraft=False)
+    world.register(3, behind_gateway=False)
     world.alter_isr("t", (1,))
     assert world.partition("t").requested_epochs == (0, 0)
     assert_cuts_do_not_show(world)
@@ -86,7 +86,7 @@ def test_a_broker_that_left_its_gateway_owes_reports_at_once() -> None:
 
 def test_a_claim_within_a_batch_decides_by_its_own_rules_who_is_waited_for() -> None:
     world = World(1, 2)
-    world.join(3, is_kraft=True)
+    world.join(3, behind_gateway=True)
     world.create("t", (1, 3))
     world.fence(3)
     world.claim()

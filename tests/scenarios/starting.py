@@ -14,7 +14,7 @@ def register_broker(
     if rack is not None:
         fields["rack"] = rack
     if broker in script.kraft_brokers:
-        fields["is_kraft"] = True
+        fields["behind_gateway"] = True
     script.register(broker, incarnation=zxid or f"{broker}-{lives}", **fields)
 
 
@@ -30,7 +30,7 @@ def registration(command: Command) -> dict[str, Any]:
     if "zxid" in given:
         fields["zxid"] = given["zxid"]
     if "behind-gateway" in command.arguments:
-        fields["is_kraft"] = True
+        fields["behind_gateway"] = True
     return fields
 
 

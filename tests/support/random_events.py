@@ -51,7 +51,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "rack": None if c == 11 else f"r{a % 2}",
         "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
         "features": _features(state, b, c),
-        "is_kraft": a % 2 == 0,
+        "behind_gateway": a % 2 == 0,
     }
 
 

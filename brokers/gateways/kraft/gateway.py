@@ -212,7 +212,6 @@ class Gateway:
                 gateway=self._identity.gateway,
                 incarnation=self._incarnation,
                 voters=voters,
-                is_kraft=True,
             ),
             lane=Lane.GATEWAY,
         )

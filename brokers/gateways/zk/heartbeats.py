@@ -35,7 +35,11 @@ class Heartbeats:
     def start(self) -> None:
         """Say that this incarnation starts."""
         started = GatewayStarted(
-            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, voters=self._voters
+            time_ms=now_ms(),
+            gateway=self._gateway,
+            incarnation=self._incarnation,
+            voters=self._voters,
+            is_kraft=False,
         )
         self._engine.tell(started, lane=Lane.GATEWAY)
 

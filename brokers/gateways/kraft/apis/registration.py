@@ -79,7 +79,7 @@ def _register(body: Values) -> BrokerRegister:
         features=tuple(
             Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]
         ),
-        is_kraft=True,
+        behind_gateway=True,
     )
 
 
