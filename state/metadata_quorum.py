@@ -18,7 +18,7 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     # It said that it stops. It no longer leads if another gateway can.
     is_stopping: bool = False
     # It writes the metadata log of KRaft brokers.
-    is_kraft: bool = False
+    is_kraft: bool = True
     # The brokers that it heard lately; None if it does not say.
     hears: tuple[int, ...] | None = None
     # The tick or claim before its last heartbeat. The silence of brokers behind it counts up to then.

@@ -25,7 +25,6 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +32,7 @@ from msgspec.structs import replace
 from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, QueueFullError, Waiter
 from brokers.engine.publisher import Publisher
 from brokers.engine.slices import in_slices
+from brokers.gateways.gateway_settings import GatewaySettings
 from bus.clock import steady_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
@@ -40,19 +40,6 @@ from state.event import AdminEvent, Event
 
 # After this many quorum time-outs without the bus, another gateway may lead. One would be too few on a busy machine.
 CUT_OFF_TIMEOUTS = 2
-
-
-class EngineSettings(Protocol):
-    """What a gateway's settings say about its way to the engine."""
-
-    @property
-    def answer_timeout_ms(self) -> int: ...
-    @property
-    def controller_quorum_fetch_timeout_ms(self) -> int: ...
-    @property
-    def events_waiting_max(self) -> int: ...
-    @property
-    def bus_unreachable_max_ms(self) -> int: ...
 
 
 class NoAnswerError(Exception):
@@ -69,7 +56,7 @@ class EngineClient:
     Every request id starts with ``incarnation``, so no two processes wait for the same answer.
     """
 
-    def __init__(self, bus: Bus, incarnation: str, settings: EngineSettings) -> None:
+    def __init__(self, bus: Bus, incarnation: str, settings: GatewaySettings) -> None:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_ms = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms
@@ -82,10 +69,6 @@ class EngineClient:
         # Events of ``ask_once``. Once the engine has passed an event's seq, it will not answer the event any more.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
-        # The greatest controller epoch of any answer.
-        self._controller_epoch = 0
-        # By kind of event, the controller epoch in which the engine did not know it.
-        self._unknown: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "publisher")
 
@@ -98,14 +81,6 @@ class EngineClient:
     def waiting(self) -> tuple[int, int]:
         """Return how many events are on their way or unanswered, and how many bytes."""
         return self._queue.held
-
-    def knows(self, kind: str) -> bool:
-        """Say whether the engine may know a kind of event: the engine that decides now has not refused it."""
-        return self._unknown.get(kind, -1) < self._controller_epoch
-
-    def note_unknown(self, kind: str) -> None:
-        """Note that the engine that decides now does not know a kind of event."""
-        self._unknown[kind] = self._controller_epoch
 
     def tell(self, *events: Event, lane: Lane) -> None:
         """Publish events soon, all or none.
@@ -195,7 +170,6 @@ class EngineClient:
     def answered(self, answers: Iterable[Answer]) -> None:
         """Hand out answers of the engine; answers to other processes are ignored."""
         for answer in answers:
-            self._controller_epoch = max(self._controller_epoch, answer.controller_epoch)
             queued = self._unanswered.get(str(answer.request_id))
             if queued is not None:
                 self._forget(queued)

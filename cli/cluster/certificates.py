@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.security.principals import DEFAULT_RULES
+from brokers.gateways.kraft.settings import DEFAULT_RULES
 from brokers.launch.kafka.java_properties import properties_text
 from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, LOOPBACK, NodeSpec
 

@@ -13,7 +13,7 @@ def gateway(script: Script, command: Command) -> None:
     script.claim_if_first()
     number = int(command.arguments[0])
     fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number]}
-    script.write("gateway_started", **fields, is_kraft=True)
+    script.write("gateway_started", **fields)
     script.gateways[number] = None
 
 

@@ -53,19 +53,9 @@ class ControllerClient(FrameConnection):
         assert response.correlation_id <= self._correlation_id
         return response.values
 
-    def forward(
-        self,
-        name: str,
-        version: int | None = None,
-        principal: str | None = None,
-        is_token: bool = False,
-        **values: Any,
-    ) -> Values:
-        """Send a client's request inside an Envelope, as a broker does, and return the response inside the answer.
-
-        ``is_token`` says that a delegation token proved the principal.
-        """
-        envelope = self.envelope(name, version, principal, is_token, **values)
+    def forward(self, name: str, version: int | None = None, **given: Any) -> Values:
+        """Do what ``envelope`` does, but return the response inside the answer."""
+        envelope = self.envelope(name, version, **given)
         assert envelope["ErrorCode"] == 0, envelope
         response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])
         assert response.correlation_id == 77
@@ -79,7 +69,10 @@ class ControllerClient(FrameConnection):
         is_token: bool = False,
         **values: Any,
     ) -> Values:
-        """Do what ``forward`` does, but return the response to the Envelope itself."""
+        """Send a client's request inside an Envelope, as a broker does, and return the response to the Envelope.
+
+        ``is_token`` says that a delegation token proved the principal.
+        """
         return self.ask(
             _ENVELOPE,
             RequestData=_encoded(name, version, 77, values),

@@ -1,15 +1,13 @@
 """Requests of partition leaders and transaction coordinators (AlterPartition, AllocateProducerIds)."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET
 
 from brokers.engine.engine_client import TooLargeError
 from brokers.engine.event_queue import Lane
-from brokers.engine.slices import in_slices
 from brokers.gateways.apis.asking import STALE_BROKER, Asking, KnownPartition, may_be_registered
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
@@ -18,18 +16,16 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer
-from state.events import AllocateProducerIds, AlterIsr, AlterIsrs, Event
+from state.events import AllocateProducerIds, AlterIsrs, Event
 from state.isr_events import IsrRow, TopicIsrs
 
-# A broker may ask for all partitions that it leads in one request, which can be more events than the queue takes at
-# once.
-PARTITIONS_PER_REQUEST_MAX = 10_000
+# The queue takes no more at once.
+EVENTS_MAX = 10_000
 
 # A topic id and the number of a partition.
 Place = tuple[str, int]
-_MANY = "alter_isrs"
 # What became of a request for one ISR: the error, or the partition as committed.
-Outcome = str | Answer | KnownPartition
+Outcome = str | KnownPartition
 
 
 class _Wanted(NamedTuple):
@@ -37,6 +33,9 @@ class _Wanted(NamedTuple):
 
     topic: str
     row: IsrRow
+
+
+_PlacedRow = tuple[Place, _Wanted]
 
 
 async def alter_partition(context: Asking, request: Request, peer: Peer) -> Values:
@@ -50,20 +49,11 @@ async def alter_partition(context: Asking, request: Request, peer: Peer) -> Valu
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     size = sum(len(topic["Partitions"]) for topic in body["Topics"])
     wanted = await context.offload(size, _wanted, context, request)
-    outcomes = await _at_once(context, body, wanted) if len(wanted) > 1 and context.engine.knows(_MANY) else {}
-    left = {place: one for place, one in wanted.items() if place not in outcomes}
-    keys: dict[Hashable, Event] = {}
-    async for place, (topic, row) in in_slices(left.items()):
-        # The key has what the fences compare: the sender, and its version of the partition.
-        key = "alter_isr", *place, body["BrokerId"], body["BrokerEpoch"], row.leader_epoch, row.partition_epoch
-        keys[key] = _event(body, topic, place[0], row)
-    answers: list[Answer] = []
-    for first in range(0, len(keys), PARTITIONS_PER_REQUEST_MAX):
-        part = dict(islice(keys.items(), first, first + PARTITIONS_PER_REQUEST_MAX))
-        answers += await context.engine.ask_once(part, Lane.PARTITION)
-    outcomes |= {
-        place: answer if answer.error == "NONE" else answer.error for place, answer in zip(left, answers, strict=True)
-    }
+    outcomes = await _asked(context, body, list(wanted.items()), RESULTS_MAX)
+    # One impossible value makes a whole event malformed, so what was not decided is asked for again row by row.
+    left = [one for one in wanted.items() if one[0] not in outcomes]
+    for first in range(0, len(left), EVENTS_MAX):
+        outcomes |= await _asked(context, body, left[first : first + EVENTS_MAX], 1)
     return await context.offload(size, _response, body, outcomes)
 
 
@@ -94,33 +84,32 @@ def _row_without_epochs(one: Values) -> IsrRow:
     return IsrRow(one["PartitionIndex"], *epochs, tuple(one["NewIsr"]), None, one["LeaderRecoveryState"])
 
 
-async def _at_once(context: Asking, body: Values, wanted: Mapping[Place, _Wanted]) -> dict[Place, Outcome]:
-    """Ask for all ISRs in one event, or in as few as can hold them. Rows that were not decided have no outcome.
+async def _asked(context: Asking, body: Values, rows: Sequence[_PlacedRow], rows_max: int) -> dict[Place, Outcome]:
+    """Ask for ISRs in events of at most ``rows_max`` rows. Rows that were not decided have no outcome.
 
-    No row is decided if the engine is older than this gateway, because it does not know the event, or if an event is
-    larger than the bus accepts. The rows of one event are not decided if an impossible value makes it malformed.
+    The rows of an event are not decided if it is malformed or larger than the bus accepts. If it has only one, that is
+    the row's outcome.
     """
-    rows = list(wanted.items())
-    parts = [rows[first : first + RESULTS_MAX] for first in range(0, len(rows), RESULTS_MAX)]
+    parts = [rows[first : first + rows_max] for first in range(0, len(rows), rows_max)]
     requests: dict[Hashable, Event] = {}
-    for number, part in enumerate(parts):
-        key = (_MANY, body["BrokerId"], body["BrokerEpoch"], number)
+    for part in parts:
+        # A repeated request has the same first row and as many. Whether the whole event is the same is compared too.
+        key = ("alter_isrs", body["BrokerId"], body["BrokerEpoch"], part[0][0], len(part))
         requests[key] = await context.offload(len(part), _together, body, part)
     outcomes: dict[Place, Outcome] = {}
     try:
         answers = await context.engine.ask_once(requests, Lane.PARTITION)
     except TooLargeError:
+        if rows_max == 1:
+            raise
         return outcomes
     for part, answer in zip(parts, answers, strict=True):
-        if answer.results is not UNSET or answer.error in STALE_BROKER:
+        if rows_max == 1 or answer.results is not UNSET or answer.error in STALE_BROKER:
             outcomes |= await context.offload(len(part), _outcomes, context, part, answer)
-        elif _MANY in answer.message:
-            # The engine does not know this kind of event: its complaint names it.
-            context.engine.note_unknown(_MANY)
     return outcomes
 
 
-def _together(body: Values, rows: Sequence[tuple[Place, _Wanted]]) -> AlterIsrs:
+def _together(body: Values, rows: Sequence[_PlacedRow]) -> AlterIsrs:
     """Write rows of a request as one event."""
     of_topics: dict[tuple[str, str], list[IsrRow]] = defaultdict(list)
     for (topic_id, _), (topic, row) in rows:
@@ -129,24 +118,7 @@ def _together(body: Values, rows: Sequence[tuple[Place, _Wanted]]) -> AlterIsrs:
     return AlterIsrs(time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"], topics=topics)
 
 
-def _event(body: Values, topic: str, topic_id: str, row: IsrRow) -> AlterIsr:
-    """Write one row of a request as an event."""
-    return AlterIsr(
-        time_ms=now_ms(),
-        topic=topic,
-        topic_id=topic_id,
-        partition=row.partition,
-        broker=body["BrokerId"],
-        broker_epoch=body["BrokerEpoch"],
-        leader_epoch=row.leader_epoch,
-        partition_epoch=row.partition_epoch,
-        isr=row.isr,
-        isr_epochs=row.isr_epochs,
-        leader_recovery_state=row.leader_recovery_state,
-    )
-
-
-def _outcomes(context: Asking, rows: Sequence[tuple[Place, _Wanted]], answer: Answer) -> dict[Place, Outcome]:
+def _outcomes(context: Asking, rows: Sequence[_PlacedRow], answer: Answer) -> dict[Place, Outcome]:
     """Say what became of each row. Those that are not refused are committed, and are shown as they stand now."""
     refused = {(one.topic, one.partition): one.error for one in answer.results or ()}
     outcomes: dict[Place, Outcome] = {}
@@ -184,7 +156,7 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
     return response | {
         "LeaderId": outcome.leader,
         "LeaderEpoch": outcome.leader_epoch,
-        "Isr": list(outcome.isr or ()),
+        "Isr": list(outcome.isr),
         # The leader alone reports that its partition has recovered, so what it asked for is what was committed.
         "LeaderRecoveryState": partition["LeaderRecoveryState"],
         "PartitionEpoch": outcome.partition_epoch,

@@ -214,7 +214,6 @@ class Gateway:
                 gateway=self._identity.gateway,
                 incarnation=self._incarnation,
                 voters=voters,
-                is_kraft=True,
             ),
             lane=Lane.GATEWAY,
         )

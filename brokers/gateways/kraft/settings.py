@@ -8,9 +8,6 @@ from msgspec.structs import replace
 
 from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
-from brokers.gateways.kraft.security.audit_log import AuditLevel
-from brokers.gateways.kraft.security.principals import DEFAULT_RULES
-from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import Bytes, Count, Millis, converted
 from brokers.wire.server import Limits
 from conf.super_users import AuthorizerClass, SuperUsers
@@ -25,6 +22,13 @@ REQUESTS_IN_FLIGHT = 4
 ASKING_TIMEOUTS = 2
 # Names of listeners, with commas.
 ListenerNames = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,255}(,[A-Za-z0-9_.-]{1,255}){0,7}\Z")]
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+# Empty: required with SSL, where only a certificate says who a client is, and none with SASL_SSL.
+ClientAuthSetting = Literal["", "none", "requested", "required"]
+MaybeFile = Annotated[str, Meta(max_length=4_096)]
+Rules = Annotated[str, Meta(max_length=65_536)]
+DEFAULT_RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
+AuditLevel = Literal["debug", "info", "off"]
 TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
 
 

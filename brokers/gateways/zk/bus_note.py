@@ -9,8 +9,7 @@ transaction that takes ``/controller``, and each later term begins only from the
                the same bus, and a      is refused, because the bus does not know what was decided. It may have been
                broker led since         nothing (``taking``)
     not noted  no topic was led         notes the bus, and leads
-               the bus knows one        the same, because an isrflow that wrote no note led it
-               the bus knows none       is refused
+               one was led              is refused, because somebody has removed the note
 
 A broker that led since has raised the controller epoch above the noted one.
 Handing the cluster back removes the note, and taking it over notes the new bus.
@@ -19,7 +18,6 @@ Handing the cluster back removes the note, and taking it over notes the new bus.
 import msgspec
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.transactions import Create, Delete, Set, Write
 from brokers.gateways.zk.znodes import ZnodeError
@@ -32,7 +30,7 @@ class OtherBusError(ZookeeperError):
 
 class _Note(msgspec.Struct):
     bus: int
-    # That of the last gateway; an isrflow that wrote none may have been the last.
+    # That of the last gateway; None if somebody wrote the note by hand.
     controller_epoch: int | None = None
     # The transaction in which a broker became the controller, while it is not proven that it decided nothing.
     unproven_since: int | None = None
@@ -46,10 +44,8 @@ def note_of(session: Session) -> tuple[_Note, int] | None:
     return None if held is None else (_note_in(held[0]), held[1].version)
 
 
-def noted(
-    session: Session, bus_id: int, view: ClusterView, controller_epoch: int, *, unproven_since: int | None = None
-) -> list[Write]:
-    """Return the writes that note a bus, and the epoch that its gateway takes. ``view`` is what the bus says.
+def noted(session: Session, bus_id: int, controller_epoch: int, *, unproven_since: int | None = None) -> list[Write]:
+    """Return the writes that note a bus, and the epoch that its gateway takes.
 
     While something is unproven, the note keeps the former epoch.
 
@@ -57,7 +53,7 @@ def noted(
     """
     held = note_of(session)
     if held is None:
-        _check_known(session, bus_id, view)
+        _check_not_led(session, bus_id)
     elif held[0].bus == bus_id and unproven_since is not None:
         return [Set(znodes.BUS, text_of(bus_id, held[0].controller_epoch, unproven_since))]
     else:
@@ -90,21 +86,14 @@ def _check_same(session: Session, note: _Note, bus_id: int) -> None:
         )
 
 
-def _check_known(session: Session, bus_id: int, view: ClusterView) -> None:
-    led = 0
-    for name in session.children(znodes.TOPICS):
-        path = znodes.topic_path(name)
-        held = session.read(path)
-        if held is None:
-            continue
-        if name in view.topics and view.topics[name].topic_id == znodes.topic_of(path, held[0]).topic_id:
-            return
-        # Brokers write new topics, but only a controller makes ``partitions/``.
-        led += session.read(f"{path}/partitions") is not None
+def _check_not_led(session: Session, bus_id: int) -> None:
+    # Brokers write new topics, but only a controller makes ``partitions/``.
+    paths = map(znodes.topic_path, session.children(znodes.TOPICS))
+    led = sum(session.read(f"{path}/partitions") is not None for path in paths)
     if led:
         raise OtherBusError(
-            f"bus {bus_id} knows none of the {led} topics that were led in this cluster: use the bus from which they"
-            f" were led. If it is this one, create {znodes.BUS} with the text {text_of(bus_id).decode()}"
+            f"{led} topics of this cluster were led, and {znodes.BUS} does not say from which bus. If it was bus"
+            f" {bus_id}, create {znodes.BUS} with the text {text_of(bus_id).decode()}"
         )
 
 
@@ -121,7 +110,6 @@ def under_way(session: Session, bus_id: int) -> list[Write]:
 def is_under_way(session: Session, bus_id: int) -> bool:
     """Say whether the cluster is being taken over onto this bus. Raises ``ZookeeperError``."""
     held = session.read(znodes.ADOPTION)
-    # An isrflow that named no bus there may have begun on another one.
     return held is not None and held[0] == text_of(bus_id)
 
 

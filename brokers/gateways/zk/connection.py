@@ -14,19 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from kazoo.exceptions import (
-    ConnectionLoss,
-    KazooException,
-    NoAuthError,
-    NodeExistsError,
-    NoNodeError,
-    UnimplementedError,
-)
+from kazoo.exceptions import ConnectionLoss, KazooException, NoAuthError, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.serialization import GetData
 from kazoo.protocol.states import KazooState
 
-from brokers.gateways.zk.many_reads import ManyReads, OneByOne, Operation
+from brokers.gateways.zk.many_reads import ManyReads, Operation
 from brokers.gateways.zk.zookeeper_errors import ForbiddenError, LostAnswerError, ZookeeperError
 
 # The client logs each attempt to reconnect. The gateway says once what failed.
@@ -56,16 +48,10 @@ class Connection:
         self, hosts: str, timeout_ms: int, lost: Callable[[str], None], connected: Callable[[bool], None] | None
     ) -> None:
         self._hosts = hosts
-        self._timeout_s = timeout_ms / 1000
-        self.client = self._new_client()
+        retry = {"max_tries": -1, "max_delay": RECONNECT_DELAY_MAX_S}
+        self.client = ManyReads(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET, connection_retry=retry)
         self._lost = lost
         self._connected = connected
-        # Whether one request may read many znodes; None until that is known.
-        self._reads_many: bool | None = None
-
-    def _new_client(self) -> Any:
-        retry = {"max_tries": -1, "max_delay": RECONNECT_DELAY_MAX_S}
-        return ManyReads(hosts=self._hosts, timeout=self._timeout_s, logger=_QUIET, connection_retry=retry)
 
     @property
     def outlives_loss(self) -> bool:
@@ -106,7 +92,9 @@ class Connection:
 
     def close(self) -> None:
         """End the session, and with it each call that waits."""
-        _end(self.client)
+        with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
+            self.client.stop()
+            self.client.close()
 
     def asked(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Make a call that may be made twice. Raises ``ZookeeperError``."""
@@ -153,34 +141,10 @@ class Connection:
         waiting: deque[tuple[Sequence[str], Any]] = deque()
         left = iter(paths)
         while some := list(islice(left, READS_AT_ONCE)):
-            waiting.append((some, self._ask(operation, some)))
+            waiting.append((some, self.client.read_many_async(operation, some)))
             if len(waiting) == ANSWERS_AT_ONCE:
                 yield waiting.popleft()
         yield from waiting
-
-    def _ask(self, operation: Operation, paths: Sequence[str]) -> Any:
-        if self._reads_many is None:
-            self._reads_many = self._does_read_many()
-        if self._reads_many:
-            return self.client.read_many_async(operation, paths)
-        return OneByOne(self.client, operation, paths)
-
-    def _does_read_many(self) -> bool | None:
-        """Ask in another session, because ZooKeeper before 3.6 ends the connection of a client that asks for it.
-
-        Returns None if there is no answer.
-        """
-        client = self._new_client()
-        try:
-            client.start(timeout=self._timeout_s)
-            client.read_many_async(GetData, ["/brokers"]).get(timeout=self._timeout_s)
-        except UnimplementedError:
-            return False
-        except (KazooException, KazooTimeoutError, OSError):
-            return None
-        finally:
-            _end(client)
-        return True
 
     def _kept(self, operation: Operation, paths: Sequence[str], answer: Any) -> list[Any]:
         try:
@@ -188,9 +152,7 @@ class Connection:
         except LostAnswerError:
             if not self.outlives_loss:
                 raise
-            # The server that it is connected to now may be an older one.
-            self._reads_many = False
-            again: list[Any] = self.tried(lambda: self._answered(self._ask(operation, paths)))
+            again: list[Any] = self.tried(lambda: self._answered(self.client.read_many_async(operation, paths)))
             return again
 
     def _answered(self, answer: Any) -> list[Any]:
@@ -199,12 +161,6 @@ class Connection:
             if isinstance(one, ConnectionLoss):
                 self.once(_result, one)
         return found
-
-
-def _end(client: Any) -> None:
-    with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
-        client.stop()
-        client.close()
 
 
 def _result(found: Any) -> Any:

@@ -50,7 +50,7 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gat
     try:
         session.check_cluster(cluster_id)
         check_has_written(bus, noted_in(session))
-        notes = partial(noted, session, bus.bus_id(), view)
+        notes = partial(noted, session, bus.bus_id())
         check = partial(_check, session, image, held, leaders_write_isrs=settings.leaders_write_isrs)
         ids = _gateways(held.cluster.quorum) | frozenset(gateways)
         return _handed_back(session, view, held, ids, notes, check, leaders_write_isrs=settings.leaders_write_isrs)

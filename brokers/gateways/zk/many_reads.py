@@ -1,7 +1,7 @@
 """A client of ZooKeeper that reads many znodes with one request.
 
 A term begins with a look at each partition's znode. The client spends 150 microseconds on a request, which is 15 s for
-100,000 partitions. Since version 3.6 ZooKeeper answers many reads in one request (``multiRead``).
+100,000 partitions. ZooKeeper, from version 3.6 on, answers many reads in one request (``multiRead``).
 """
 
 import struct
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import EXCEPTIONS, KazooException
+from kazoo.exceptions import EXCEPTIONS
 from kazoo.protocol.serialization import (
     GetChildren,
     GetData,
@@ -79,22 +79,3 @@ def _children(data: bytes, offset: int) -> tuple[list[str], int]:
         name, offset = read_string(data, offset)
         names.append(name)
     return names, offset
-
-
-class OneByOne:
-    """Reads of many znodes by one request each, for a ZooKeeper that knows no other."""
-
-    def __init__(self, client: KazooClient, operation: Operation, paths: Sequence[str]) -> None:
-        ask = client.get_async if operation is GetData else client.get_children_async
-        self._answers = [ask(path) for path in paths]
-
-    def get(self) -> list[Any]:
-        """Wait for the answers, and list them as ``ManyReads`` does."""
-        return [_result_or_error(answer) for answer in self._answers]
-
-
-def _result_or_error(answer: Any) -> Any:
-    try:
-        return answer.get()
-    except KazooException as error:
-        return error

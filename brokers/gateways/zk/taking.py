@@ -57,7 +57,7 @@ def take_place(session: Session, identity: Identity, bus_id: int, view: ClusterV
         view.controller_epoch,
         now_ms(),
         from_brokers=former is not None,
-        notes=partial(noted, session, bus_id, view, unproven_since=None if former is None else former.ended),
+        notes=partial(noted, session, bus_id, unproven_since=None if former is None else former.ended),
     )
     if former is not None:
         try:

@@ -1,13 +1,12 @@
 """Who may do what on a gateway: by ACLs, by ``super.users`` alone, or everybody."""
 
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.security.audit_log import AuditLevel, AuditLog
+from brokers.gateways.kraft.security.audit_log import AuditLog
 from brokers.gateways.kraft.security.authorization import Caller, is_of_brokers, refused_to
 from brokers.gateways.kraft.security.authorizer import DEFAULT_DENY, SUPER_USER, Action, Authorizer
 from brokers.gateways.kraft.security.operations import (
@@ -21,6 +20,7 @@ from brokers.gateways.kraft.security.operations import (
 from brokers.gateways.kraft.security.permissions import Permitted, permitted
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.security.token_requests import is_of_own_token, refused_token_request
+from brokers.gateways.kraft.settings import Settings
 from conf.super_users import super_users_of
 from state.acl import Operation
 
@@ -29,25 +29,10 @@ _LOOKING = ("DESCRIBE", "DESCRIBE_CONFIGS")
 logger = structlog.get_logger()
 
 
-class AccessSettings(Protocol):
-    """The settings that say who may do what."""
-
-    @property
-    def super_users(self) -> str: ...
-    @property
-    def authorizer_class_name(self) -> str: ...
-    @property
-    def allow_everyone_if_no_acl_found(self) -> bool: ...
-    @property
-    def authorizer_log_level(self) -> AuditLevel: ...
-    @property
-    def delegation_token_secret_key_file(self) -> str: ...
-
-
 class AccessControl:
     """What decides about callers' requests, and writes the decisions into the file of the audit log."""
 
-    def __init__(self, settings: AccessSettings, directory: Path) -> None:
+    def __init__(self, settings: Settings, directory: Path) -> None:
         self._given = settings.super_users
         self._super_users = super_users_of(settings.super_users)
         self._allows_if_no_acl = settings.allow_everyone_if_no_acl_found

@@ -11,15 +11,15 @@ import threading
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 from msgspec.structs import asdict
 
 from brokers.gateways.kraft.security.authorizer import Action, Verdict
+from brokers.gateways.kraft.settings import AuditLevel
 from conf.private_dir import private_dir
 
-AuditLevel = Literal["debug", "info", "off"]
 FILE_NAME = "authorizer.log"
 FILE_BYTES_MAX = 10 * 1024 * 1024
 FILES_MAX = 10

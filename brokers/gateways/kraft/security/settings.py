@@ -3,60 +3,19 @@
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
 
 import msgspec
-from msgspec import Meta
 
 from brokers.gateways.kraft.security.credentials import MECHANISMS, PLAIN, Credentials
 from brokers.gateways.kraft.security.principals import NodePrincipals, PrincipalRules
+from brokers.gateways.kraft.settings import Settings
 from conf.security.tls import ClientAuth, TlsFiles, client_contexts, server_context
 
-SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-# Empty: required with SSL, where only a certificate says who a client is, and none with SASL_SSL.
-ClientAuthSetting = Literal["", "none", "requested", "required"]
-MaybeFile = Annotated[str, Meta(max_length=4_096)]
-Rules = Annotated[str, Meta(max_length=65_536)]
 _PASSWORD_MAX = 4_096
 
 
 class SecurityError(ValueError):
     """Settings about security do not fit each other. The message names them, and shows no secret."""
-
-
-class Given(Protocol):
-    """The settings, of a gateway or of what talks to one."""
-
-    @property
-    def security_protocol(self) -> SecurityProtocol: ...
-    @property
-    def ssl_keystore_location(self) -> str: ...
-    @property
-    def ssl_truststore_location(self) -> str: ...
-    @property
-    def ssl_client_auth(self) -> ClientAuthSetting: ...
-    @property
-    def ssl_endpoint_identification_algorithm(self) -> Literal["https", ""]: ...
-    @property
-    def ssl_principal_mapping_rules(self) -> str: ...
-    @property
-    def sasl_enabled_mechanisms(self) -> str: ...
-    @property
-    def sasl_credentials_file(self) -> str: ...
-    @property
-    def sasl_username(self) -> str: ...
-    @property
-    def sasl_password_file(self) -> str: ...
-    @property
-    def broker_principal(self) -> str: ...
-    @property
-    def gateway_principal(self) -> str: ...
-    @property
-    def super_users(self) -> str: ...
-    @property
-    def authorizer_class_name(self) -> str: ...
-    @property
-    def allow_authorizer_on_plaintext(self) -> bool: ...
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -83,7 +42,7 @@ class Security(msgspec.Struct, frozen=True):
     client: Client
 
 
-def security_of(settings: Given) -> Security | None:
+def security_of(settings: Settings) -> Security | None:
     """Read the settings and their files; None for PLAINTEXT. Raises ``ValueError`` that names the setting."""
     protocol = settings.security_protocol
     if protocol == "PLAINTEXT":
@@ -108,7 +67,7 @@ def security_of(settings: Given) -> Security | None:
     )
 
 
-def _check_trust(settings: Given) -> None:
+def _check_trust(settings: Settings) -> None:
     """Refuse access control on a listener where everybody can pose as a broker, and speak for any client."""
     asked = {"authorizer.class.name": settings.authorizer_class_name, "super.users": settings.super_users}
     named = [name for name, value in asked.items() if value]
@@ -120,7 +79,7 @@ def _check_trust(settings: Given) -> None:
         )
 
 
-def _client_auth(settings: Given, is_sasl: bool) -> ClientAuth:
+def _client_auth(settings: Settings, is_sasl: bool) -> ClientAuth:
     given = settings.ssl_client_auth
     if given == "":
         return "none" if is_sasl else "required"
@@ -132,7 +91,7 @@ def _client_auth(settings: Given, is_sasl: bool) -> ClientAuth:
     return given
 
 
-def _mechanisms(settings: Given, is_tls: bool) -> tuple[str, ...]:
+def _mechanisms(settings: Settings, is_tls: bool) -> tuple[str, ...]:
     names = tuple(name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip())
     if not names or set(names) - set(MECHANISMS):
         raise SecurityError(f"sasl.enabled.mechanisms: expected some of {', '.join(MECHANISMS)}")
@@ -143,7 +102,7 @@ def _mechanisms(settings: Given, is_tls: bool) -> tuple[str, ...]:
     return names
 
 
-def _client(settings: Given, files: TlsFiles, is_tls: bool, mechanisms: tuple[str, ...]) -> Client:
+def _client(settings: Settings, files: TlsFiles, is_tls: bool, mechanisms: tuple[str, ...]) -> Client:
     checks_host = settings.ssl_endpoint_identification_algorithm == "https"
     tls = client_contexts(files, checks_host=checks_host) if is_tls else None
     if not mechanisms or not settings.sasl_username:

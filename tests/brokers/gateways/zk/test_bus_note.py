@@ -8,19 +8,18 @@ import pytest
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.bus_note import OtherBusError, noted, noted_anew
-from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.hand_back import hand_back
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.transactions import Create, Delete, Set
 from brokers.gateways.zk.znodes import ZnodeError
-from tests.brokers.gateways.zk.decided import ID, OTHER_ID, led, topic
+from tests.brokers.gateways.zk.decided import ID
 from tests.brokers.gateways.zk.other_bus import nothing, other_bus, refusals
 from tests.brokers.gateways.zk.tree import Tree
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT, ZnodeCluster
 
 TEXT = b'{"version":1,"bus":5,"controller_epoch":7}'
-OLD_TEXT = b'{"version":1,"bus":5}'
+BY_HAND = b'{"version":1,"bus":5}'
 
 
 def tree(
@@ -36,45 +35,34 @@ def tree(
     return found.session
 
 
-def view(*, topic_id: str = ID) -> ClusterView:
-    found = ClusterView()
-    found.apply(led(topic_id=topic_id))
-    found.apply(topic(topic_id=topic_id))
-    return found
-
-
 def test_the_first_term_notes_the_bus_and_the_next_one_finds_it() -> None:
-    assert noted(Tree().session, 5, ClusterView(), 7) == [Create(znodes.BUS, TEXT)]
-    for note in (TEXT, OLD_TEXT):
-        assert noted(tree(note=note, epoch=7), 5, ClusterView(), 7) == [Set(znodes.BUS, TEXT)]
+    assert noted(Tree().session, 5, 7) == [Create(znodes.BUS, TEXT)]
+    for note in (TEXT, BY_HAND):
+        assert noted(tree(note=note, epoch=7), 5, 7) == [Set(znodes.BUS, TEXT)]
 
 
 def test_a_bus_that_does_not_know_what_a_broker_decided_as_the_controller_is_refused() -> None:
     with pytest.raises(OtherBusError, match=r"of epoch 8 after the gateway of epoch 7 .* --adopt"):
-        noted(tree(note=TEXT, epoch=8), 5, view(), 9)
-    # Gateways take turns. One that wrote no epoch was the last.
-    assert noted(tree(note=TEXT, epoch=8, controller=101), 5, view(), 7) == [Set(znodes.BUS, TEXT)]
-    assert noted(tree(note=OLD_TEXT, epoch=8), 5, view(), 7) == [Set(znodes.BUS, TEXT)]
+        noted(tree(note=TEXT, epoch=8), 5, 9)
+    # Gateways take turns. A note that was written by hand has no epoch.
+    assert noted(tree(note=TEXT, epoch=8, controller=101), 5, 7) == [Set(znodes.BUS, TEXT)]
+    assert noted(tree(note=BY_HAND, epoch=8), 5, 7) == [Set(znodes.BUS, TEXT)]
 
 
 def test_another_bus_is_refused_whatever_it_knows() -> None:
     with pytest.raises(
         OtherBusError, match=r"led from bus 5, and not from 6 .*: use that bus, or hand the cluster back"
     ):
-        noted(tree(note=TEXT), 6, view(), 7)
+        noted(tree(note=TEXT), 6, 7)
     with pytest.raises(ZnodeError, match=znodes.BUS):
-        noted(tree(note=b"{}"), 5, view(), 7)
+        noted(tree(note=b"{}"), 5, 7)
 
 
-def test_a_cluster_that_was_led_without_a_note_is_known_by_its_topics() -> None:
-    assert noted(tree(), 5, view(), 7) == [Create(znodes.BUS, TEXT)]
-    for other in (ClusterView(), view(topic_id=OTHER_ID)):
-        with pytest.raises(
-            OtherBusError, match=r"bus 5 knows none of the 1 topics .* create /isrflow_bus with the text"
-        ):
-            noted(tree(), 5, other, 7)
-        # A broker wrote it, and nobody has led it.
-        assert noted(tree(is_led=False), 5, other, 7) == [Create(znodes.BUS, TEXT)]
+def test_a_cluster_that_was_led_without_a_note_is_refused() -> None:
+    with pytest.raises(OtherBusError, match=r"1 topics of this cluster were led.* create /isrflow_bus with the text"):
+        noted(tree(), 5, 7)
+    # A broker wrote it, and nobody has led it.
+    assert noted(tree(is_led=False), 5, 7) == [Create(znodes.BUS, TEXT)]
 
 
 def test_taking_over_notes_the_new_bus() -> None:
@@ -88,8 +76,6 @@ def test_a_gateway_on_a_new_bus_removes_nothing(
 ) -> None:
     cluster.put_topic("t", {0: [1, 2]})
     cluster.adopt()
-    # An isrflow that wrote no note led it until now.
-    cluster.client.delete(znodes.BUS)
     cluster.lead(lambda: cluster.get("/controller_epoch") == 8, nothing)
     assert cluster.get(znodes.BUS) == {"version": 1, "bus": cluster.bus.bus_id(), "controller_epoch": 8}
     before = dict(zookeeper.znodes)

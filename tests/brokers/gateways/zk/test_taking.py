@@ -143,7 +143,7 @@ def test_a_gateway_that_is_killed_before_it_has_looked_leaves_that_to_the_next(
     assert note(led) == text_of(BUS_ID, 1, since)
     # Nor is the cluster handed back before somebody has looked.
     with pytest.raises(OtherBusError, match="start it again"):
-        noted(Session("none:1", 6_000, lambda path: None, lambda why: None), BUS_ID, ClusterView(), 4)
+        noted(Session("none:1", 6_000, lambda path: None, lambda why: None), BUS_ID, 4)
     took(101)
     assert (controller(led), note(led)) == (101, text_of(BUS_ID, 4))
 

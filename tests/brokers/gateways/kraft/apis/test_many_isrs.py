@@ -1,4 +1,4 @@
-"""A request for the ISRs of several partitions is one event, if the engine knows it, and otherwise one for each."""
+"""A request for the ISRs of several partitions is one event."""
 
 from collections import Counter
 from collections.abc import Iterator

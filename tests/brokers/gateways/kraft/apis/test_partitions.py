@@ -63,8 +63,8 @@ def test_an_isr_shrinks_and_grows(
     assert answer["PartitionEpoch"] == topic["partition_epoch"] + 1
     held = quorum.partition(topic["topic"])
     assert (held["isr"], held["partition_epoch"]) == ((1, 2), answer["PartitionEpoch"])
-    requests = [entry.raw for entry in quorum.bus.read(0, quorum.bus.last_seq()) if b'"alter_isr"' in entry.raw]
-    assert json.loads(requests[-1])["topic_id"] == topic["topic_id"]
+    requests = [entry.raw for entry in quorum.bus.read(0, quorum.bus.last_seq()) if b'"alter_isrs"' in entry.raw]
+    assert json.loads(requests[-1])["topics"][0]["topic_id"] == topic["topic_id"]
     answer = partition_of(
         altered(client, topic, epochs, ALL, version=version, partition_epoch=answer["PartitionEpoch"])
     )
