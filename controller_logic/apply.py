@@ -47,11 +47,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
-    directories = held.directories
-    is_moved = False
-    if change.directories is not None:
-        directories = kept(change.directories)
-        is_moved = directories != before.directories and before.partition_epoch != NO_EPOCH
+    directories = held.directories if change.directories is None else kept(change.directories)
     return Partition(
         before.partition,
         before.state if change.state is None else change.state,
@@ -60,7 +56,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         isr,
         leader,
         leader_epoch,
-        before.partition_epoch + (differs or is_moved),
+        before.partition_epoch + (differs or _is_moved(before, change, directories)),
         recovery,
         adding,
         removing,
@@ -78,6 +74,11 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         _lost_logs(before, change, leader),
         directories,
     )
+
+
+def _is_moved(before: Partition, change: PartitionChange, directories: tuple[str, ...]) -> bool:
+    """Return whether the change puts replicas into other directories, of which brokers must hear."""
+    return change.directories is not None and directories != before.directories and before.partition_epoch != NO_EPOCH
 
 
 def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple[int, ...]:

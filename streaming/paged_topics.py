@@ -163,9 +163,9 @@ class PagedTopics:
 def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, Slice | None]]:
     """List the slices that differ after a change, each with its place; None for one that is no more."""
     held = before.partitions if before is not None else None
-    count = held.slices if isinstance(held, StoredPartitions) else int(before is not None)
     if before is None or after is None or not isinstance(held, StoredPartitions) or not _is_over(after, held):
         cut = [] if after is None else slices_of(after)
+        count = held.slices if isinstance(held, StoredPartitions) else 0
         return [*enumerate(cut), *((nth, None) for nth in range(len(cut), count))]
     changed = _changed_places(after)
     if len(after.partitions) != len(held) or _head(before) != _head(after):
