@@ -43,12 +43,12 @@ simulate: setup
 soak: setup
 	@$(BIN)/python -m tests.soak.run --minutes $(or $(MINUTES),2) --out build/soak $(ARGS)
 
-# tests/bench/README.md lists the benchmarks: make bench-quick, make bench-layers, ... Each writes into build/bench.
+# bench/README.md lists the benchmarks: make bench-quick, make bench-layers, ... Each writes into build/bench.
 bench: setup
-	@$(BIN)/python -m tests.bench.run $(ARGS)
+	@$(BIN)/python -m bench.run $(ARGS)
 
 bench-%: setup
-	@$(BIN)/python -m tests.bench.run $* $(ARGS)
+	@$(BIN)/python -m bench.run $* $(ARGS)
 
 # Write deploy/requirements.lock again from pyproject.toml, and conf/jars.lock.toml from the roots in
 # deploy/lock_jars.py. This is the only target that needs uv.

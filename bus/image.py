@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from bus.interface import Image
 from state.cluster import Cluster
-from state.codec import decode_cluster, joined_topics
 from state.partition import Topic
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import decode_cluster, joined_topics
 from state.view import view_of
 
 

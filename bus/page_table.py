@@ -7,7 +7,7 @@ from pathlib import Path
 from bus import former_pages, pieces
 from bus.interface import Decided, DivergedError, Page
 from isrflow.sqlite import checksums, decision_table
-from state.codec import holds_the_same
+from state.stored.codec import holds_the_same
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:

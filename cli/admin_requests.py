@@ -29,10 +29,10 @@ from controller_logic.resharding import resharded
 from history import log
 from state.canonical import number
 from state.cluster import State
-from state.codec import decode_cluster
 from state.decisions import Answer, AnyDecision, Rejected, decode
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import decode_cluster
 
 Request = dict[str, Any]
 # A dry run first decides what the engine has yet to decide. A running engine is never further behind than this.

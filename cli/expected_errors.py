@@ -13,7 +13,7 @@ from conf.jars import JarsError
 from conf.java import JavaError
 from conf.loader import SettingsError
 from isrflow.masking import masked
-from state.codec import CodecError
+from state.stored.codec import CodecError
 
 # An error quotes so many characters of what is wrong.
 _QUOTED_MAX = 200

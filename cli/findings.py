@@ -17,7 +17,7 @@ from conf.place_uri import local_path
 from conf.settings import Settings
 from isrflow.contract import SQLITE
 from isrflow.masking import masked
-from state.codec import CodecError
+from state.stored.codec import CodecError
 
 FREE_BYTES_MIN = 100 * 1024 * 1024
 PACKAGES = ("isrflow", "pyspark", "pyarrow", "confluent-kafka", "kafka-python", "click")

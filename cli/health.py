@@ -19,8 +19,8 @@ from conf.settings import Settings
 from sinks.web.partitions import AT_MIN_ISR, OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, problems_of
 from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
-from state.codec import CodecError
 from state.partition import Topic
+from state.stored.codec import CodecError
 
 HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
 EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}

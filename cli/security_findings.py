@@ -15,7 +15,7 @@ from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import BROKERS_KEY, GATEWAYS_KEY, TokenKey
 from brokers.gateways.kraft.settings import Settings, settings_of
-from brokers.given_settings import parsed
+from brokers.process.given_settings import parsed
 from brokers.voters import voters_of
 from cli.findings import Finding
 from conf.security.tls import TlsFiles, client_contexts

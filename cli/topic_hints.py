@@ -10,7 +10,7 @@ from cli.errors import Unreachable
 from cli.options import existing_bus
 from conf.near_names import addition
 from conf.settings import Settings
-from state.codec import CodecError
+from state.stored.codec import CodecError
 
 # So many topics are looked for. A request may name thousands, and a bus have as many.
 TOPICS_MAX = 10

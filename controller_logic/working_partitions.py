@@ -5,7 +5,7 @@ from heapq import merge
 from typing import NamedTuple, overload
 
 from state.partition import Partition
-from state.stored_partitions import StoredPartitions
+from state.stored.stored_partitions import StoredPartitions
 
 
 class Leadership(NamedTuple):

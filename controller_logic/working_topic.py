@@ -97,7 +97,7 @@ class WorkingTopic:
         return self.partitions.on(brokers)
 
     def moving(self) -> Iterable[Partition]:
-        """Go in order through the partitions that ``state.packed.is_moving`` is true of, and maybe others."""
+        """Go in order through the partitions that ``state.stored.packed.is_moving`` is true of, and maybe others."""
         return self.partitions.moving()
 
     def leaderships(self) -> Iterable[Leadership]:

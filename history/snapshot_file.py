@@ -5,8 +5,8 @@ import msgspec
 from bus.interface import Image, Page
 from history.state_at import StateAt
 from state.cluster import MappedTopics
-from state.codec import encode_cluster, encode_topics
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import encode_cluster, encode_topics
 
 _VERSION = 1
 

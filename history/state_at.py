@@ -9,11 +9,11 @@ from controller_logic.replay import Replay, first_states, logged
 from history.log import whole_event_pages
 from history.reach import check_reached
 from state.cluster import MappedTopics, State
-from state.codec import decode_cluster
 from state.ids import shard_of
 from state.partition import Topic
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import decode_cluster
 from state.view import view_of
 
 

@@ -165,7 +165,7 @@ class Topic(msgspec.Struct, frozen=True, array_like=True):
     state: TopicState
     # The topic's own settings. Values are text, as in Kafka.
     config: dict[str, str]
-    # partitions[i].partition = i. A tuple, or read from their bytes one by one (``state.stored_partitions``).
+    # partitions[i].partition = i. A tuple, or read from their bytes one by one (``state.stored.stored_partitions``).
     partitions: Sequence[Partition]
     # Its deletion was asked for, and begins when no partition is reassigned.
     deletion_waits: bool = False

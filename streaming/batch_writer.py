@@ -19,7 +19,7 @@ from sinks.decision_log import DecisionLog, WrittenBatch
 from sinks.metrics import Metrics
 from sinks.web.site import Site
 from state.cluster import Cluster
-from state.codec import decode_cluster
+from state.stored.codec import decode_cluster
 from streaming.checkpoint_place import checkpoint_of
 from streaming.engine_log import EngineLog
 from streaming.imbalance_feedback import feedback_events

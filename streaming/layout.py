@@ -8,9 +8,9 @@ from bus.interface import Image, Page
 from conf.settings import Settings
 from controller_logic.resharding import resharded
 from state.cluster import MappedTopics, State
-from state.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from state.ids import page_of, topic_hash
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from streaming.paged_topics import PagedTopics
 
 _PAGES_MAX = 1 << 20

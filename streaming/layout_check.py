@@ -5,7 +5,7 @@ import structlog
 from bus.interface import Bus, Claim, Image
 from conf.loader import SettingsError
 from conf.settings import Settings
-from state.codec import CodecError
+from state.stored.codec import CodecError
 from streaming.job_errors import JobError
 from streaming.layout import misfit
 from streaming.reshard import lay_out_again

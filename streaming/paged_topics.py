@@ -6,12 +6,12 @@ from typing import Protocol
 
 from controller_logic.working_partitions import WorkingPartitions
 from state.cluster import Changes
-from state.codec import decode_slices, encode_slices
 from state.ids import page_of, without_collisions
-from state.packed import Unpacked, pack
 from state.partition import Partition, Topic
-from state.slices import SLICE_PARTITIONS, Slice, slice_of, slices_of
-from state.stored_partitions import StoredPartitions
+from state.stored.codec import decode_slices, encode_slices
+from state.stored.packed import Unpacked, pack
+from state.stored.slices import SLICE_PARTITIONS, Slice, slice_of, slices_of
+from state.stored.stored_partitions import StoredPartitions
 
 # How many pages are got by themselves before all others are got at once. Each is read only when it is needed.
 ONE_BY_ONE_MAX = 8

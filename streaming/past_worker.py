@@ -17,7 +17,7 @@ from bus.open_bus import open_bus
 from history.explanation import explain
 from history.state_at import state_at
 from sinks.web.past import PastError, shown
-from state.codec import CodecError
+from state.stored.codec import CodecError
 
 NICENESS = 10
 

@@ -31,11 +31,11 @@ from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
 from state.cluster import Changes, Cluster, State
-from state.codec import decode_cluster, encode_cluster
 from state.event_text import decode
 from state.events import Logged, Progress
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+from state.stored.codec import decode_cluster, encode_cluster
 from streaming.fan_out import PackedRow, Routed, decode_packed
 from streaming.keys import shard_of_key
 from streaming.paged_topics import PagedTopics

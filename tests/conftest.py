@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 # By itself pytest shows the values of a failed assertion only in test files. Some of our checks are in other modules.
-pytest.register_assert_rewrite(*(f"tests.{one.name}" for one in Path(__file__).parent.iterdir() if one.is_dir()))
+pytest.register_assert_rewrite(
+    "bench", *(f"tests.{one.name}" for one in Path(__file__).parent.iterdir() if one.is_dir())
+)
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare

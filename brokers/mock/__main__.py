@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 import structlog
 
-from brokers.ending import told
-from brokers.given_settings import bus_option, metrics_protection, parsed
-from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.held_directory import DirectoryRefusedError, held
 from brokers.mock.metrics import SERIES
 from brokers.mock.open_files import raise_limit
 from brokers.mock.settings import Identity, Settings, settings_of
+from brokers.process.ending import told
+from brokers.process.given_settings import bus_option, metrics_protection, parsed
+from brokers.process.metrics import OwnMetrics, served
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
+from brokers.process.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
 
 
 class Settings(

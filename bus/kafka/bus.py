@@ -35,7 +35,7 @@ from isrflow.bus_url import KAFKA
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
-from state.codec import holds_the_same
+from state.stored.codec import holds_the_same
 
 
 class KafkaBus(KafkaHistory):

@@ -49,9 +49,9 @@ def _check_and_hand_back(folder: Path, led: LedCluster | None) -> None:
 
 def _hand_back(led: LedCluster) -> bool:
     # These load ZooKeeper's client, which the other commands do not need.
-    from brokers.gateways.zk.hand_back import HandBackError, hand_back
+    from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
+    from brokers.gateways.zk.moves.hand_back import HandBackError, hand_back
     from brokers.gateways.zk.settings import settings_of
-    from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 
     assert led.zookeeper is not None
     bus = led.bus.open()

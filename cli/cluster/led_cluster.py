@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.gateways.metadata_topic import METADATA_DIRECTORY
+from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.gateways.zk.messages import protocol_settings
 from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
@@ -29,8 +29,8 @@ from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
 from conf.settings import Settings
 from conf.whole_file import replace
-from state.codec import CodecError
 from state.ids import NO_LEADER
+from state.stored.codec import CodecError
 
 ENGINE, ZOOKEEPER = "engine", "zookeeper"
 FIRST_GATEWAY = 100

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from brokers.gateways.options import cluster_id_option
+from brokers.gateways.shared.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of

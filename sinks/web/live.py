@@ -21,10 +21,10 @@ from sinks.web.state_times import StateTimes
 from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
-from state.codec import CodecError, decode_cluster, decode_slices
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
-from state.slices import Slice
+from state.stored.codec import CodecError, decode_cluster, decode_slices
+from state.stored.slices import Slice
 
 INTERVAL_S = 0.25
 RETRY_S = 5.0

@@ -13,12 +13,12 @@ from itertools import chain
 import msgspec
 
 from state.cluster import Totals, counted
-from state.codec import partitions_in
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, TopicState
 from state.policy import Policy, policy_of
 from state.setting_text import plainly_written
-from state.slices import Slice
+from state.stored.codec import partitions_in
+from state.stored.slices import Slice
 
 MIN_ISR = "min.insync.replicas"
 # At most this many of a page's worst partitions are kept as rows. The rest are only counted.

@@ -8,7 +8,7 @@ from sinks.web.partitions import added, facts_of, summarise
 from sinks.web.view import ROWS_MAX, cluster_of
 from state.cluster import Cluster
 from state.partition import Topic
-from state.slices import slices_of
+from state.stored.slices import slices_of
 
 
 class PastError(Exception):

@@ -10,19 +10,19 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from bench import breakdown, protocol_driver, sustained, zookeeper_driver
+from bench.bus_driver import BusDriver
+from bench.controllers import EngineBehindGateway, StockController
+from bench.gateway_in_process import GATEWAY_LAYERS
+from bench.layers import Layers
+from bench.load import Driver, Load, Took
+from bench.machine import machine
+from bench.play import rounds
+from bench.protocol_driver import ProtocolDriver
+from bench.report import Figure, Report, table, write
+from bench.zookeeper_controllers import EngineInZookeeper
+from bench.zookeeper_driver import ZookeeperDriver
 from bus.image import read_image
-from tests.bench import breakdown, protocol_driver, sustained, zookeeper_driver
-from tests.bench.bus_driver import BusDriver
-from tests.bench.controllers import EngineBehindGateway, StockController
-from tests.bench.gateway_in_process import GATEWAY_LAYERS
-from tests.bench.layers import Layers
-from tests.bench.load import Driver, Load, Took
-from tests.bench.machine import machine
-from tests.bench.play import rounds
-from tests.bench.protocol_driver import ProtocolDriver
-from tests.bench.report import Figure, Report, table, write
-from tests.bench.zookeeper_controllers import EngineInZookeeper
-from tests.bench.zookeeper_driver import ZookeeperDriver
 from tests.support.rules_engine import RulesEngine
 
 PARTITIONS = 100

@@ -1,9 +1,6 @@
 """The benchmarks' quick reader of the metadata log reads what the codec writes."""
 
-from brokers.gateways.kraft.metadata.record_frame import encode_record
-from brokers.wire.record_batch import encode_batch
-from brokers.wire.schema import Values
-from tests.bench.metadata_records import (
+from bench.metadata_records import (
     NO_OP,
     PARTITION,
     Partition,
@@ -13,6 +10,9 @@ from tests.bench.metadata_records import (
     uuid_text,
     whole_batches,
 )
+from brokers.gateways.kraft.metadata.record_frame import encode_record
+from brokers.wire.record_batch import encode_batch
+from brokers.wire.schema import Values
 
 TOPIC_ID = "aaaaaaaaaaaaaaaaaaaaaQ"
 

@@ -6,10 +6,10 @@ import pytest
 
 from bus import pieces
 from bus.interface import Bus, Decided, DivergedError, Page
-from state import compression
-from state.codec import encode_slices
 from state.partition import Topic, TopicState
-from state.slices import slices_of
+from state.stored import compression
+from state.stored.codec import encode_slices
+from state.stored.slices import slices_of
 from tests.bus.test_any_bus import claimed
 from tests.support.commits import readable
 

@@ -13,8 +13,8 @@ from bus.interface import Decided, Page
 from cli.commands import command
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_topics
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.stored.codec import encode_cluster, encode_topics
 from tests.cli.worked_cluster import started
 
 Isrflow = Callable[..., Result]

@@ -14,7 +14,7 @@ from cli.cluster.folder import held
 from cli.cluster.led_cluster import LedCluster
 from conf.kafka_versions import KAFKA_VERSION
 from state.cluster import Cluster
-from state.codec import encode_cluster
+from state.stored.codec import encode_cluster
 from tests.sinks.web.test_live import BROKERS
 from tests.support.cluster_command import on_cluster
 from tests.support.waiting import wait_until

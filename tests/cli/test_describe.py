@@ -10,7 +10,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from state.broker import BrokerState
 from state.cluster import Cluster
-from state.codec import encode_cluster
+from state.stored.codec import encode_cluster
 from tests.cli.conftest import Isrflow, broker
 
 TABLE = """\

@@ -16,7 +16,7 @@ from cli import doctor as doctor_command
 from cli.commands import command
 from conf.jars import pinned
 from state.cluster import Cluster
-from state.codec import encode_cluster
+from state.stored.codec import encode_cluster
 from tests.support.another_user import another_user
 
 

@@ -9,10 +9,10 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from state.broker import BrokerState
 from state.cluster import Cluster
-from state.codec import encode_cluster
 from state.features import METADATA_VERSION, METADATA_VERSIONS
 from state.metadata_quorum import Gateway
 from state.registration import Feature
+from state.stored.codec import encode_cluster
 from tests.cli.conftest import Isrflow, broker
 
 TELLING_NONE: tuple[Feature, ...] = ()

@@ -9,10 +9,10 @@ from controller_logic import acls as rules
 from controller_logic.replay import decide
 from controller_logic.resharding import resharded
 from state.acl import Acl, AclFilter, acl_id_of
-from state.codec import decode_cluster, encode_cluster
 from state.decisions import AclsDecision, Answer, Rejected
 from state.policy import Policy
 from state.reason import Reason
+from state.stored.codec import decode_cluster, encode_cluster
 from tests.support.world import World
 
 ALICE = {

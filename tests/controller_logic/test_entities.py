@@ -7,12 +7,12 @@ import pytest
 from controller_logic import entities as rules
 from controller_logic.replay import decide
 from controller_logic.resharding import resharded
-from state.codec import decode_cluster, encode_cluster
 from state.decisions import EntityDecision
 from state.entity import entity_id_of
 from state.features import METADATA_VERSION
 from state.policy import Policy
 from state.reason import Reason
+from state.stored.codec import decode_cluster, encode_cluster
 from state.view import view_of
 from tests.controller_logic import test_acls
 from tests.support.world import World

@@ -5,8 +5,8 @@ import pytest
 from controller_logic.replay import decide
 from controller_logic.resharding import resharded
 from state.cluster import State
-from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
+from state.stored.codec import encode_cluster, encode_topics
 from tests.support.random_logs import seeded
 
 

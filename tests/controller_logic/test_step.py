@@ -11,11 +11,11 @@ from controller_logic import commit as commit_module
 from controller_logic import isr
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
-from state import codec
 from state.cluster import Totals
 from state.decisions import Answer, Rejected
 from state.events import AnyEvent, Logged, Progress
 from state.policy import Policy
+from state.stored import codec
 from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]

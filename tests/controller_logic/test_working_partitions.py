@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_logic.working_partitions import WorkingPartitions
-from state.packed import pack
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
-from state.slices import Slice
-from state.stored_partitions import StoredPartitions
+from state.stored.packed import pack
+from state.stored.slices import Slice
+from state.stored.stored_partitions import StoredPartitions
 
 replicas = st.lists(st.integers(0, 5), unique=True, min_size=1, max_size=3).map(tuple)
 # Replicas, the place of the leader or none, and whether it is being reassigned.

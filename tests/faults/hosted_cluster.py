@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from brokers.gateways.metadata_topic import METADATA_DIRECTORY
+from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.kafka.node import KafkaNode

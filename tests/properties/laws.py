@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from msgspec import UNSET
 
-from state import codec
 from state.canonical import parts_clash
 from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
@@ -14,6 +13,7 @@ from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, base_of, laid_over
 from state.reason import Reason
+from state.stored import codec
 
 _NONE: Mapping[str, str] = {}
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.zk import connection, many_reads
+from brokers.gateways.zk.client import connection, many_reads
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Mirror
-from brokers.gateways.zk.stored import load
+from brokers.gateways.zk.mirror.mirror import Mirror
+from brokers.gateways.zk.mirror.stored import load
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from tests.support.znode_cluster import ZnodeCluster
 

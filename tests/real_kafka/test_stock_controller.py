@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.bench.controllers import StockController
-from tests.bench.protocol_brokers import ProtocolBrokers
+from bench.controllers import StockController
+from bench.protocol_brokers import ProtocolBrokers
 from tests.real_kafka.stock.requests import NO_ID, UNKNOWN_ID, Asked
 from tests.real_kafka.stock.script import SCRIPT
 from tests.support.controller_client import ControllerClient

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.client.session import Session
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT
 

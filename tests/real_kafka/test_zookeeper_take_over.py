@@ -9,15 +9,15 @@ import pytest
 from msgspec import structs
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.adoption import AdoptionError
-from brokers.gateways.zk.bus_note import give_up, under_way
-from brokers.gateways.zk.hand_back import HandBackError, hand_back
-from brokers.gateways.zk.requests.partition_states import LEADER_DURING_DELETE
-from brokers.gateways.zk.transactions import Create
-from brokers.gateways.zk.zookeeper_errors import ControllerMovedError, ZookeeperError
+from brokers.gateways.zk.channels.requests.partition_states import LEADER_DURING_DELETE
+from brokers.gateways.zk.client.transactions import Create
+from brokers.gateways.zk.client.zookeeper_errors import ControllerMovedError, ZookeeperError
+from brokers.gateways.zk.moves.adoption import AdoptionError
+from brokers.gateways.zk.moves.hand_back import HandBackError, hand_back
+from brokers.gateways.zk.term.bus_note import give_up, under_way
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from bus.image import view_of_image
-from tests.brokers.gateways.zk.door import Door
+from tests.brokers.gateways.zk.channels.door import Door
 from tests.support.rules_engine import RulesEngine
 from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
 

@@ -17,7 +17,6 @@ from controller_logic.routing import batch_for
 from controller_logic.step import step
 from state.canonical import number
 from state.cluster import Cluster, MappedTopics, Outcome, State
-from state.codec import decode_cluster, encode_cluster, encode_topics, joined_topics
 from state.decisions import AnyDecision, Imbalance
 from state.decisions import decode as decision_of
 from state.events import Logged, Tick
@@ -25,6 +24,7 @@ from state.part import part_of
 from state.partition import Topic
 from state.policy import policy_of
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import decode_cluster, encode_cluster, encode_topics, joined_topics
 from streaming.engine_clock import EngineClock
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop

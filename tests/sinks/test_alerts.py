@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways import metrics as gateway_metrics
+from brokers.gateways.shared import metrics as gateway_metrics
 from sinks.metric_names import OWN
 from tests.support.waiting import TIMEOUT_S
 

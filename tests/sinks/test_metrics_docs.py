@@ -8,11 +8,11 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from brokers.gateways import metrics as gateway_metrics
-from brokers.gateways.metrics import GatewayMeasures
-from brokers.metrics import OwnMetrics
+from brokers.gateways.shared import metrics as gateway_metrics
+from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.mock import metrics as mock_metrics
 from brokers.mock.metrics import BrokerMeasures
+from brokers.process.metrics import OwnMetrics
 from conf.metric_series import Series
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from state.directories import NO_DIRECTORY, changed_directories, directory_of, kept
 from state.log_directory import LOST, MIGRATING, is_online
-from state.packed import Unpacked, pack
-from tests.state.test_codec import PARTITION
+from state.stored.packed import Unpacked, pack
+from tests.state.stored.test_codec import PARTITION
 
 PLAIN = [replace(PARTITION, partition=number, directories=()) for number in range(12)]
 PLACED = replace(PLAIN[5], directories=("A", "", "B"))

@@ -15,9 +15,9 @@ from conf.loader import SettingsError
 from conf.settings import Settings
 from sinks.metrics import Metrics, MetricsError
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_topics
 from state.partition import Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import encode_cluster, encode_topics
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.deadlines import LateError
 from streaming.engine_clock import EngineClock

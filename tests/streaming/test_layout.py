@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from bus.interface import Image, Page
 from conf.settings import Settings
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_slices, encode_topics
 from state.ids import page_of, shard_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
-from state.slices import slices_of
+from state.stored.codec import encode_cluster, encode_slices, encode_topics
+from state.stored.slices import slices_of
 from streaming.layout import misfit
 
 NAMES = [f"topic-{number}" for number in range(40)]

@@ -13,16 +13,16 @@ from bus.pieces import PIECE_BYTES_MAX
 from controller_logic.step import step
 from controller_logic.topics import PARTITIONS_MAX
 from state.cluster import Cluster, State
-from state.codec import CodecError, encode_slices, joined_topics
 from state.decisions import Answer
 from state.event_text import decode
 from state.events import Logged
 from state.ids import page_of
-from state.packed import Unpacked
 from state.partition import ReplicaLag, Topic
 from state.policy import Policy
-from state.slices import SLICE_PARTITIONS, slices_of
-from state.stored_partitions import StoredPartitions
+from state.stored.codec import CodecError, encode_slices, joined_topics
+from state.stored.packed import Unpacked
+from state.stored.slices import SLICE_PARTITIONS, slices_of
+from state.stored.stored_partitions import StoredPartitions
 from streaming.paged_topics import PagedTopics
 from tests.support.engine import encoded
 

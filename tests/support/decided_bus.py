@@ -9,9 +9,9 @@ from bus.interface import Page
 from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.canonical import numbered_runs
-from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
 from state.runs import parts_of
+from state.stored.codec import encode_cluster, encode_topics
 from tests.support.lying_clocks import entries
 from tests.support.trimming import trim
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from brokers.gateways.metadata_topic import METADATA_DIRECTORY
+from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode

@@ -7,11 +7,11 @@ from bus.interface import Decided, Page
 from controller_logic.replay import Replay, logged
 from history.state_at import states_of
 from state.cluster import MappedTopics
-from state.codec import encode_cluster, encode_topics
 from state.ids import topic_hash
 from state.partition import Topic
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import encode_cluster, encode_topics
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import seeded
 

@@ -18,10 +18,10 @@ from controller_logic.replay import logged
 from controller_logic.step import step
 from state.canonical import number
 from state.cluster import MappedTopics, State
-from state.codec import encode_cluster, encode_topics
 from state.events import Tick
 from state.part import part_of
 from state.policy import policy_of
+from state.stored.codec import encode_cluster, encode_topics
 from tests.support.waiting import TIMEOUT_S
 
 POLL_S = 0.02

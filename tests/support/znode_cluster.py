@@ -8,9 +8,9 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from brokers.gateways.zk.adoption import adopt
+from brokers.gateways.zk.client.session import Session
 from brokers.gateways.zk.gateway import Gateway
-from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.moves.adoption import adopt
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter

@@ -10,11 +10,11 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from brokers.gateways.zk import znodes
+from brokers.gateways.zk.channels.requests.building import Sender, requests_of
+from brokers.gateways.zk.channels.requests.partition_states import PartitionStates
+from brokers.gateways.zk.channels.requests.pending import Batch
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import BY_IBP, CATALOGUE
-from brokers.gateways.zk.requests.building import Sender, requests_of
-from brokers.gateways.zk.requests.partition_states import PartitionStates
-from brokers.gateways.zk.requests.pending import Batch
 from brokers.gateways.zk.settings import Settings, settings_of
 from brokers.launch.gateway import GatewayService
 from brokers.launch.kafka.cluster import KafkaCluster

@@ -46,7 +46,7 @@ def name_of(path: Path) -> str:
 
 
 def python_files(*rooms: str) -> list[Path]:
-    wanted = rooms or (*ROOMS, "tests", "deploy")
+    wanted = rooms or (*ROOMS, "tests", "bench", "deploy")
     return [path for path in tracked() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in wanted]
 
 

@@ -6,19 +6,19 @@ from pathlib import Path
 import click
 import structlog
 
-from brokers.ending import told
-from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
-from brokers.gateways.metrics import SERIES
-from brokers.gateways.options import GATEWAY_ID, cluster_id_option, copies_option
-from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
-from brokers.given_settings import bus_option, metrics_protection, parsed
-from brokers.metrics import OwnMetrics, served
+from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.metrics import SERIES
+from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option, copies_option
+from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals, voters_with
+from brokers.process.ending import told
+from brokers.process.given_settings import bus_option, metrics_protection, parsed
+from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection

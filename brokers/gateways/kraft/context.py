@@ -12,8 +12,6 @@ from msgspec.structs import replace
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
-from brokers.gateways.apis.asking import waited_ms
-from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.messages import Request
@@ -24,7 +22,9 @@ from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.shared.apis.asking import waited_ms
+from brokers.gateways.shared.heard_brokers import HeardBrokers
+from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
 from state.decisions import Answer

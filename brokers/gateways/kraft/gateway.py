@@ -36,8 +36,7 @@ import structlog
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
-from brokers.gateways.file_settings import FileSettings
-from brokers.gateways.heard_brokers import HeardBrokers
+from brokers.gateways.shared.file_settings import FileSettings
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.committed_state import CommittedState
@@ -57,8 +56,9 @@ from brokers.gateways.kraft.security.door import end_removed_users
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.metrics import GatewayMeasures
-from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.shared.heard_brokers import HeardBrokers
+from brokers.gateways.shared.metrics import GatewayMeasures
+from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms

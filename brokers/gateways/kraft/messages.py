@@ -1,6 +1,6 @@
 """Kafka's messages on a controller's listener, from the layouts in ``layouts/`` (``brokers.wire.catalogue``).
 
-Those that gateways of both kinds read and write have their layouts in ``brokers.gateways``.
+Those that gateways of both kinds read and write have their layouts in ``brokers.gateways.shared``.
 
 Metadata records are in ``metadata.record_frame``.
 """
@@ -17,7 +17,7 @@ from brokers.wire.catalogue import framed as framed
 from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
-CATALOGUE = Catalogue("brokers.gateways", "brokers.gateways.kraft")
+CATALOGUE = Catalogue("brokers.gateways.shared", "brokers.gateways.kraft")
 API_VERSIONS_MAX = 4
 
 message = CATALOGUE.message

@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 import structlog
 
-from brokers.gateways.apis import elections, partitions, topic_deletion, topics
-from brokers.gateways.apis.asking import RECORDS_MAX, answered
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.apis import (
     acls,
     bounds,
@@ -46,6 +43,9 @@ from brokers.gateways.kraft.security.sasl import (
     HANDSHAKE_KEY,
     HANDSHAKE_VERSION,
 )
+from brokers.gateways.shared.apis import elections, partitions, topic_deletion, topics
+from brokers.gateways.shared.apis.asking import RECORDS_MAX, answered
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values

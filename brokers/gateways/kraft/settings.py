@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
-from brokers.given_settings import Bytes, Count, Millis, converted
+from brokers.gateways.shared.gateway_settings import GatewayIdentity, GatewaySettings
+from brokers.process.given_settings import Bytes, Count, Millis, converted
 from brokers.wire.server import Limits
 from conf.super_users import AuthorizerClass, SuperUsers
 from state.features import KRAFT_LEVELS

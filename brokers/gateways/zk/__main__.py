@@ -5,17 +5,17 @@ import asyncio
 import click
 import structlog
 
-from brokers.ending import told
-from brokers.gateways.errors import UnknownDecisionError
-from brokers.gateways.options import GATEWAY_ID, cluster_id_option
-from brokers.gateways.starting import collect_rarely, opened, stopped_by_signals, voters_with
-from brokers.gateways.zk.adoption import AdoptionError, adopt
+from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option
+from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals, voters_with
+from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES
+from brokers.gateways.zk.moves.adoption import AdoptionError, adopt
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
-from brokers.gateways.zk.zookeeper_errors import ZookeeperError
-from brokers.given_settings import bus_option, metrics_protection, parsed
-from brokers.metrics import OwnMetrics, served
+from brokers.process.ending import told
+from brokers.process.given_settings import bus_option, metrics_protection, parsed
+from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection

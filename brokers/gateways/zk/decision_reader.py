@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from brokers.engine.alike_decisions import one_by_one
 from brokers.engine.retry import retry
-from brokers.gateways.read_watch import ReadWatch
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared.read_watch import ReadWatch
+from brokers.gateways.shared.whole_events import whole_events
 from brokers.gateways.zk.settings import Settings
 from bus.interface import Bus, Image
 from state.decisions import AnyDecision

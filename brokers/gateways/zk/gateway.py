@@ -27,23 +27,23 @@ import structlog
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.follow import follow
 from brokers.engine.handover import hand_over
-from brokers.gateways.file_settings import FileSettings
-from brokers.gateways.metrics import GatewayMeasures
+from brokers.gateways.shared.file_settings import FileSettings
+from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.apis.serving import answering
+from brokers.gateways.zk.channels.probing import Probing, serving
+from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.decision_reader import DecisionReader
 from brokers.gateways.zk.failure_log import FailureLog
 from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
-from brokers.gateways.zk.leadership import Leadership, NotNamedError
-from brokers.gateways.zk.mirror import MirrorError
-from brokers.gateways.zk.probing import Probing, serving
+from brokers.gateways.zk.mirror.mirror import MirrorError
 from brokers.gateways.zk.settings import Identity, Settings
-from brokers.gateways.zk.written_decision import check_has_written
+from brokers.gateways.zk.term.leadership import Leadership, NotNamedError
+from brokers.gateways.zk.term.written_decision import check_has_written
 from brokers.gateways.zk.znodes import ZnodeError
-from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch

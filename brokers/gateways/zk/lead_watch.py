@@ -5,7 +5,7 @@ there is one. The heartbeats go on as soon as a term begins, or another gateway 
 tries to lead, because it may be the only one.
 """
 
-from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.shared.read_watch import ReadWatch
 
 # How long a gateway may fail to lead before it stops its heartbeats. The time doubles each time that this happens, so
 # that two gateways that both cannot lead take turns more and more slowly. A term that begins resets it.

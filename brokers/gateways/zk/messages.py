@@ -1,6 +1,6 @@
 """The messages between a controller and brokers in ZooKeeper mode, and the versions that they speak.
 
-Admins' requests and those that brokers of Kafka 4 send too have their layouts in ``brokers.gateways``.
+Admins' requests and those that brokers of Kafka 4 send too have their layouts in ``brokers.gateways.shared``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from brokers.wire.catalogue import Catalogue
 
-CATALOGUE = Catalogue("brokers.gateways", "brokers.gateways.zk")
+CATALOGUE = Catalogue("brokers.gateways.shared", "brokers.gateways.zk")
 
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37

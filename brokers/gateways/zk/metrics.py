@@ -1,6 +1,6 @@
 """What a gateway to brokers in ZooKeeper mode tells Prometheus: the same as the other kind, except about its log."""
 
-from brokers.gateways.metrics import SERIES as ALL_SERIES
+from brokers.gateways.shared.metrics import SERIES as ALL_SERIES
 
 _OF_THE_LOG = frozenset(
     {

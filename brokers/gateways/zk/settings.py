@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.shared.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.zk.messages import WRITING_IBPS
-from brokers.given_settings import Bytes, Count, Millis, converted
+from brokers.process.given_settings import Bytes, Count, Millis, converted
 from state.limits import Text
 
 

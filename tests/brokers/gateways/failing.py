@@ -13,7 +13,7 @@ class Said:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, program: ModuleType) -> None:
         self.why: list[str] = []
-        monkeypatch.setattr("brokers.ending.logger", self)
+        monkeypatch.setattr("brokers.process.ending.logger", self)
         monkeypatch.setattr(program, "configure", lambda how: None)
 
     def error(self, what: str, *, why: str) -> None:

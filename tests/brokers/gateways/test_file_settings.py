@@ -7,10 +7,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from brokers.gateways import file_settings
-from brokers.gateways.file_settings import TRIES_MAX, Asked, FileSettings
+from brokers.gateways.shared.file_settings import TRIES_MAX, Asked, FileSettings
 from brokers.wire.catalogue import Catalogue, framed
 
-CATALOGUE = Catalogue("brokers.gateways")
+CATALOGUE = Catalogue("brokers.gateways.shared")
 UNCLEAN, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from brokers.engine.alike_decisions import one_by_one
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared.whole_events import whole_events
 from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DecidedColumns, DivergedError, TrimmedError
 from bus.kafka.bus import KafkaBus
 from bus.kafka.commit_rows import BLOCKS_COMMIT_MIN

@@ -15,9 +15,9 @@ from sinks.web.live import Live
 from sinks.web.partitions import Row
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_slices
 from state.partition import Topic
-from state.slices import Slice, slices_of
+from state.stored.codec import encode_cluster, encode_slices
+from state.stored.slices import Slice, slices_of
 from tests.sinks.sample import decision
 from tests.sinks.web.test_partitions import partition, topic
 from tests.support.waiting import TIMEOUT_S, wait_until

@@ -21,8 +21,8 @@ from sinks.web.site import Site
 from sinks.web.view import encode
 from state.broker import Broker
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_slices
-from state.slices import slices_of
+from state.stored.codec import encode_cluster, encode_slices
+from state.stored.slices import slices_of
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_partitions import partition, topic

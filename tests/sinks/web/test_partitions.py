@@ -5,7 +5,7 @@ import pytest
 from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy
-from state.slices import slices_of
+from state.stored.slices import slices_of
 
 ONLINE = (ReplicaState.OnlineReplica,) * 3
 

@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 import pytest
 
 import sinks.web.connection_limits as connection_limits
-from brokers.gateways import metrics as gateway_metrics
-from brokers.gateways.metrics import GatewayMeasures
-from brokers.metrics import OwnMetrics, served
+from brokers.gateways.shared import metrics as gateway_metrics
+from brokers.gateways.shared.metrics import GatewayMeasures
+from brokers.process.metrics import OwnMetrics, served
 from conf.loader import load
 from conf.security.authority import Authority
 from conf.security.exposure import ExposureError, Protection, is_loopback, protection_of

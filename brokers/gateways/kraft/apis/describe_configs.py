@@ -5,8 +5,6 @@ a gateway directly (KIP-919). Brokers answer from what they have read themselves
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from brokers.gateways.apis.refusals import refusal_of
-from brokers.gateways.apis.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
 from brokers.gateways.kraft.apis.config_types import is_secret, type_of
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
 from brokers.gateways.kraft.context import Context, config_of
@@ -18,6 +16,8 @@ from brokers.gateways.kraft.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from brokers.gateways.shared.apis.refusals import refusal_of
+from brokers.gateways.shared.apis.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

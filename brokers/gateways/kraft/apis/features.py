@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from brokers.gateways.apis.asking import text
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft import announced_voters
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.acl_numbers import RESOURCE_TYPES
+from brokers.gateways.shared.apis.asking import text
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -23,7 +23,7 @@ from brokers.gateways.kraft.apis import gateway_log
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from brokers.gateways.shared.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from brokers.gateways.apis.asking import Asking, text
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.shared.apis.asking import Asking, text
 from brokers.wire.errors import RefusedError, code_of
 from brokers.wire.schema import Values
 from state.decisions import Answer

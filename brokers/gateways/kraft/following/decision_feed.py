@@ -29,8 +29,8 @@ from brokers.engine.follow import follow
 from brokers.gateways.kraft.log.prepared import Event, Prepared
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.read_watch import ReadWatch
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared.read_watch import ReadWatch
+from brokers.gateways.shared.whole_events import whole_events
 from bus.interface import Bus
 
 # How much may wait while the disk is busy. A single event may be larger.

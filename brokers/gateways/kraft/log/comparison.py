@@ -19,7 +19,7 @@ from brokers.gateways.kraft.log.segment import Unit
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared.whole_events import whole_events
 from bus.image import read_image
 from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 

@@ -8,7 +8,7 @@ from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_af
 from brokers.gateways.kraft.metadata.image import Registration, Values
 from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.uuids import uuid_of
-from brokers.gateways.security_protocols import PROTOCOLS
+from brokers.gateways.shared.security_protocols import PROTOCOLS
 from state.decisions import BrokerDecision
 
 REGISTER_VERSION = 3

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import structlog
 
 from brokers.engine.retry import retry
-from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.comparison import compared, is_trimmed
 from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
@@ -26,6 +25,7 @@ from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.proven_log import write_proven_log
 from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.voters import Voter
 from bus.interface import Bus
 

@@ -5,11 +5,11 @@ Clients' requests that a broker passes on have the client's principal, and ``aut
 
 import structlog
 
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.settings import Security
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -8,9 +8,9 @@ connection proved, or ``ANONYMOUS`` if the listener does not authenticate.
 import ipaddress
 from typing import NamedTuple
 
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request, decode_message
 from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values

@@ -7,7 +7,6 @@ response gets the refusals of the rest.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from brokers.gateways.kraft.security.authorizer import Action
@@ -22,6 +21,7 @@ from brokers.gateways.kraft.security.operations import (
     on_topic,
 )
 from brokers.gateways.kraft.security.token_requests import REQUESTS, action_of, is_of_own_token
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values

@@ -4,9 +4,9 @@ A token lets its holder act as its owner. Everybody may have tokens of their own
 nobody who has not proved who they are.
 """
 
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.security.authorizer import Action
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 

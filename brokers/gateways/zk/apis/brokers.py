@@ -6,12 +6,12 @@ A broker knows epochs of ZooKeeper, and the engine knows its own. A request is t
 import structlog
 
 from brokers.engine.event_queue import Lane
-from brokers.gateways.apis import partitions
+from brokers.gateways.shared.apis import partitions
 from brokers.gateways.zk.apis.context import Context
+from brokers.gateways.zk.channels.requests.partition_states import RECOVERY
+from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
-from brokers.gateways.zk.requests.partition_states import RECOVERY
 from brokers.gateways.zk.znodes import ZnodeError
-from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values

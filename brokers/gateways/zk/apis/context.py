@@ -1,4 +1,4 @@
-"""The parts of a gateway that the handlers of requests use (``brokers.gateways.apis.asking.Asking``)."""
+"""The parts of a gateway that the handlers of requests use (``brokers.gateways.shared.apis.asking.Asking``)."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,7 +7,7 @@ import msgspec
 
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane
-from brokers.gateways.apis.asking import waited_ms
+from brokers.gateways.shared.apis.asking import waited_ms
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
 from brokers.gateways.zk.settings import Identity, Settings

@@ -7,8 +7,8 @@ would, which is to say that a broker does.
 import asyncio
 import random
 
+from brokers.gateways.zk.channels.requests.building import listener_named
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.requests.building import listener_named
 from brokers.gateways.zk.settings import Settings
 from brokers.wire.catalogue import API_VERSIONS_KEY
 from brokers.wire.connection import FrameConnection

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from brokers.gateways.apis import elections, topic_deletion
-from brokers.gateways.apis.asking import answered
-from brokers.gateways.apis.refusals import refusal_of
+from brokers.gateways.shared.apis import elections, topic_deletion
+from brokers.gateways.shared.apis.asking import answered
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.gateways.zk.apis import brokers, topics
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.messages import (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
-from brokers.gateways.apis import elections, topics
+from brokers.gateways.shared.apis import elections, topics
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.topic_size import (

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokers.ending import EXIT_REFUSED, EXIT_UNREACHABLE
-from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.process.ending import EXIT_REFUSED, EXIT_UNREACHABLE
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.brokers.gateways.failing import Said, fail

@@ -17,7 +17,7 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 from tests.support.waiting import TIMEOUT_S
 
-PACKAGES = ("brokers.wire", "brokers.gateways", "brokers.gateways.kraft")
+PACKAGES = ("brokers.wire", "brokers.gateways.shared", "brokers.gateways.kraft")
 
 
 @cache

@@ -7,7 +7,7 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.file_settings import Asked
+from brokers.gateways.shared.file_settings import Asked
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.following.quorum_view import BrokerView, QuorumView
 from brokers.gateways.kraft.metadata.image import Registration

@@ -52,7 +52,7 @@ def test_a_delay_that_also_held_up_the_reading_of_decisions_is_told_once_they_ar
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead_ms = 0
-    for clock in ("bus.clock.steady_ms", "brokers.gateways.read_watch.steady_ms"):
+    for clock in ("bus.clock.steady_ms", "brokers.gateways.shared.read_watch.steady_ms"):
         monkeypatch.setattr(clock, lambda: steady_ms() + ahead_ms)
     quorum = InProcessQuorum(tmp_path, gateway_heartbeat_interval_ms=50)
     reads, goes_on = threading.Event(), threading.Event()

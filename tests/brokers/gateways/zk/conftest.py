@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.zk import connection
+from brokers.gateways.zk.client import connection
 from tests.brokers.gateways.zk.zookeeper import Zookeeper
 from tests.support import znode_cluster
 from tests.support.rules_engine import RulesEngine

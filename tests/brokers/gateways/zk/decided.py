@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from brokers.gateways.zk.channels.requests.building import Answered, Outgoing, Sender, requests_of
+from brokers.gateways.zk.channels.requests.news import News
+from brokers.gateways.zk.channels.requests.partition_states import PartitionStates
+from brokers.gateways.zk.channels.requests.pending import Pending
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import CATALOGUE, IBP_2_6, IBP_3_9
-from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, requests_of
-from brokers.gateways.zk.requests.news import News
-from brokers.gateways.zk.requests.partition_states import PartitionStates
-from brokers.gateways.zk.requests.pending import Pending
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.reason import Reason
 from state.registration import Listener

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.zk import connection
+from brokers.gateways.zk.client import connection
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.launch.ports import free_ports

@@ -27,7 +27,7 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    package = "brokers.gateways.zk" if name in OWN else "brokers.gateways"
+    package = "brokers.gateways.zk" if name in OWN else "brokers.gateways.shared"
     read: Shape = json.loads((files(package) / "layouts" / f"{name}.json").read_text())
     return read
 

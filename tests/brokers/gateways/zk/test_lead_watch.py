@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kazoo.protocol.states import KazooState
 
-from brokers.gateways.read_watch import ReadWatch
+from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.gateways.zk import lead_watch
 from brokers.gateways.zk.gateway import LEAD_AGAIN_S
 from brokers.gateways.zk.lead_watch import FAILING_LIMIT_MAX_S, FAILING_LIMIT_S, LeadWatch

@@ -6,11 +6,11 @@ from typing import Any, cast
 import pytest
 
 from brokers.gateways.zk import topic_size, znodes
-from brokers.gateways.zk.admin_znodes import asked_by, requests_in
 from brokers.gateways.zk.apis import topics
+from brokers.gateways.zk.client.session import BYTES_AT_ONCE, WRITES_AT_ONCE, Session
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from brokers.gateways.zk.messages import ALTER_REASSIGNMENTS, CREATE_PARTITIONS, CREATE_TOPICS
-from brokers.gateways.zk.session import BYTES_AT_ONCE, WRITES_AT_ONCE, Session
+from brokers.gateways.zk.term.admin_znodes import asked_by, requests_in
 from brokers.gateways.zk.topic_size import ZNODE_BYTES_MAX, bytes_after_moves, topic_bytes
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values

@@ -8,7 +8,7 @@ from typing import Any
 from kazoo.exceptions import ConnectionLoss
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.many_reads import Operation
+from brokers.gateways.zk.client.many_reads import Operation
 from tests.brokers.gateways.zk.decided import ID
 from tests.brokers.gateways.zk.zookeeper import Later, Zookeeper, read_later
 

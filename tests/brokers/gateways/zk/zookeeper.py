@@ -18,7 +18,7 @@ from kazoo.exceptions import (
 )
 from kazoo.protocol.serialization import GetData
 
-from brokers.gateways.zk.many_reads import Operation
+from brokers.gateways.zk.client.many_reads import Operation
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.apis.topic_defaults import DEFAULTS
 from brokers.gateways.kraft.apis.describe_configs import RESOURCES_MAX
+from brokers.gateways.shared.apis.topic_defaults import DEFAULTS
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from tests.brokers.gateways.kraft.apis.topic_requests import create, new_topic

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.apis.refusals import refusal_of
 from brokers.gateways.kraft.messages import decode_request, decode_response, encode_request, encode_response
 from brokers.gateways.kraft.serving import APIS
+from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 

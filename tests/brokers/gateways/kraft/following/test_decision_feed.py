@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from brokers.engine.alike_decisions import GivenDecision
-from brokers.gateways import whole_events as reading
-from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log.comparison import events
 from brokers.gateways.kraft.log.prepared import Event, Prepared
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.read_watch import ReadWatch
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared import whole_events as reading
+from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.read_watch import ReadWatch
+from brokers.gateways.shared.whole_events import whole_events
 from bus.interface import Decided
 from state.decisions import decode
 from tests.brokers.gateways.kraft import storages

@@ -9,7 +9,7 @@ import pytest
 from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision, one_by_one
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.whole_events import whole_events
+from brokers.gateways.shared.whole_events import whole_events
 from bus.interface import AFTER_ALL_OF, DecidedColumns
 from state.decisions import BrokerDecision, HighWatermark, LeaderAndIsr, StopReplica, decode
 from tests.brokers.gateways.kraft.storages import BEGINNING, START_MS, beats, event, topic

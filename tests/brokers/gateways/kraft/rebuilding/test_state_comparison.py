@@ -9,10 +9,10 @@ from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from bus.interface import Image, Page
 from state.canonical import number
 from state.cluster import State
-from state.codec import encode_cluster, encode_topics
 from state.decisions import decode
 from state.part import part_of
 from state.policy import Policy
+from state.stored.codec import encode_cluster, encode_topics
 from tests.support.random_logs import draws, walk
 from tests.support.scenes import Draw
 

@@ -1,0 +1,1 @@
+"""What gateways of both kinds have in common."""

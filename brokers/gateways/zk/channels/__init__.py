@@ -1,0 +1,1 @@
+"""Requests on their way to brokers, and their answers."""

@@ -1,0 +1,1 @@
+"""ZooKeeper's client: a session, its connection, and writes in transactions."""

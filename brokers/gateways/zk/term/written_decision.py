@@ -1,0 +1,76 @@
+"""The newest decision that ZooKeeper holds, noted there so that an old bus is not taken for the present one.
+
+A bus that was put back from a backup has the same number as before, and lacks what was decided since. To a gateway on
+it, each topic that was created since would look like one that was deleted. So every transaction notes the newest
+decision that it is from, in the znode whose version it raises anyway (``Session``). A term begins, and a cluster is
+handed back, only from a bus that has this decision.
+
+    nothing noted, or of another bus    leads, as far as this is concerned
+    the bus has the decision            leads
+    retention has removed it            leads, because a bus whose retention is past it is newer
+    the bus ends before it, or has      is refused
+    another decision there
+"""
+
+import msgspec
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.client.session import Session
+from brokers.gateways.zk.term.bus_note import OtherBusError
+from brokers.gateways.zk.znodes import ZnodeError
+from bus.interface import Bus, TrimmedError
+from state.decisions import AnyDecision, decode
+
+
+class _Written(msgspec.Struct):
+    bus: int
+    seq: int
+    controller_epoch: int
+    # Of the decision's event. Two histories have different events at the same seq, so the times differ too.
+    time_ms: int
+
+
+def text_of(bus_id: int, decision: AnyDecision) -> bytes:
+    """Write the note of a decision."""
+    return msgspec.json.encode(_written_from(bus_id, decision))
+
+
+def noted_in(session: Session) -> bytes:
+    """Return the note in ZooKeeper, which may be empty. Raises ``ZookeeperError``."""
+    held = session.read(znodes.WRITES)
+    return b"" if held is None else held[0]
+
+
+def check_has_written(bus: Bus, note: bytes) -> None:
+    """Check that a bus has the decision of a note, if the note is of this bus.
+
+    Raises ``OtherBusError`` if it has not, and ``BusError`` or ``ZnodeError``.
+    """
+    if not note:
+        return
+    written, bus_id = _written_in(note), bus.bus_id()
+    if written.bus != bus_id:
+        # ``bus_note`` says whether this bus may lead.
+        return
+    try:
+        found = [_written_from(bus_id, decode(one.body)) for one in bus.decisions((written.seq, -1), 1)]
+    except TrimmedError:
+        return
+    if found != [written]:
+        raise OtherBusError(
+            f"ZooKeeper holds decisions up to event {written.seq} of controller epoch {written.controller_epoch}"
+            f" ({znodes.WRITES}), and bus {bus_id} does not have them: was it put back from a backup? Use the bus that"
+            f" has them. If it is lost, remove {znodes.CONTROLLER}, so that a broker becomes the controller, and take"
+            " the cluster over onto an empty bus with --adopt"
+        )
+
+
+def _written_from(bus_id: int, decision: AnyDecision) -> _Written:
+    return _Written(bus_id, decision.seq, decision.controller_epoch, decision.time_ms)
+
+
+def _written_in(data: bytes) -> _Written:
+    try:
+        return msgspec.json.decode(data, type=_Written)
+    except msgspec.MsgspecError as error:
+        raise ZnodeError(f"{znodes.WRITES}: {error}") from error

@@ -1,0 +1,1 @@
+"""The bytes in which state is stored."""

@@ -1,0 +1,116 @@
+"""The bytes in which state is kept: a version byte, whether the rest is compressed, then MessagePack."""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import TypeVar
+
+import msgspec
+
+from state.cluster import Cluster
+from state.partition import Partition, Topic
+from state.stored.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
+from state.stored.packed import Unpacked
+from state.stored.slices import Slice, slices_of
+
+_T = TypeVar("_T")
+# Of pages and of the cluster part.
+STATE_VERSION = 5
+_PLAIN_HEAD = bytes([STATE_VERSION, 0])
+_COMPRESSED_HEAD = bytes([STATE_VERSION, 1])
+_encoder = msgspec.msgpack.Encoder()
+_cluster = msgspec.msgpack.Decoder(Cluster)
+_slices = msgspec.msgpack.Decoder(list[Slice])
+
+
+class CodecError(Exception):
+    """Stored bytes of a version or shape that this code does not read."""
+
+
+def encode_cluster(cluster: Cluster) -> bytes:
+    """Write the cluster part."""
+    return _encoded(cluster)
+
+
+def decode_cluster(body: bytes) -> Cluster:
+    """Read the cluster part; raises ``CodecError``."""
+    return _decoded(_cluster, body)
+
+
+def encode_slices(slices: list[Slice]) -> bytes:
+    """Write one page."""
+    return _encoded(slices)
+
+
+def decode_slices(body: bytes) -> list[Slice]:
+    """Read one page, and leave its partitions packed; raises ``CodecError``."""
+    return _decoded(_slices, body)
+
+
+def encode_topics(topics: Iterable[Topic]) -> bytes:
+    """Write whole topics as one page."""
+    return encode_slices(list(chain.from_iterable(map(slices_of, topics))))
+
+
+def partitions_in(one: Slice) -> tuple[Partition, ...]:
+    """Read all partitions of a slice; raises ``CodecError``."""
+    try:
+        return tuple(Unpacked(one.partitions).all())
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CodecError(f"state cannot be read: {error}") from error
+
+
+def joined_topics(bodies: Iterable[bytes]) -> list[Topic]:
+    """Read all topics of a state from its pages; raises ``CodecError``."""
+    held: dict[str, list[Slice]] = {}
+    for body in bodies:
+        for one in decode_slices(body):
+            held.setdefault(one.topic, []).append(one)
+    return [_whole(slices) for slices in held.values()]
+
+
+def _whole(slices: list[Slice]) -> Topic:
+    """Put a topic together from its slices in any order."""
+    slices = sorted(slices, key=lambda one: one.first_partition)
+    first = slices[0]
+    partitions = tuple(chain.from_iterable(map(partitions_in, slices)))
+    ids = {one.topic_id for one in slices}
+    if [partition.partition for partition in partitions] != list(range(first.count)) or len(ids) > 1:
+        raise CodecError(
+            f"topic {first.topic} has {first.count} partitions, and its slices do not make up these: "
+            f"{len(partitions)} partitions of {len(ids)} topic id(s)"
+        )
+    return Topic(first.topic, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
+
+
+def holds_the_same(one: bytes, other: bytes) -> bool:
+    """Return whether two stored pages, or cluster parts, hold the same. Another zlib compresses them to other bytes."""
+    try:
+        return one == other or _content(one) == _content(other)
+    except CodecError:
+        return False
+
+
+def _encoded(value: object) -> bytes:
+    body = _encoder.encode(value)
+    return _PLAIN_HEAD + body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_HEAD + compressed(body)
+
+
+def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
+    try:
+        return decoder.decode(_content(body))
+    except msgspec.DecodeError as error:
+        raise CodecError(f"state cannot be read: {error}") from error
+
+
+def _content(body: bytes) -> bytes | memoryview:
+    head = body[:2]
+    if head == _PLAIN_HEAD:
+        return memoryview(body)[2:]
+    if body[:1] != _PLAIN_HEAD[:1]:
+        raise CodecError(f"state of version {body[0] if body else 'none'}; this isrflow reads version {STATE_VERSION}")
+    if head != _COMPRESSED_HEAD:
+        raise CodecError(f"state cannot be read: it begins with {head.hex()}")
+    try:
+        return decompressed(body[2:])
+    except ValueError as error:
+        raise CodecError(f"state cannot be read: {error}") from error

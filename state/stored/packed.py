@@ -1,0 +1,172 @@
+"""Partitions as the bytes that are stored, each read when it is asked for.
+
+The problem: an event needs few partitions of a page. A lost broker needs those that have a replica on it, and an ISR
+change needs one. To read, free and write a partition costs as much as to decide about it. A balance check looks at all
+of them, but only at their leaders.
+
+The insight: a partition that nobody asks for can stay the bytes that it is. Columns beside these bytes say how long
+each partition is, which brokers have its replicas, and who leads it. So a partition is found without reading the
+others, leaders are counted without reading any, and a partition that nobody changed is copied.
+
+    body       |p0......|p1.....|p2.......|   MessagePack, one partition after another
+    lengths     8        7       9
+    replicas    1 2 3    2 3 1   3 1 2        as many for each partition
+    moving                  1                 places of those with replicas to add or to remove
+    leaders     2        3       4            leader + 1, so 0 is none
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import accumulate, chain
+
+import msgspec
+
+from state.ids import NO_LEADER
+from state.partition import Partition
+from state.stored.columns import column_of, numbers_in
+
+_encode = msgspec.msgpack.Encoder().encode
+_one = msgspec.msgpack.Decoder(Partition).decode
+_many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
+
+
+class PackedPartitions(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Some partitions of a topic, in order."""
+
+    count: int
+    body: bytes
+    lengths: bytes
+    # So many for each partition. One with fewer names its last replica again.
+    replicas_each: int
+    replicas: bytes
+    moving: tuple[int, ...]
+    leaders: bytes
+
+
+# What stands beside the lengths in ``PackedPartitions``.
+_Columns = tuple[int, bytes, tuple[int, ...], bytes]
+
+
+def is_moving(partition: Partition) -> bool:
+    """Say whether the partition has replicas to add or to remove, or to be removed by their brokers."""
+    return bool(partition.adding_replicas or partition.removing_replicas or partition.removed)
+
+
+def pack(partitions: Iterable[Partition]) -> PackedPartitions:
+    """Write partitions."""
+    partitions = list(partitions)
+    bodies = [_encode(partition) for partition in partitions]
+    return PackedPartitions(
+        len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions)
+    )
+
+
+def _columns(partitions: Sequence[Partition]) -> _Columns:
+    lists: list[tuple[int, ...]] = [partition.replicas for partition in partitions]
+    each = max(map(len, lists), default=0)
+    if each and min(map(len, lists)) < each:
+        lists = [(*ids, *(ids[-1:] or (0,)) * (each - len(ids))) for ids in lists]
+    # As ``is_moving``, without a call for each partition.
+    still = [not (one.adding_replicas or one.removing_replicas or one.removed) for one in partitions]
+    moving = () if all(still) else tuple([place for place, stays in enumerate(still) if not stays])
+    leaders = column_of([one.leader - NO_LEADER for one in partitions])
+    return each, column_of(list(chain.from_iterable(lists))), moving, leaders
+
+
+class Unpacked:
+    """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
+
+    __slots__ = ("_ends", "_read", "_view", "packed")
+
+    def __init__(self, packed: PackedPartitions) -> None:
+        self.packed = packed
+        self._view = memoryview(packed.body)
+        self._ends: list[int] | None = None
+        self._read: dict[int, Partition] = {}
+
+    def __len__(self) -> int:
+        return self.packed.count
+
+    @property
+    def _bounds(self) -> list[int]:
+        """Where each partition begins, and at last the end."""
+        if self._ends is None:
+            self._ends = list(accumulate(numbers_in(self.packed.lengths, self.packed.count), initial=0))
+        return self._ends
+
+    def at(self, place: int) -> Partition:
+        """Return the partition at a place."""
+        found = self._read.get(place)
+        if found is None:
+            bounds = self._bounds
+            found = self._read[place] = _one(self._view[bounds[place] : bounds[place + 1]])
+        return found
+
+    def some(self, places: Sequence[int]) -> list[Partition]:
+        """Return the partitions at these places."""
+        read, view, bounds = self._read, self._view, self._bounds
+        found = []
+        for place in places:
+            partition = read.get(place)
+            if partition is None:
+                partition = read[place] = _one(view[bounds[place] : bounds[place + 1]])
+            found.append(partition)
+        return found
+
+    def all(self) -> Sequence[Partition]:
+        """Return all partitions."""
+        count, read = self.packed.count, self._read
+        if len(read) < count:
+            everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
+            self._read = dict(enumerate(everyone)) | read
+        return [self._read[place] for place in range(count)]
+
+    def on(self, brokers: Set[int]) -> list[int]:
+        """List the places of the partitions that have a replica on one of ``brokers``, and of those that move."""
+        each, moving = self.packed.replicas_each, self.packed.moving
+        ids = numbers_in(self.packed.replicas, self.packed.count * each)
+        found = [nth // each for nth, broker in enumerate(ids) if broker in brokers]
+        return sorted({*found, *moving}) if moving else list(dict.fromkeys(found))
+
+    def leaderships(self) -> Iterable[tuple[int, int]]:
+        """Give for each partition the replica that should lead it, the first one, and its leader."""
+        packed = self.packed
+        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each or 1]
+        leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
+        return zip(preferred, leaders, strict=True)
+
+    def with_changes(self, changed: Mapping[int, Partition]) -> PackedPartitions:
+        """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
+        if max(changed, default=0) >= self.packed.count:
+            merged = dict(enumerate(self.all())) | dict(changed)
+            return pack([merged[place] for place in sorted(merged)])
+        packed, view, bounds, read = self.packed, self._view, self._bounds, self._read
+        lengths = list(numbers_in(packed.lengths, packed.count))
+        pieces: list[bytes | memoryview] = []
+        copied, same_columns, moving = 0, True, frozenset(packed.moving)
+        leaders: dict[int, int] = {}
+        for place in sorted(changed):
+            partition, before = changed[place], read.get(place) or self.at(place)
+            if bounds[place] > copied:
+                pieces.append(view[copied : bounds[place]])
+            body = _encode(partition)
+            pieces.append(body)
+            copied, lengths[place] = bounds[place + 1], len(body)
+            if partition.replicas is not before.replicas or moving or is_moving(partition):
+                same_columns &= partition.replicas == before.replicas and is_moving(partition) == (place in moving)
+            if partition.leader != before.leader:
+                leaders[place] = partition.leader
+        pieces.append(view[copied:])
+        columns: _Columns = packed.replicas_each, packed.replicas, packed.moving, self._leaders_with(leaders)
+        if not same_columns:
+            columns = _columns([changed.get(place, partition) for place, partition in enumerate(self.all())])
+        return PackedPartitions(packed.count, b"".join(pieces), column_of(lengths), *columns)
+
+    def _leaders_with(self, changed: Mapping[int, int]) -> bytes:
+        """Return the column of leaders with those at some places changed."""
+        packed = self.packed
+        if not changed:
+            return packed.leaders
+        numbers = list(numbers_in(packed.leaders, packed.count))
+        for place, leader in changed.items():
+            numbers[place] = leader - NO_LEADER
+        return column_of(numbers)
