@@ -16,9 +16,9 @@ import structlog
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from brokers.engine.engine_client import NoAnswerError
-from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.shared.engine_client import NoAnswerError
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.voters import Voter
 from bus.clock import now_ms
 from state.decisions import Answer

@@ -10,8 +10,6 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.messages import Request
@@ -23,6 +21,8 @@ from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.shared.apis.asking import waited_ms
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.shared.heard_brokers import HeardBrokers
 from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.voters import Voter

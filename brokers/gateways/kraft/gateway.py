@@ -33,10 +33,6 @@ from itertools import count
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
-from brokers.engine.event_queue import Lane, QueueFullError
-from brokers.engine.handover import hand_over
-from brokers.gateways.shared.file_settings import FileSettings
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.committed_state import CommittedState
@@ -56,6 +52,10 @@ from brokers.gateways.kraft.security.door import end_removed_users
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.file_settings import FileSettings
+from brokers.gateways.shared.handover import hand_over
 from brokers.gateways.shared.heard_brokers import HeardBrokers
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.shared.read_watch import ReadWatch

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import structlog
 
-from brokers.gateways.shared.file_settings import Asked
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.shared.file_settings import Asked
 from brokers.gateways.shared.security_protocols import PROTOCOLS
 from bus.clock import now_ms
 from state.events import BrokerConnectionLost

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from brokers.engine.engine_client import NoAnswerError
+from brokers.gateways.shared.engine_client import NoAnswerError
 
 Resource = tuple[int, str]
 

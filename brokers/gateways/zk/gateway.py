@@ -24,10 +24,10 @@ from functools import partial
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient
 from brokers.engine.follow import follow
-from brokers.engine.handover import hand_over
+from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.file_settings import FileSettings
+from brokers.gateways.shared.handover import hand_over
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy

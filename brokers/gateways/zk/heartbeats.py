@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import structlog
 from msgspec.structs import replace
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from bus.clock import now_ms
 from state.decisions import AnyDecision, Rejected
 from state.event_text import decode

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.apis.broker_lists import broker_lists_in
 from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
@@ -19,6 +18,7 @@ from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
 )
 from brokers.gateways.shared.apis.topic_defaults import DEFAULTS
+from brokers.gateways.shared.slices import in_slices
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

@@ -2,10 +2,10 @@
 
 from collections.abc import Hashable, Mapping
 
-from brokers.engine.event_queue import Lane
-from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.shared.apis.asking import STALE_BROKER, Asking, may_be_registered
+from brokers.gateways.shared.event_queue import Lane
+from brokers.gateways.shared.slices import in_slices
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer

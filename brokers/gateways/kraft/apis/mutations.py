@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from brokers.engine.slices import in_slices
 from brokers.gateways.kraft.apis.bounds import added_partitions, created_partitions
 from brokers.gateways.kraft.context import Context, NotLeadingError
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.mutation_quotas import Quota
+from brokers.gateways.shared.slices import in_slices
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 

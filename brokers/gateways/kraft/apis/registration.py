@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import structlog
 
-from brokers.engine.engine_client import NoAnswerError
-from brokers.engine.event_queue import Lane
 from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.quorum_view import BrokerView
@@ -13,6 +11,8 @@ from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.uuids import is_reserved
 from brokers.gateways.shared.apis.asking import text
+from brokers.gateways.shared.engine_client import NoAnswerError
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.shared.security_protocols import PROTOCOLS
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.slices import ITEMS_PER_SLICE
 from brokers.gateways.kraft.following.deletions import Deletions
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.prepared import Event
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.slices import ITEMS_PER_SLICE
 from state.decisions import Answer, BrokerDecision, QuorumDecision
 
 

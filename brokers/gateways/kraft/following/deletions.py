@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from brokers.engine.event_queue import QueueFullError
+from brokers.gateways.shared.event_queue import QueueFullError
 from bus.clock import now_ms
 from bus.image import HeldState
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision

@@ -5,9 +5,9 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError, TooLargeError
-from brokers.engine.event_queue import QueueFullError
 from brokers.gateways.shared.apis.refusals import refusal_of
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError, TooLargeError
+from brokers.gateways.shared.event_queue import QueueFullError
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from brokers.engine.engine_client import TooLargeError
-from brokers.engine.event_queue import Lane
 from brokers.gateways.shared.apis.asking import STALE_BROKER, Asking, KnownPartition, may_be_registered
+from brokers.gateways.shared.engine_client import TooLargeError
+from brokers.gateways.shared.event_queue import Lane
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
-from brokers.engine.slices import in_slices
 from brokers.gateways.shared.apis.asking import RECORDS_MAX, Asking, text
 from brokers.gateways.shared.apis.topic_defaults import effective
 from brokers.gateways.shared.metadata_topic import METADATA_TOPIC
+from brokers.gateways.shared.slices import in_slices
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values

@@ -5,8 +5,8 @@ A broker knows epochs of ZooKeeper, and the engine knows its own. A request is t
 
 import structlog
 
-from brokers.engine.event_queue import Lane
 from brokers.gateways.shared.apis import partitions
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.channels.requests.partition_states import RECOVERY
 from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError

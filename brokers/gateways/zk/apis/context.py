@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
 from brokers.gateways.shared.apis.asking import waited_ms
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.zk.apis.proxy import Proxy
 from brokers.gateways.zk.cluster_view import ClusterView, TopicView
 from brokers.gateways.zk.settings import Identity, Settings

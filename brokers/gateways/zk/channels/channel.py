@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.channels.requests.answers import Report, StaleBrokerError, check_obeyed, events_of, reports_of
 from brokers.gateways.zk.channels.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
 from brokers.gateways.zk.channels.requests.news import Everything, News

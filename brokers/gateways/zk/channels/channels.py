@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
-from brokers.engine.engine_client import EngineClient
+from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.zk.channels.channel import Channel
 from brokers.gateways.zk.channels.requests.building import Sender
 from brokers.gateways.zk.channels.requests.news import Everything, News

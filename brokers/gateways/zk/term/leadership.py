@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.channels.channels import Channels
 from brokers.gateways.zk.channels.requests.building import Sender

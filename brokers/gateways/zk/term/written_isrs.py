@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client.call import Call
 from brokers.gateways.zk.client.session import Session

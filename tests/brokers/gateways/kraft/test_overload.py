@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from brokers.engine.event_queue import EventQueue, QueueFullError
 from brokers.gateways.shared.apis.asking import RECORDS_MAX
+from brokers.gateways.shared.event_queue import EventQueue, QueueFullError
 from brokers.wire.errors import ErrorCode
 from state.event_text import decode
 from tests.brokers.gateways.kraft.apis.topic_requests import created, new_topic

@@ -7,10 +7,10 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.shared.file_settings import Asked
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.following.quorum_view import BrokerView, QuorumView
 from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.shared.file_settings import Asked
 from brokers.launch.ports import free_ports
 from brokers.wire.server import Peer
 from state.decisions import BrokerDecision

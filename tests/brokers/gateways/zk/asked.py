@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.serving import APIS
 from brokers.gateways.zk.cluster_view import ClusterView

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.settings import Settings
 from bus.clock import now_ms

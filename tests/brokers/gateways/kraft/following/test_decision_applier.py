@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from brokers.engine.engine_client import EngineClient
-from brokers.engine.slices import ITEMS_PER_SLICE
 from brokers.gateways.kraft.following.decision_applier import DecisionApplier, SupersededError
 from brokers.gateways.kraft.following.deletions import Deletions
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.prepared import Event
 from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.slices import ITEMS_PER_SLICE
 from state.decisions import QuorumDecision, StopReplica
 from state.events import ReplicaReport
 from tests.brokers.gateways.kraft.decisions import BROKERS, ID, common, quorum

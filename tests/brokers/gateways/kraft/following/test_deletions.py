@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokers.engine.event_queue import QueueFullError
 from brokers.gateways.kraft.following import deletions as deletions_module
 from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
 from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.shared.event_queue import QueueFullError
 from bus.image import HeldState
 from state.cluster import Cluster
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision

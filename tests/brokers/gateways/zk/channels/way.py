@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from brokers.engine.engine_client import EngineClient
+from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.zk.channels.channel import Channel
 from brokers.gateways.zk.channels.requests.news import News
 from brokers.gateways.zk.channels.requests.partition_states import PartitionStates

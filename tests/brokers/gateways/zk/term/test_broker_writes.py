@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
-from brokers.engine.event_queue import Lane
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client import connection
 from brokers.gateways.zk.client.session import Session

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.zk.client.transactions import Create
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror.mirror import Mirror

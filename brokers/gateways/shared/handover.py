@@ -7,8 +7,8 @@ from typing import Protocol
 
 import structlog
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
-from brokers.engine.event_queue import Lane, QueueFullError
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from state.events import GatewayHeartbeat
 
 # Waiting fetches are answered as soon as another gateway leads. The port stays open this long, so that they can be.

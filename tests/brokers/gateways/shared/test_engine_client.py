@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from brokers.engine.engine_client import EngineClient, NoAnswerError
-from brokers.engine.event_queue import SHARES, EventQueue, Lane, QueuedEvent, QueueFullError
 from brokers.gateways.kraft.settings import settings_of
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.shared.event_queue import SHARES, EventQueue, Lane, QueuedEvent, QueueFullError
 from bus.interface import BusError
 from state.decisions import Answer
 from state.event_text import decode
@@ -194,7 +194,7 @@ def test_a_gateway_whose_machine_was_suspended_is_cut_off_until_the_bus_accepts_
 ) -> None:
     # Only this clock goes on while a machine is suspended.
     now_ms = 1_000
-    monkeypatch.setattr("brokers.engine.engine_client.steady_ms", lambda: now_ms)
+    monkeypatch.setattr("brokers.gateways.shared.engine_client.steady_ms", lambda: now_ms)
 
     async def story(engine: EngineClient, bus: MemoryBus) -> None:
         def suspended(events: Sequence[bytes]) -> int:

@@ -29,10 +29,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from brokers.engine.event_queue import EventQueue, Lane, QueuedEvent, QueueFullError, Waiter
 from brokers.engine.publisher import Publisher
-from brokers.engine.slices import in_slices
+from brokers.gateways.shared.event_queue import EventQueue, Lane, QueuedEvent, QueueFullError, Waiter
 from brokers.gateways.shared.gateway_settings import GatewaySettings
+from brokers.gateways.shared.slices import in_slices
 from bus.clock import steady_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
