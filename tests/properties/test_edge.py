@@ -17,7 +17,6 @@ from bus.image import view_of_image
 from bus.interface import Decided, Entry
 from cli.event_lines import with_time
 from controller_logic.replay import decide
-from isrflow.kafka.records import replica_of
 from isrflow.sqlite.deferrable import row_of
 from state.decisions import Answer, AnyDecision, Rejected
 from state.decisions import decode as decode_decision
@@ -133,5 +132,4 @@ def test_a_text_is_read_the_same_everywhere(raw: bytes) -> None:
     assert further_down(sys.getrecursionlimit() // 2) == decode(raw)
     # Code that reads texts on their way to the bus never changes them.
     assert row_of(raw)[2] == raw
-    replica_of(raw)
     assert decode(with_time(raw)) is not None

@@ -10,7 +10,7 @@ from bus.image import read_image
 from tests.support.real_cluster import RealCluster, led_by_rules
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kraft, pytest.mark.timeout(600)]
 TOLD = "a setting in a broker's file does not count"
 
 

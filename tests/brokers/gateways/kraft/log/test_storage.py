@@ -9,6 +9,8 @@ from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.wire.record_batch import decode_batches
+from controller_logic.broker_settings import in_force
+from state.policy import Policy
 from tests.brokers.gateways.kraft.storages import BEGINNING, beats, event, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 
@@ -44,7 +46,7 @@ def test_decisions_before_the_quorum_are_in_its_first_records(decided: DecidedBu
     decided.take([gateway("a")])
     follow(storage, decided.bus)
     leader_change, first = decode_batches(whole(storage))
-    assert (leader_change.control, len(first.records)) == (True, 3 + 3)
+    assert (leader_change.control, len(first.records)) == (True, 3 + 3 + 2)
     storage.close()
 
 
@@ -112,7 +114,7 @@ def test_a_log_that_is_ahead_of_the_decisions_is_not_served(decided: DecidedBus,
     log_of(tmp_path / "log", decided)
     behind = DecidedBus(tmp_path / "behind.db")
     behind.take(story()[:9])
-    with pytest.raises(StorageError, match=r"ends at offset 65, epoch 2, decision 24, .* on the bus at 9: "):
+    with pytest.raises(StorageError, match=r"ends at offset 67, epoch 2, decision 24, .* on the bus at 9: "):
         opened(tmp_path / "log", behind.bus)
     behind.close()
 
@@ -122,7 +124,7 @@ def test_a_log_of_other_decisions_is_not_served(decided: DecidedBus, tmp_path: P
     log_of(tmp_path / "log", decided)
     other = DecidedBus(tmp_path / "other.db")
     other.take([*BEGINNING, topic("u")])
-    with pytest.raises(StorageError, match=r"at offset 10 .* decision 8 in epoch 1, .* translate to other records"):
+    with pytest.raises(StorageError, match=r"at offset 12 .* decision 8 in epoch 1, .* translate to other records"):
         opened(tmp_path / "log", other.bus)
     other.close()
     another = DecidedBus(tmp_path / "another.db")
@@ -170,7 +172,7 @@ def test_a_log_that_lacks_trimmed_decisions_does_not_start(decided: DecidedBus, 
     log_of(tmp_path / "log", decided)
     decided.take([*story()[8:], gateway("c"), gateway("d")])
     decided.trim(2)
-    with pytest.raises(StorageError, match=r"ends at offset 13, epoch 1, decision 8, .* removed from the bus"):
+    with pytest.raises(StorageError, match=r"ends at offset 15, epoch 1, decision 8, .* removed from the bus"):
         opened(tmp_path / "log", decided.bus)
     with pytest.raises(StorageError, match=r"ends at offset 0, .* removed from the bus"):
         opened(tmp_path / "lost", decided.bus)
@@ -250,5 +252,5 @@ def test_brokers_may_be_told_settings_as_long_as_kafka_allows(decided: DecidedBu
     decided.take([*BEGINNING, *long, *beats((1, 2))])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
-    assert storage.image.configs[4, ""].keys() == {"b"}
+    assert storage.image.configs[4, ""].keys() - in_force(Policy()).keys() == {"b"}
     storage.close()
