@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-fast lint demo demo-kafka simulate soak bench lock clean
+.PHONY: setup test test-all release-check lint demo demo-kafka simulate soak bench lock clean
 
 setup: .venv/setup.stamp
 
@@ -12,16 +12,17 @@ setup: .venv/setup.stamp
 
 # The tests start several hundred Python processes. Each of them would compile isrflow again if an environment forbade
 # Python to write bytecode.
-test test-fast: export PYTHONDONTWRITEBYTECODE :=
+test test-all: export PYTHONDONTWRITEBYTECODE :=
 
-# Three test files run at a time, which takes 7 GiB. A fourth saves nothing on two cores, even if its tests mostly wait.
-# tests/support/scheduling.py says in which order. What failed (status 1) runs again, alone: tests/README.md says why.
+# What a newcomer runs: all tests in one process, and a few of each kind that starts Spark, brokers or a browser.
 test: setup lint
-	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile || \
-		{ test $$? -eq 1 && $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; }
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup \
+		-m "smoke or not (spark or kafka_bus or mock_brokers or kraft or zookeeper or browser)"
 
-test-fast: setup
-	@$(BIN)/python -m pytest -m "not spark and not cluster"
+# Everything. Three workers take 7 GiB. A fourth saves nothing on two cores, even if the tests mostly wait.
+# tests/README.md says what runs a second time.
+test-all: setup lint
+	@$(BIN)/python -m tests.support.second_chance --numprocesses=3 --dist=loadgroup
 
 lint: setup
 	@$(BIN)/ruff check .
@@ -59,6 +60,10 @@ lock: setup
 	    --constraint deploy/requirements.lock --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
 	    -o deploy/container/engine.lock
 	@$(BIN)/python deploy/lock_jars.py
+
+# Says whether this commit can be released, and builds it into dist.
+release-check: setup
+	@$(BIN)/python -m deploy.release_check
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

@@ -1,4 +1,4 @@
-"""What all tests share: their order, a check that files are closed, and a Kafka node for those that ask for it."""
+"""What all tests share: their order, a check that files are closed, and servers for those that ask for them."""
 
 import gc
 import uuid
@@ -8,6 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 # By itself pytest shows the values of a failed assertion only in test files. Some of our checks are in other modules.
 pytest.register_assert_rewrite(*(f"tests.{one.name}" for one in Path(__file__).parent.iterdir() if one.is_dir()))
@@ -15,18 +16,27 @@ pytest.register_assert_rewrite(*(f"tests.{one.name}" for one in Path(__file__).p
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare
 from cli.cluster.led_cluster import LedCluster
-from tests.support.scheduling import ByFile, is_on_one_node, put_in_order
+from conf.settings import Settings
+from streaming.session import build_session, choose_java, end_session
+from tests.support.scheduling import ByGroup, group, put_in_order
+from tests.support.second_chance import Failures
 from tests.support.waiting import wait_until
 
 # py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
 DESCRIPTORS_LEFT_MAX = 100
-KAFKA_NODE = pytest.StashKey[KafkaCluster]()
+JVM_END_TIMEOUT_S = 120.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep which tests failed: ``tests/support/second_chance.py``."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Failures(config))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
-    """Run the tests of a file on one worker, in an order that keeps all busy."""
-    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup | None:
+    """Run the tests of a group or a file on one worker, in an order that keeps all busy."""
+    return ByGroup(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,20 +52,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests in order where several workers share them."""
+    group(items)
     if hasattr(config, "workerinput"):
         put_in_order(items)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """End the shared Kafka node after its last test, where workers run its files one after the other.
-
-    With the topics of a hundred buses it takes 1.5 % of a core for nothing.
-    """
-    yield
-    is_last = is_on_one_node(item) and nextitem is not None and not is_on_one_node(nextitem)
-    if is_last and hasattr(item.config, "workerinput") and KAFKA_NODE in item.config.stash:
-        item.config.stash[KAFKA_NODE].kill()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,11 +78,10 @@ def descriptors_are_closed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka_node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A plain Kafka node, which ends with the last of its tests; every user of it takes a prefix of its own."""
+def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A plain Kafka node. Every user of it takes a prefix of its own, and is marked ``kafka_bus``."""
     prepare()
     cluster = KafkaCluster.create(tmp_path_factory.mktemp("kafka"), plain_specs(1))
-    request.config.stash[KAFKA_NODE] = cluster
     try:
         cluster.up()
         yield cluster
@@ -112,3 +110,12 @@ def cluster_folder(tmp_path: Path) -> Iterator[Path]:
     if (folder / "cluster.json").exists():
         cluster = KafkaCluster.open(folder)
         (LedCluster.open(cluster) or cluster).kill()
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A Spark session in the tests' own process. Whoever uses it is in the group ``spark_session``."""
+    choose_java()
+    session = build_session(Settings(), tmp_path_factory.mktemp("local"))
+    yield session
+    end_session(session, JVM_END_TIMEOUT_S)

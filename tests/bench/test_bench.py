@@ -85,7 +85,7 @@ def played(name: str, load: Load) -> dict[str, Figure]:
     return {figure.step: figure for figure in rounds([load], {name: make}, 1, settle_s=0)}
 
 
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 @pytest.mark.parametrize("name", ["engine", "peer", "gateway"])
 def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> None:
     figures = played(name, LOAD)
@@ -98,7 +98,7 @@ def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> 
     assert all(one.wall_s >= 0 and one.cpu_s >= 0 for figure in figures.values() for one in figure.rounds)
 
 
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 def test_a_load_is_played_on_brokers_in_zookeeper_mode() -> None:
     changes = {step: figure.changes for step, figure in played("zookeeper-gateway", LOAD).items()}
     assert list(changes) == [

@@ -19,7 +19,7 @@ from tests.support.raw import RawClient
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 
 def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 60_000) -> Any:

@@ -25,7 +25,7 @@ from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 SESSION_MS = 2_000
 FROZEN_S = 5.0
 AFTER_S = 5.0

@@ -16,7 +16,7 @@ from tests.support.mock_cluster import MockCluster, running_cluster
 from tests.support.raw import RawClient
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 
 @pytest.fixture(params=["300", "3600000"], ids=["idle", "by-append"])

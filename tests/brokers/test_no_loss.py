@@ -15,11 +15,11 @@ KILLS = 5
 RECORDS_A_SECOND = 2_500
 ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITIONS)}
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 
 # tests/real_kafka kills leaders under the Spark job with both clients, and the demo does so with these brokers.
-@pytest.mark.parametrize("client", sorted(SENDERS))
+@pytest.mark.parametrize("client", [pytest.param("kafka-python", marks=pytest.mark.smoke), "confluent-kafka"])
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
     cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")
     sender: Sender = SENDERS[client](cluster.bootstrap())

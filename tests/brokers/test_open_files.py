@@ -46,7 +46,7 @@ def files_open_in(folder: Path) -> list[str]:
     return [path for path in opened if path.startswith(f"{folder}/")]
 
 
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 def test_a_broker_has_more_logs_than_its_soft_limit_of_open_files(tmp_path: Path) -> None:
     engine, cluster = RulesEngine(), MockCluster(tmp_path, size=1)
     engine.start(cluster.bus_path)

@@ -19,7 +19,7 @@ from tests.support.mock_cluster import MockCluster, running_cluster
 from tests.support.raw import RawClient
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 ALL = -1
 

@@ -18,7 +18,7 @@ from tests.support.mock_cluster import SETTINGS, MockCluster, running_cluster
 from tests.support.raw import RawClient
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 PLACE = TopicPartition("t", 0)
 

@@ -10,7 +10,7 @@ from tests.brokers.test_cluster import events_logged, produced, wait_for_like_lo
 from tests.support.mock_cluster import MockCluster, running_cluster
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.mock_brokers
 
 
 LAG_MS = 1_500

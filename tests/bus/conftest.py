@@ -9,7 +9,7 @@ from bus.interface import Bus
 from bus.open_bus import open_bus
 
 
-@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka_bus)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:{tmp_path / 'bus.db'}"

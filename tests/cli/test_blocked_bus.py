@@ -10,7 +10,7 @@ from tests.cli.conftest import Isrflow
 from tests.support.open_transaction import Stranger
 from tests.support.rules_engine import RulesEngine
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 REGISTER = {"kind": "broker_register", "broker": 1, "incarnation": "a"}
 CREATE = {"kind": "create_topic", "time_ms": 1, "topic": "t", "partitions": 1, "replication_factor": 1}
 

@@ -37,7 +37,7 @@ def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.spark
-@pytest.mark.cluster
+@pytest.mark.kraft
 def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp_path: Path) -> None:
     prepare_tools()
     conf = tmp_path / "isrflow.toml"
@@ -75,7 +75,7 @@ def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp
     assert not (tmp_path / "bus.db").exists(), "the bus was made with the cluster"
 
 
-@pytest.mark.cluster
+@pytest.mark.kraft
 def test_an_engine_that_already_decides_leads_and_is_left_alone(cluster_folder: Path, tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     engine = RulesEngine()

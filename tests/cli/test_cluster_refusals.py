@@ -27,7 +27,7 @@ def test_a_path_that_kafka_would_divide_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "a,b").exists()
 
 
-@pytest.mark.cluster
+@pytest.mark.kraft
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
     conf = tmp_path / "isrflow.toml"
     conf.write_text('metrics.host = "0.0.0.0"\n')

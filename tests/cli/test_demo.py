@@ -121,7 +121,7 @@ def test_the_longest_wait_counts_records_acknowledged_since_a_time() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 def test_the_demo_from_a_wheel_loses_no_record_and_leaves_no_process(tmp_path: Path) -> None:
     isrflow = install_wheel(build_wheel(tmp_path), tmp_path / "venv")
     # A user's own modules in the working directory must not be taken for isrflow's.
@@ -138,7 +138,7 @@ def test_the_demo_from_a_wheel_loses_no_record_and_leaves_no_process(tmp_path: P
 
 
 @pytest.mark.spark
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 def test_a_demo_stopped_halfway_leaves_no_process() -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout

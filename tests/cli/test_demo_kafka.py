@@ -14,7 +14,7 @@ from conf.jars import fetch
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.smoke
 
 
 class Cluster(KafkaDemoCluster):
@@ -37,7 +37,12 @@ class Cluster(KafkaDemoCluster):
         self.engine.stop()
 
 
-@pytest.fixture(params=[False, True], ids=["metadata log", "ZooKeeper"])
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="metadata log", marks=pytest.mark.kraft),
+        pytest.param(True, id="ZooKeeper", marks=pytest.mark.zookeeper),
+    ]
+)
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     for name in jar_sets(zookeeper=request.param):
         fetch(name)

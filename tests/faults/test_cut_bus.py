@@ -6,7 +6,7 @@ from tests.faults.cut_scenarios import LONG_S, SCENARIOS
 from tests.faults.hosted_cluster import HostedCluster, OnKafkaBus
 from tests.faults.load import Load
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 CLUSTER = OnKafkaBus
 
 

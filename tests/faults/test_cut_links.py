@@ -6,7 +6,7 @@ from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS
 from tests.faults.hosted_cluster import HostedCluster, LedCluster
 from tests.faults.load import Load
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 CLUSTER = LedCluster
 # More than are on their way when a cut begins: those of two seconds.
 SOME = 60

@@ -7,7 +7,7 @@ from tests.faults.hosted_cluster import HostedCluster
 from tests.faults.hosted_zookeeper import OnZookeeper
 from tests.faults.load import Load
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(900)]
 CLUSTER = OnZookeeper
 
 

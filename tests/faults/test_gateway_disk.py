@@ -11,7 +11,7 @@ from tests.support.engine import decided, encoded
 from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 QUICK = {"gateway_heartbeat_interval_ms": 50}
 TOPICS = 200
 HURT, OTHER = 100, 101

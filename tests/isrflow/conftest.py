@@ -8,7 +8,7 @@ import pytest
 from tests.support.rules_engine import RulesEngine
 
 
-@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka_bus)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:{tmp_path / 'bus.db'}"

@@ -54,7 +54,7 @@ def plain_program(servers: str, prefix: str) -> str:
     return program.replace('"localhost:9092", "isrflow"', f'"{servers}", "{prefix}"')
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_guides_program_with_plain_kafka_python_works_also_behind_a_block_of_decisions(
     engine: RulesEngine, kafka_servers: str, tmp_path: Path
 ) -> None:
@@ -79,7 +79,7 @@ def test_the_guides_program_with_plain_kafka_python_works_also_behind_a_block_of
     bus.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_guides_program_says_that_no_engine_runs(kafka_servers: str, tmp_path: Path) -> None:
     prefix = uuid.uuid4().hex[:8]
     program = plain_program(kafka_servers, prefix).replace("20_000", "500")

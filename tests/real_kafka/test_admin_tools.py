@@ -18,7 +18,7 @@ from conf.java import java_home
 from tests.support.real_cluster import LOOPBACK, POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from tests.support.clients import error_name_of
 from tests.support.real_cluster import AUTHORIZER, LOOPBACK, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 GATEWAY = "the gateway"
 TOKEN_KEY = "a key for tokens"
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}

@@ -17,7 +17,7 @@ from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kraft, pytest.mark.timeout(600)]
 # So that a broker that starts again reads the voters from a snapshot.
 EVERY = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
 SAFE = {"min.insync.replicas": "2"}

@@ -11,7 +11,7 @@ from state import broker_setting_types as types
 from state.features import METADATA_VERSIONS
 from tests.real_kafka.kafkas_classes import run_java
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 TYPES = ("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
 # The settings that have another type in some releases than in 4.1.
 CHANGED = {

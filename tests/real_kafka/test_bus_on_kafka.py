@@ -20,7 +20,7 @@ from conf.jars import fetch
 from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka_bus, pytest.mark.kraft, pytest.mark.spark]
 TOPIC, PARTITIONS = "led", 4
 RECORDS = 200
 

@@ -11,7 +11,7 @@ from brokers.wire.layout import FieldLayout, Layout
 from brokers.wire.plain import uuid_text
 from tests.real_kafka.kafkas_classes import run_java
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 MESSAGES_EACH = 20
 SOURCE = Path(__file__).with_name("Messages.java")
 BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}

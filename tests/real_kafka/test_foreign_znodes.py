@@ -11,7 +11,7 @@ from brokers.gateways.zk.stored import load
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from tests.support.znode_cluster import ZnodeCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 
 
 def test_a_topic_goes_with_what_others_made_below_it(zookeeper: ZookeeperProcess, tmp_path: Path) -> None:

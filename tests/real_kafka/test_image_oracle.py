@@ -18,7 +18,7 @@ from tests.support.decided_bus import DecidedBus
 from tests.support.random_logs import seeded_draws, walk
 from tests.support.scenes import Draw
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 EVENTS = 400
 SOURCE = Path(__file__).with_name("Images.java")

@@ -19,7 +19,7 @@ from tests.support.clients import ConfluentSender, lost_records, read_all
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 
 TOPIC = "placed"
 PARTITIONS = 4

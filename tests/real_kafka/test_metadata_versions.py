@@ -21,7 +21,7 @@ from tests.support.rules_engine import RulesEngine
 from tests.support.up_cluster import UpCluster
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 QUORUM = "MetadataQuorumCommand"
 # The levels with which a log of Kafka 4.0 begins.
 OF_4_0 = {"metadata.version": "4.0-IV3", "group.version": "1", "transaction.version": "2"}

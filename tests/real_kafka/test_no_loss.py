@@ -21,7 +21,7 @@ from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.spark_engine import SparkEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+pytestmark = [pytest.mark.kraft, pytest.mark.spark]
 TOPIC = "t"
 FROZEN_S = 8.0
 

@@ -14,7 +14,7 @@ from brokers.launch.service import ServiceError
 from tests.support.cluster_command import on_cluster
 from tests.support.waiting import TIMEOUT_S
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 RECORDS = 200
 
 

@@ -31,7 +31,7 @@ from tests.support.gateway_in_process import heartbeat
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 RECORDS = 100
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 

@@ -19,7 +19,7 @@ from conf.security.authority import Authority
 from isrflow.kafka.client_config import VARIABLE
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 CANARY = "canary-of-the-real-bus"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 

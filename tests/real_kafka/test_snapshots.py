@@ -22,7 +22,7 @@ from tests.support.real_cluster import RealCluster, led_by_rules
 from tests.support.trimming import trim
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 TOPICS, AT_A_TIME = 80, 8
 RECORDS = 100
 

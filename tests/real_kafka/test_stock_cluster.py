@@ -17,7 +17,7 @@ from brokers.launch.kafka.tools import CONFIGS, ToolError, run_tool
 from tests.real_kafka.stock.operations import MOVES, PLAN, SCRIPT, Call, Tool
 from tests.support.real_cluster import AUTHORIZER, LOOPBACK, OVERRIDES, RealCluster, led_by_rules
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 ACCESS = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
 ENGINES_OWN = "unclean.leader.election.enable=false"
 SETTINGS = {"auto.leader.rebalance.enable": "false"}

@@ -17,7 +17,7 @@ from tests.real_kafka.stock.script import SCRIPT
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 BROKERS = 4
 SESSION_MS = 600_000
 HEARTBEAT_S = 3.0

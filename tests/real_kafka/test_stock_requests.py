@@ -19,7 +19,7 @@ from tests.real_kafka.stock_requests.stories import NAMES, root_in, story_named
 from tests.scenarios.story import Block, Story, parse, path_of
 from tests.support.waiting import wait_until_equal
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 REWRITE = os.environ.get("ISRFLOW_REWRITE") == "1"
 OPEN = "WHY?"
 

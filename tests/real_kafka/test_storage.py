@@ -9,7 +9,7 @@ from brokers.launch.kafka.preparing import prepare
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 NOBODY = (Voter(100, "127.0.0.1", 9),)
 
 

@@ -8,7 +8,7 @@ from tests.real_kafka.by_brokers import ByBrokers, compared, merged
 from tests.scenarios.story import Story, all_stories
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 # Stories in which real brokers do only what the script says: ISRs shrink and grow only where the story says so.
 NAMES = (
     "brokers/bounce_of_all",

@@ -18,7 +18,7 @@ from tests.real_kafka.stock_requests.stories import DECIDED_ALIKE, root_in
 from tests.scenarios.story import all_stories
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 
 
 def decided_now(bus: EmbeddedBus) -> dict[Place, Known]:

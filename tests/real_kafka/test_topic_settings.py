@@ -9,7 +9,7 @@ from state.features import METADATA_VERSIONS
 from state.topic_settings import complaint_about, known_in
 from tests.real_kafka.kafkas_classes import run_java
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 SOURCE = Path(__file__).with_name("TopicSettings.java")
 VALUES = [
     *(

@@ -20,7 +20,7 @@ from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(900)]
 SESSION_S = 10
 POLICY = {"broker_session_timeout_ms": SESSION_S * 1000, "auto_leader_rebalance_enable": False}
 QUOTA = "producer_byte_rate=1024000.0"

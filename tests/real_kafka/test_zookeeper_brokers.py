@@ -27,7 +27,7 @@ from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
 # On a busy machine everything that is waited for takes longer than the usual limit of a test.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(900)]
 SAFE = {"min.insync.replicas": "2"}
 
 

@@ -18,7 +18,7 @@ from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.support.znode_cluster import PATIENT, ZnodeCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 STATE = "/brokers/topics/t/partitions/0/state"
 QUIET_S = 0.5
 # A gateway looks by itself once in ten minutes.

@@ -6,7 +6,7 @@ from brokers.gateways.zk.session import Session
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from tests.support.znode_cluster import CLUSTER_ID, PATIENT
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 
 
 def test_a_root_of_two_levels_that_does_not_exist_yet_is_made(zookeeper: ZookeeperProcess) -> None:

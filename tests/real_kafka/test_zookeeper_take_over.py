@@ -21,7 +21,7 @@ from tests.brokers.gateways.zk.door import Door
 from tests.support.rules_engine import RulesEngine
 from tests.support.znode_cluster import CLUSTER_ID, IDS, PATIENT, ZnodeCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(600)]
 GATEWAYS = frozenset({100, 101})
 OLD = structs.replace(PATIENT, inter_broker_protocol_version="2.6")
 

@@ -42,7 +42,7 @@ def test_one_descriptor_in_three_batches_is_noticed_within_two_minutes() -> None
 
 
 @pytest.mark.spark
-@pytest.mark.cluster
+@pytest.mark.mock_brokers
 def test_nothing_grows_in_two_minutes(tmp_path: Path) -> None:
     samples = soak(tmp_path, MINUTES, SETTINGS, record_interval_s=RECORD_INTERVAL_S, batches_min=BATCHES_MIN)
     found = findings(samples)

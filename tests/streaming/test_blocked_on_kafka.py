@@ -13,7 +13,7 @@ from tests.support.open_transaction import Stranger
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka_bus]
 SILENCE_MS = 3_000
 NAMED = "events cannot be decided"
 

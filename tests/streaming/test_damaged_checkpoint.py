@@ -19,21 +19,14 @@ from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from streaming.checkpoint import has_batches, settle
 from streaming.decider import Decider
-from streaming.session import build_session, choose_java
 from tests.support.engine import by_rules, decisions_of, encoded
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark_session")]
 
 EVENTS_A_BATCH = 10
 OTHERWISE = b" "
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    choose_java()
-    return build_session(Settings(), tmp_path_factory.mktemp("local"))
 
 
 class Log:
@@ -144,8 +137,8 @@ DAMAGE: tuple[Callable[[Log], None], ...] = (
 )
 
 
-def test_damage_costs_the_checkpoint_and_nothing_else(session: SparkSession, tmp_path: Path) -> None:
-    log = Log(session, tmp_path)
+def test_damage_costs_the_checkpoint_and_nothing_else(spark_session: SparkSession, tmp_path: Path) -> None:
+    log = Log(spark_session, tmp_path)
     log.decide(batches=3)
     for damage in DAMAGE:
         assert has_batches(log.checkpoint)

@@ -62,7 +62,7 @@ def planned(pages: FollowedPages, after: int) -> int:
     return wait_until(lambda: (through := pages.plan(after, None)) > after and through, "a batch of pages")
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_first_batch_has_all_pages_and_a_later_one_those_that_changed_in_their_newest_version(
     active: KafkaBus,
 ) -> None:
@@ -89,7 +89,7 @@ def test_the_first_batch_has_all_pages_and_a_later_one_those_that_changed_in_the
         pages.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_pages_longer_than_a_record_come_whole(active: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 10)
     commit(active, Page(0, 1, b"x" * 35))
@@ -103,7 +103,7 @@ def test_pages_longer_than_a_record_come_whole(active: KafkaBus, monkeypatch: py
         pages.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_changes_wait_for_an_interval_a_silence_or_the_claim(active: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     clock_ms = 0
     monkeypatch.setattr(followed_pages, "steady_ms", lambda: clock_ms)
@@ -156,7 +156,7 @@ class Batch:
         return list(self.reader.read(partition))
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_state_that_is_laid_out_again_is_followed_no_longer(active: KafkaBus) -> None:
     first = commit(active, Page(0, 1, b"1"))
     pages = followed(active)
@@ -169,7 +169,7 @@ def test_a_state_that_is_laid_out_again_is_followed_no_longer(active: KafkaBus) 
         pages.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_from_then_on(
     active: KafkaBus, kafka_url: str, tmp_path: Path, claim_note: Path
 ) -> None:

@@ -12,16 +12,9 @@ from streaming.checkpoint import BUS_FILE, has_batches, settle
 from streaming.checkpoint_place import check_usable, checkpoint_of, files_place
 from streaming.hadoop_path import HadoopPath
 from streaming.job_errors import JobError
-from streaming.session import build_session, choose_java
 from tests.support.engine import START_TIMEOUT_S, Engine
 
 PLANNED = 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq":%d}'
-
-
-@pytest.fixture(scope="module")
-def _spark(tmp_path_factory: pytest.TempPathFactory) -> None:
-    choose_java()
-    build_session(Settings(), tmp_path_factory.mktemp("local"))
 
 
 @pytest.fixture
@@ -57,7 +50,8 @@ def test_what_is_no_uri_is_a_path_of_this_machine(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("_spark")
+@pytest.mark.usefixtures("spark_session")
+@pytest.mark.xdist_group("spark_session")
 def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
     bus: EmbeddedBus, checkpoint: HadoopPath, tmp_path: Path
 ) -> None:
@@ -78,7 +72,8 @@ def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("_spark")
+@pytest.mark.usefixtures("spark_session")
+@pytest.mark.xdist_group("spark_session")
 def test_a_checkpoint_of_another_bus_and_one_that_cannot_be_written_are_refused(
     bus: EmbeddedBus, checkpoint: HadoopPath, tmp_path: Path
 ) -> None:

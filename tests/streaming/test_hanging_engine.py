@@ -16,7 +16,7 @@ from tests.support.freezing import freeze
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [pytest.mark.spark, pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=3600000")
 CALM, NOBODY_KNOWS = "No partition is at risk", "Nobody knows whether partitions are at risk"
 

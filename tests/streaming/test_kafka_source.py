@@ -58,7 +58,7 @@ def test_a_standby_takes_in_the_last_commits_while_it_waits_for_its_turn(
     assert kafka.quiet_ms(settings) == quiet_ms
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_batch_waits_in_one_file_until_the_next_one(bus: KafkaBus, tmp_path: Path) -> None:
     events = [EVENT + b" " * number for number in range(8)]
     bus.publish(events)
@@ -107,7 +107,7 @@ def started_reader(bus: KafkaBus, spool_dir: Path, claim_note: Path | None = Non
     return KafkaReader(session.options)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_client_that_notes_reports_begins_to_connect_as_the_query_starts(
     bus: KafkaBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_client_that_notes_reports_begins_to_connect_as_the_query_starts(
     assert len(connecting) == 1
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_reports_of_a_batch_are_noted_by_its_job_even_if_a_superseded_one_plans_it_too(
     bus: KafkaBus, kafka_url: str, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.support.engine import AWAITED, STANDBY, START_TIMEOUT_S, Engine, deci
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka_bus]
 
 MOVED_ASIDE = "moved the checkpoint aside"
 POINTS = ("transaction", "commit")

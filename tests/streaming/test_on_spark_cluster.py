@@ -23,7 +23,7 @@ from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster, clas
 from tests.support.waiting import wait_until
 from tests.support.wheel import libraries_alone
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka_bus]
 
 EVENTS = 4_000
 TASKS = 2

@@ -216,7 +216,7 @@ command(["reshard", *arguments])
 """
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 @pytest.mark.parametrize("point", ["claimed", "sent", "committed"])
 def test_a_killed_command_leaves_the_old_state_or_the_new_one_whole_on_kafka(
     kafka_url: str, tmp_path: Path, point: str

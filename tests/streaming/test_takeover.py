@@ -83,6 +83,7 @@ def test_one_of_two_jobs_started_at_once_decides(relay: Relay) -> None:
     relay.decide(decides)
 
 
+@pytest.mark.smoke
 def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(relay: Relay) -> None:
     for point, next_point in pairwise((*POINTS, LAST_POINT)):
         relay.crash(point)

@@ -110,7 +110,7 @@ def reported(number: int) -> bytes:
     return encoded("log_end_offset", topic=f"t{number}", partition=0, broker=1, leader_epoch=0, log_end_offset=number)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_decisions_of_a_batch_are_bounded_by_bytes(bus: KafkaBus, batches: Batches) -> None:
     create = encoded("create_topic", topic="t", partitions=100_000, replication_factor=1)
     named = encoded("create_topic", topic="n", assignment={"0": [1]}, x="x" * 5_000)
@@ -121,7 +121,7 @@ def test_the_decisions_of_a_batch_are_bounded_by_bytes(bus: KafkaBus, batches: B
     assert texts(cut(batches, tight)) == [[BEAT], [create], [create], [BEAT], [named], [BEAT]]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_batches_are_bounded_by_bytes_and_by_count(bus: KafkaBus, batches: Batches) -> None:
     sizes = [10, 10, 10, 90, 1, 30, 5, 5]
     bus.publish([b"x" * size for size in sizes])
@@ -130,7 +130,7 @@ def test_batches_are_bounded_by_bytes_and_by_count(bus: KafkaBus, batches: Batch
     assert [len(batch) for batch in cut(batches, Bounds(3, 1_000))] == [3, 3, 2]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bus: KafkaBus, batches: Batches) -> None:
     rng = random.Random(4)
     for _ in range(6):
@@ -150,7 +150,7 @@ def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bu
     assert all(entry.found_ms for batch in first for entry in batch if entry.raw == ASKED)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_every_event_that_a_claim_found_undecided_carries_the_time_of_that(bus: KafkaBus, batches: Batches) -> None:
     # The rules ask a gateway's start and a tick for it, and not only an event with a deadline.
     waiting = bus.publish_own([b'{"kind":"gateway_started"}', TICK])
@@ -161,7 +161,7 @@ def test_every_event_that_a_claim_found_undecided_carries_the_time_of_that(bus: 
     assert {entry.found_ms for batch in cut(batches, WIDE) for entry in batch if entry.seq == after} == {None}
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_what_a_tick_tells_is_known_to_batches_that_end_before_it(bus: KafkaBus, batches: Batches) -> None:
     claim = bus.claim("a", {}, 1)
     waiting = bus.publish([ASKED, ASKED])
@@ -179,7 +179,7 @@ def test_what_a_tick_tells_is_known_to_batches_that_end_before_it(bus: KafkaBus,
     assert found == {waiting - SLOTS: told_ms, waiting: told_ms, seq: None, after: None}
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([STARTED])
     bus.claim("a", {}, 1)
@@ -189,7 +189,7 @@ def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
     assert all(entry.entered_ms for entry in (forged, claim))
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_reports_wait_for_a_control_event_and_keep_pace_with_them(bus: KafkaBus, batches: Batches) -> None:
     at = batches.first(0)
     bus.publish([reported(number) for number in range(16)])
@@ -203,7 +203,7 @@ def test_reports_wait_for_a_control_event_and_keep_pace_with_them(bus: KafkaBus,
     assert 4 <= counts[0] <= 4 + bus.offsets_partitions
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_removed_reports_are_skipped_and_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([TICK, *(reported(number) for number in range(40)), BEAT])
     places = [TopicPartition(bus.address.offsets, number, -1) for number in range(bus.offsets_partitions)]
@@ -214,7 +214,7 @@ def test_removed_reports_are_skipped_and_removed_events_are_an_error(bus: KafkaB
         opened(bus).plan(Position(0, 0, (0,)), WIDE)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_aborted_records_are_in_no_batch(bus: KafkaBus, batches: Batches) -> None:
     producer = Producer({"bootstrap.servers": bus.address.servers, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(30)

@@ -58,14 +58,14 @@ def test_an_unreachable_bus_is_reported_in_time(monkeypatch: pytest.MonkeyPatch)
         open_bus(f"kafka://{NOBODY}")
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_missing_bus_is_not_created_for_reading(kafka_url: str) -> None:
     for _ in range(2):
         with pytest.raises(NoBusError, match=f"no topic {parse(kafka_url).events}"):
             open_bus(kafka_url, create=False)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_topic_with_several_partitions_is_refused(kafka_url: str) -> None:
     address = parse(kafka_url)
     admin = AdminClient({"bootstrap.servers": address.servers})
@@ -74,7 +74,7 @@ def test_a_topic_with_several_partitions_is_refused(kafka_url: str) -> None:
         open_bus(kafka_url)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_events_removed_by_retention_are_an_error(bus: KafkaBus) -> None:
     last = bus.publish([EVENT] * 10)
     remove(bus, bus.address.events, through=3)
@@ -84,7 +84,7 @@ def test_events_removed_by_retention_are_an_error(bus: KafkaBus) -> None:
     assert bus.publish([EVENT]) == 11 * SLOTS
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_follower_that_missed_nothing_gets_no_error(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, 5, [Decided(3, 0, b"early"), Decided(3, 1, b"last")], [])
@@ -100,7 +100,7 @@ def test_a_follower_that_missed_nothing_gets_no_error(bus: KafkaBus) -> None:
         bus.decisions((98, 0), 10)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_an_open_transaction_of_a_dead_job_is_never_read(
     bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +129,7 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
     dead.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_url: str) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     other = KafkaBus(kafka_url)
@@ -139,7 +139,7 @@ def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_url: str) -> None:
     other.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_standby_that_is_slow_to_connect_claims_nothing_after_a_faster_one_and_does_not_fence_it(
     bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +164,7 @@ def test_a_standby_that_is_slow_to_connect_claims_nothing_after_a_faster_one_and
         slower.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_follower_from_the_start_learns_that_early_decisions_are_gone(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, SLOTS, [Decided(SLOTS, 0, b"first"), Decided(SLOTS, 1, b"second")], [])
@@ -176,7 +176,7 @@ def test_a_follower_from_the_start_learns_that_early_decisions_are_gone(bus: Kaf
     assert bus.decisions((0, -1), 10) == [Decided(SLOTS, 1, b"second")]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_fenced_job_resigns_silently_before_the_newer_claim_can_be_read(
     bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

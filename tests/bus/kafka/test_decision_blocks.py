@@ -25,7 +25,7 @@ from state.decisions import decode
 from tests.bus.test_column_blocks import runs_of, texts_of
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 10**6

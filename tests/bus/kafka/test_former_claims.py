@@ -6,7 +6,7 @@ from bus.interface import Entry
 from bus.kafka import mark
 from bus.kafka.bus import KafkaBus
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 
 REQUEST = b'{"kind":"create_topic","time_ms":1,"topic":"t","partitions":1,"replication_factor":1,"timeout_ms":1}'
 ALL = 2**62

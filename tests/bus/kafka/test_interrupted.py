@@ -78,7 +78,7 @@ def test_a_read_that_stalls_loses_no_record_that_came_before() -> None:
     assert [record.offset for record in reader.take(3, ALL)] == [0, 1, 2]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus) -> None:
     topics = (bus.address.events, bus.address.offsets)
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
@@ -93,7 +93,7 @@ def test_kafka_notes_when_events_enter_and_removes_none_by_itself(bus: KafkaBus)
     assert abs(entry.entered_ms - time.time() * 1000) < 60_000
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_decided(bus: KafkaBus) -> None:
     seqs = [bus.publish([EVENT]) for _ in range(3)]
     Connection(bus.address).delete_records(TopicPartition(bus.address.events, 0, offset_after(seqs[1] or 0)))
@@ -105,7 +105,7 @@ def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_deci
     reader.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "REQUEST_TIMEOUT_S", 0.5)
     bus.publish([EVENT] * 3)
@@ -122,7 +122,7 @@ def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypa
     reader.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_job_that_nobody_replaced_goes_on(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller, "SUCCESSOR_TIMEOUT_S", 0.2)
     claim = bus.claim("job", {}, 1)
@@ -135,7 +135,7 @@ def test_a_job_that_nobody_replaced_goes_on(bus: KafkaBus, monkeypatch: pytest.M
     assert bus.decisions((0, -1), 9) == [Decided(claim.seq, 0, b"{}")]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_of_two_standbys_that_claim_at_once_one_decides(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller, "SUCCESSOR_TIMEOUT_S", 0.2)
     late = KafkaBus(str(bus.address))
@@ -161,7 +161,7 @@ def test_of_two_standbys_that_claim_at_once_one_decides(bus: KafkaBus, monkeypat
     late.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_an_engine_waits_for_a_node_that_was_killed(
     bus: KafkaBus, kafka_node: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +182,7 @@ def test_an_engine_waits_for_a_node_that_was_killed(
     assert [entry.seq for entry in bus.read(seq, bus.last_seq())] == [later]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_reading_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> None:
     job = Controller(Connection(bus.address))
     claim = job.claim("job", {}, 1)
@@ -206,7 +206,7 @@ def test_reading_the_claim_does_not_wait_for_a_commit(bus: KafkaBus) -> None:
     job.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_follower_that_starts_from_the_state_gets_no_decision_that_the_state_has(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, 1, [Decided(1, 0, b"old")], [Page(0, 0, b"old")])
@@ -227,7 +227,7 @@ def test_a_follower_that_starts_from_the_state_gets_no_decision_that_the_state_h
     follower.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_follower_that_retention_overtakes_learns_it_at_its_next_attempt(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +266,7 @@ def attempt(follower: KafkaBus, after: tuple[int, int]) -> list[Decided]:
         raise _OutOfRangeError from error
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_job_that_cannot_write_a_batch_resigns_and_holds_nobody_back(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     follower = KafkaBus(str(bus.address))
@@ -278,7 +278,7 @@ def test_a_job_that_cannot_write_a_batch_resigns_and_holds_nobody_back(bus: Kafk
     follower.close()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_job_writes_again_after_an_abort_that_had_no_answer_in_time(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from bus.kafka.bus import KafkaBus
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 
 
 def test_the_image_contains_what_this_job_has_committed(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:

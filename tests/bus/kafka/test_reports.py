@@ -70,7 +70,7 @@ def planned(bus: KafkaBus, epoch: int, after: Position | None = None) -> tuple[l
     return entries, ends
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_reports_come_back_where_the_batches_had_them(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         bus.publish_own([TICK, report(number), report(number + 1)])
@@ -92,7 +92,7 @@ def test_reports_come_back_where_the_batches_had_them(bus: KafkaBus, monkeypatch
     assert paged == expected
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_large_batch_is_written_in_pieces(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "RECORD_BYTES", 200)
     log = ReportLog(Connection(parse(str(bus.address))))
@@ -102,7 +102,7 @@ def test_a_large_batch_is_written_in_pieces(bus: KafkaBus, monkeypatch: pytest.M
     assert log.between(4, 8) == (entries[4:8], 8)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_the_past_is_whole_from_the_first_batch_whose_reports_are_kept(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +118,7 @@ def test_the_past_is_whole_from_the_first_batch_whose_reports_are_kept(
     assert [entry.seq for entry in log.between(7, 9)[0]] == [8, 9]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_read_that_is_cut_short_still_minds_what_was_planned_again(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_read_that_is_cut_short_still_minds_what_was_planned_again(
     assert reads > 1
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_what_was_decided_before_the_job_is_not_written_again(bus: KafkaBus, tmp_path: Path) -> None:
     epoch = bus.claim("a", {}, 1).controller_epoch
     through = bus.publish_own([TICK])

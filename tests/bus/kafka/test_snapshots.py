@@ -10,7 +10,7 @@ from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.snapshots import Snapshots
 from tests.support.waiting import wait_until_equal
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 
 
 def image(seq: int) -> Image:

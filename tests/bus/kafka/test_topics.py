@@ -40,7 +40,7 @@ def test_an_invalid_address_is_a_bus_error(url: str) -> None:
         open_bus(url)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_offsets_that_do_not_arrive_in_time_are_an_error(
     monkeypatch: pytest.MonkeyPatch, kafka_url: str, bus: KafkaBus
 ) -> None:
@@ -52,7 +52,7 @@ def test_offsets_that_do_not_arrive_in_time_are_an_error(
         bus.last_seq()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_topic_that_has_no_leader_yet_is_waited_for(kafka_servers: str, bus: KafkaBus) -> None:
     topic = f"{bus.address.prefix}.late"
     admin = AdminClient({"bootstrap.servers": kafka_servers})
@@ -62,7 +62,7 @@ def test_a_topic_that_has_no_leader_yet_is_waited_for(kafka_servers: str, bus: K
     making.join()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_state_that_changes_faster_than_it_is_read_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bus: KafkaBus
 ) -> None:
@@ -74,7 +74,7 @@ def test_a_state_that_changes_faster_than_it_is_read_is_given_up(
         bus.image()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 @pytest.mark.parametrize(
     ("topic", "settings", "said"),
     [
@@ -97,7 +97,7 @@ def test_a_topic_with_other_settings_is_refused(
         open_bus(kafka_url)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_an_offset_after_all_decided_events_may_also_follow_markers_of_transactions(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +128,7 @@ def test_an_acknowledged_record_is_on_all_replicas_but_one(factor: int, in_sync:
         assert (topic.replication_factor, topic.config["min.insync.replicas"]) == (factor, in_sync)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_topics_are_created_with_bounded_segments(bus: KafkaBus, kafka_url: str) -> None:
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     listed = admin.list_topics(timeout=TIMEOUT_S)
@@ -157,7 +157,7 @@ def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
     return [found[name].value for name in names]
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     bus.publish([EVENT])
     first = bus.claim("a", {}, 5)
@@ -171,7 +171,7 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     assert found_in(entry[:4] for entry in bus.read(0, ALL))[-1] == Found(first.seq, second.seq, entered_ms)
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_negative_time_is_before_all_events_and_not_one_of_kafkas_special_times(bus: KafkaBus) -> None:
     bus.publish([EVENT] * 2)
     for time_ms in (-4, -3, -2, -1, 0, -(10**20)):
@@ -179,7 +179,7 @@ def test_a_negative_time_is_before_all_events_and_not_one_of_kafkas_special_time
     assert bus.seq_at(10**20) == bus.last_seq()
 
 
-@pytest.mark.cluster
+@pytest.mark.kafka_bus
 def test_a_topic_that_lacks_a_wanted_setting_is_used_with_a_warning(kafka_url: str) -> None:
     name = f"{kafka_url.rpartition('/')[2]}.events"
     config = {"retention.ms": "3600000", "retention.bytes": "-1", "max.message.bytes": str(16 * MIB)}

@@ -11,7 +11,7 @@ from conf.jars import fetch
 from tests.support.open_transaction import EVENT, Stranger
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kafka_bus
 TICK = b'{"kind":"tick","time_ms":1,"controller_epoch":1}'
 
 

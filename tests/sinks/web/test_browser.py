@@ -17,7 +17,7 @@ from tests.sinks.web.test_partitions import partition
 from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, missing
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,7 @@ def opened(window: Browser, served: Served) -> None:
     shows(window, "#rows", "orders-2")
 
 
+@pytest.mark.smoke
 def test_the_page_shows_the_cluster_and_follows_it(window: Browser, served: Served) -> None:
     opened(window, served)
     shows(window, "#role", "deciding")

@@ -20,7 +20,7 @@ from tests.support.relay import Relay
 from tests.support.waiting import wait_until
 
 __all__ = ["served", "window"]
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 NOBODY_KNOWS = "Nobody knows whether partitions are at risk"
 AT_REST = "return !document.body.classList.contains('old')"
 

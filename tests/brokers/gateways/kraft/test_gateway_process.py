@@ -29,7 +29,7 @@ from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 KILLS = 20
 
 

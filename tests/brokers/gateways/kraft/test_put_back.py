@@ -22,7 +22,7 @@ from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 _ALL = 1_000_000
 # With no-op records an idle log grows too, and is soon longer than the lost one.
 SETTINGS = {"broker_session_timeout_ms": 600_000, "metadata_max_idle_interval_ms": 300}

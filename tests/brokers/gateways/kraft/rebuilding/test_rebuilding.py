@@ -22,7 +22,7 @@ from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
 from tests.support.trimming import trim
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.kraft
 SNAPSHOT_EVERY_BYTES = 1_500
 RETAINED = 3
 
