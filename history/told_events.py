@@ -129,6 +129,8 @@ def _of_admin(event: Told) -> str | None:
             return f"{who} asked to delete ACLs."
         case e.AlterEntity():
             return f"{who} asked to change the {event.entity_type} of {named(event.names)}."
+        case e.RaiseLevel():
+            return f"{who} asked to raise the level to {event.level}."
         case e.BrokerUnregister():
             return f"{who} unregistered broker {event.broker}."
     return None

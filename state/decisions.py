@@ -273,6 +273,12 @@ class EntityDecision(Decision, frozen=True, kw_only=True, tag="entity"):
     values: dict[str, str]
 
 
+class LevelDecision(Decision, frozen=True, kw_only=True, tag="level"):
+    """The level from here on: which decisions, state and records may be written."""
+
+    level: int
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -288,6 +294,7 @@ AnyDecision = (
     | NoOp
     | AclsDecision
     | EntityDecision
+    | LevelDecision
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

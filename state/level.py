@@ -7,3 +7,8 @@ As with Kafka's ``metadata.version``, an operator raises it once every process s
 FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.
 NEWEST_LEVEL = 1
+
+
+def told(level: int) -> str:
+    """Say that this release does not support a level."""
+    return f"the bus is at level {level}, and this isrflow supports {NEWEST_LEVEL} at most: start a newer release"

@@ -3,6 +3,7 @@
 import msgspec
 
 from state.ids import NO_LEADER, NO_TIME
+from state.level import FIRST_LEVEL
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
@@ -21,6 +22,8 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     is_kraft: bool = False
     # The brokers that it heard lately; None if it does not say.
     hears: tuple[int, ...] | None = None
+    # The highest level that it supports.
+    level: int = FIRST_LEVEL
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):

@@ -7,7 +7,7 @@ import click
 import structlog
 
 from brokers.ending import told
-from brokers.gateways.errors import UnknownDecisionError
+from brokers.gateways.errors import UnknownDecisionError, UnsupportedLevelError
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
@@ -81,7 +81,8 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
     with told(
-        refused=(SupersededError, StorageError, UnknownDecisionError), unreachable=(BusError, OSError, TimeoutError)
+        refused=(SupersededError, StorageError, UnknownDecisionError, UnsupportedLevelError),
+        unreachable=(BusError, OSError, TimeoutError),
     ):
         asyncio.run(_serve(identity, settings, security, protection, bus))
 

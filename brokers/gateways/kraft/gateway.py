@@ -36,6 +36,7 @@ import structlog
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
+from brokers.gateways.errors import UnsupportedLevelError
 from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
@@ -63,6 +64,7 @@ from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
+from state.level import NEWEST_LEVEL
 
 logger = structlog.get_logger()
 # After a stall, the event loop gets this long to read what brokers sent meanwhile, before the stall is reported.
@@ -213,6 +215,7 @@ class Gateway:
                 incarnation=self._incarnation,
                 voters=voters,
                 is_kraft=True,
+                level=NEWEST_LEVEL,
             ),
             lane=Lane.GATEWAY,
         )
@@ -256,6 +259,7 @@ class Gateway:
             incarnation=self._incarnation,
             late_ms=late_ms,
             want_shutdown=want_shutdown,
+            level=NEWEST_LEVEL,
             hears=self._heard_brokers.told(leads=view.leads, live=live),
         )
 
@@ -275,6 +279,8 @@ class Gateway:
             if answer.error == "INVALID_REQUEST":
                 logger.warning("the engine refuses heartbeats", why=answer.message, hint="is the clock wrong?")
                 self._counts = self._counts or False
+            if answer.error == "UNSUPPORTED_VERSION":
+                raise UnsupportedLevelError(answer.message)
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(
                     f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"

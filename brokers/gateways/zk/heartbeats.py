@@ -11,6 +11,7 @@ from bus.clock import now_ms
 from state.decisions import AnyDecision, Rejected
 from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
+from state.level import NEWEST_LEVEL
 from state.reason import Reason
 
 logger = structlog.get_logger()
@@ -35,7 +36,11 @@ class Heartbeats:
     def start(self) -> None:
         """Say that this incarnation starts."""
         started = GatewayStarted(
-            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, voters=self._voters
+            time_ms=now_ms(),
+            gateway=self._gateway,
+            incarnation=self._incarnation,
+            voters=self._voters,
+            level=NEWEST_LEVEL,
         )
         self._engine.tell(started, lane=Lane.GATEWAY)
 
@@ -78,5 +83,9 @@ class Heartbeats:
 
     def _next(self) -> GatewayHeartbeat:
         return GatewayHeartbeat(
-            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, late_ms=self._untold_ms
+            time_ms=now_ms(),
+            gateway=self._gateway,
+            incarnation=self._incarnation,
+            late_ms=self._untold_ms,
+            level=NEWEST_LEVEL,
         )
