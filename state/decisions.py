@@ -7,26 +7,11 @@ from msgspec import UNSET, UnsetType
 
 from state.acl import Acl, AclWithId
 from state.broker import Broker
+from state.decision import CONTRACT_VERSION as CONTRACT_VERSION
+from state.decision import Decision as Decision
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
 from state.registration import Feature, Listener
-
-CONTRACT_VERSION = 1
-
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """What every decision has. (``seq``, ``index``) is its identity."""
-
-    contract_version: int = CONTRACT_VERSION
-    # The event that caused it.
-    seq: int
-    # Its place among that event's decisions; ``canonical.number`` sets it.
-    index: int = 0
-    controller_epoch: int
-    time_ms: int
-    reason: Reason
-    # Of the admin whose request caused it, if the request says so.
-    principal: str | UnsetType = UNSET
 
 
 class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):

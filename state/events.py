@@ -21,6 +21,7 @@ from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
 from state.isr_events import AlterIsrs as AlterIsrs
 from state.level import FIRST_LEVEL
+from state.level_events import RaiseLevel as RaiseLevel
 from state.limits import (
     Assignment,
     BrokerEpoch,
@@ -189,12 +190,6 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
     decided_seq: Offset | None = None
     # The highest level that the job supports.
     level: Level = FIRST_LEVEL
-
-
-class RaiseLevel(AdminEvent, frozen=True, kw_only=True, tag="raise_level"):
-    """An operator raises the level, so that decisions, state and records of a newer release may be written."""
-
-    level: Level
 
 
 class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):

@@ -282,9 +282,7 @@ class Gateway:
             if answer.error == "UNSUPPORTED_VERSION":
                 raise UnsupportedLevelError(answer.message)
             if answer.error == "STALE_BROKER_EPOCH":
-                raise SupersededError(
-                    f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"
-                )
+                raise SupersededError(f"gateway {self._identity.gateway} was replaced: {answer.message}")
 
     def _gone(self, peer: Peer) -> None:
         """Probe a broker whose connection ended, because it may have died."""
