@@ -50,7 +50,6 @@ class EmbeddedBus(EmbeddedHistory):
 
     kind = EMBEDDED.name
     seq_step = 1
-    defers = True
     tables = (*SCHEMA, *partition_index.SCHEMA)
 
     def __init__(
@@ -107,8 +106,8 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, deferrable events wait for another one to follow them: heartbeats, offsets, ticks of an engine at
-        rest. If there are no others, return ``after``.
+        ``defer``, deferrable events wait for another one to follow them: heartbeats and offsets. If there are no
+        others, return ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if defer and not _has_due(connection, after):

@@ -33,5 +33,5 @@ def read_cluster(image: Image) -> Cluster:
 
 
 def view_of_image(image: Image) -> dict[str, Any]:
-    """Return the state in an image as users see it (contract.md section 3)."""
+    """Return the state in an image as users see it (docs/contract.md#state)."""
     return view_of(*read_image(image))

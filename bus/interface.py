@@ -119,8 +119,6 @@ class Bus(Past, Protocol):
     kind: str
     # The distance between the seqs of two events that were published one after the other.
     seq_step: int
-    # Whether events can be deferrable here: they start no batch by themselves.
-    defers: bool
 
     def publish(self, events: Sequence[bytes]) -> int:
         """Append events in order, all or none, and return the last one's seq.
@@ -129,8 +127,8 @@ class Bus(Past, Protocol):
         """
         ...
 
-    def publish_own(self, events: Sequence[bytes], *, deferrable: bool = False) -> int:
-        """Publish events of any kind on behalf of the engine; with ``deferrable``, all as such (``defers``)."""
+    def publish_own(self, events: Sequence[bytes]) -> int:
+        """Publish events of any kind on behalf of the engine."""
         ...
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
@@ -142,7 +140,7 @@ class Bus(Past, Protocol):
         ...
 
     def due_seq(self, after: int) -> int:
-        """Return the seq of the newest event that is not deferrable (``defers``), but at least ``after``."""
+        """Return the seq of the newest event that starts a batch by itself, but at least ``after``."""
         ...
 
     def offsets_position(self) -> int:

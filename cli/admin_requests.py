@@ -1,5 +1,6 @@
 """Requests to the engine: publish them and wait for the answers, or say what the rules would decide now."""
 
+import contextlib
 import functools
 import secrets
 from collections.abc import Callable, Sequence
@@ -157,8 +158,7 @@ def answers_to(
     Raises ``Unreachable`` if there is no answer in time.
     """
     settings = ask.settings
-    bus = open_bus(settings.bus, create=False)
-    try:
+    with contextlib.closing(open_bus(settings.bus, create=False)) as bus:
         bodies = [_encoded(request, ask.timeout_ms) for request in requests]
         before = bus.last_seq()
         last = bus.publish(bodies)
@@ -178,8 +178,6 @@ def answers_to(
             if isinstance(decision, Answer | Rejected):
                 answers.append(decision)
         return answers
-    finally:
-        bus.close()
 
 
 def _encoded(request: Request, timeout_ms: int) -> bytes:
@@ -191,8 +189,7 @@ def _encoded(request: Request, timeout_ms: int) -> bytes:
 
 def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool = True) -> list[AnyDecision]:
     """Return what the rules would decide on the requests now. Nothing is published. Raises ``Unreachable``."""
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         image = bus.image()
         if not image.pages:
             raise without_state(settings.bus_name)
@@ -203,8 +200,6 @@ def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool
         state = _whole(image)
         if warns:
             warn_if_old(state.cluster, bus)
-    finally:
-        bus.close()
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
     asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]

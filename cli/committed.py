@@ -40,7 +40,7 @@ class Committed(NamedTuple):
         return self.topics[name]
 
     def view(self) -> dict[str, Any]:
-        """Describe the whole state as users see it (contract.md)."""
+        """Describe the whole state as users see it (docs/contract.md#state)."""
         return view_of(self.cluster, self.topics.values())
 
     @property
@@ -72,12 +72,9 @@ def read_committed(bus: Bus, name: str) -> Committed:
 
 def committed(settings: Settings) -> Committed:
     """Read the state as last committed, and warn if it is old. Raises ``Unreachable``."""
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         found = read_committed(bus, settings.bus_name)
         warn_if_old(found.cluster, bus)
-    finally:
-        bus.close()
     return found
 
 

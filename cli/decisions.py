@@ -99,10 +99,9 @@ def command(
     """
     if from_seq is not None and since is not None:
         raise WrongUse("--from and --since both say where to start: give one of them.")
-    bus = existing_bus(settings)
     wanted = Wanted(kinds, topic, reasons)
     left = most = limit if limit is not None else sys.maxsize
-    try:
+    with existing_bus(settings) as bus:
         first = start_named(bus, "--since", since) if since is not None else from_seq or 0
         if from_seq is not None or since is not None:
             _say_what_is_gone(bus, first)
@@ -117,8 +116,6 @@ def command(
                 return
         if topic is not None and left == most:
             hint_at(settings, topic)
-    finally:
-        bus.close()
 
 
 def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wanted) -> Iterator[list[Decided]]:

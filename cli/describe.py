@@ -45,11 +45,8 @@ def command(
       isrflow describe --format json --under-replicated
       isrflow describe --at 10
     """
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         found = _newest(bus, settings) if at is None else _as_of(bus, settings, at)
-    finally:
-        bus.close()
     view = _filtered(found, topic, broker, filters)
     if form == "json":
         show_json(view)

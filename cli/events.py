@@ -83,8 +83,7 @@ def command(
     """
     if tail is not None and snapshot is not None:
         raise WrongUse("--snapshot needs an event to start with: give --from in place of --tail.")
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         after = 0 if start is None else start_named(bus, "--from", start) - 1
         through = NEWEST if end is None else end_named(bus, "--to", end)
         if end is not None:
@@ -101,8 +100,6 @@ def command(
             pages = _tail(bus, max(0, after), through, follow, tail, takes)
         if not _print(pages, takes, limit, form) and topic is not None:
             hint_at(settings, topic)
-    finally:
-        bus.close()
 
 
 def _print(pages: Iterable[list[Entry]], takes: Callable[[bytes], bool], limit: int | None, form: str) -> bool:

@@ -108,13 +108,10 @@ def _lasting(found: Health) -> Health:
 def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> Health:
     """Read the state on the bus, and judge it."""
     try:
-        bus = existing_bus(settings)
-        try:
+        with existing_bus(settings) as bus:
             found = read_committed(bus, settings.bus_name)
             health = aged(judged(found), found.age_s, max_age_ms, lambda: why_silent(bus))
             return health._replace(away=away_of(bus, found, state_times))
-        finally:
-            bus.close()
     except Unreachable as error:
         return Health(UNKNOWN, [error.message])
     except (BusError, CodecError, OSError) as error:

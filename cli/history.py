@@ -32,12 +32,9 @@ def command(settings: Settings, form: str) -> None:
       isrflow history
       isrflow history --format json
     """
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         reach, snapshots, kept_after = reach_of(bus), bus.snapshots(), bus.kept_after()
         limits = _limits_of_the_engine(bus)
-    finally:
-        bus.close()
     shown: dict[str, Any] = {
         "states_from_seq": reach.state_from,
         "states_from_ms": reach.state_from_ms,

@@ -1,8 +1,9 @@
 """The options that commands share: the source of the settings, and the bus."""
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,12 @@ def name_client_config(settings: Settings) -> None:
         os.environ[variable_of("kafka.client.config")] = str(Path(settings.kafka_client_config).absolute())
 
 
-def existing_bus(settings: Settings) -> Bus:
-    """Open the bus for reading. A missing bus is an error: it is not created."""
+@contextlib.contextmanager
+def existing_bus(settings: Settings) -> Iterator[Bus]:
+    """Open the bus for reading in the block. A missing bus is an error: it is not created."""
     try:
-        return open_bus(settings.bus, read_only=True)
+        bus = open_bus(settings.bus, read_only=True)
     except BusError as error:
         raise Unreachable(str(error)) from error
+    with contextlib.closing(bus):
+        yield bus

@@ -1,6 +1,5 @@
 """Watch the cluster live."""
 
-import contextlib
 import sys
 import time
 from collections import deque
@@ -13,6 +12,7 @@ from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
 from cli.committed import NO_ENGINE, age_s, read_committed, why_silent
 from cli.decision_line import line_of, reasoned
+from cli.duration import duration
 from cli.health import AT_RISK, SHOWN_MAX, UNKNOWN, Health, aged, judged
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
@@ -113,14 +113,7 @@ class Screen:
     def _line(self, decision: AnyDecision) -> str:
         # Both times are those of ticks.
         ago_s = age_s(self._cluster) + (self._cluster.clock_ms - decision.time_ms) / 1000
-        return f"{decision.seq:>6}  {_ago(ago_s):>8}  {reasoned(decision)}"
-
-
-def _ago(age_s: float) -> str:
-    for unit, unit_s, most in (("s", 1, 120), ("m", 60, 120), ("h", 3600, 48)):
-        if age_s < unit_s * most:
-            return f"{max(0, int(age_s // unit_s))}{unit} ago"
-    return f"{int(age_s // 86400)}d ago"
+        return f"{decision.seq:>6}  {duration(round(ago_s * 1000)):>7} ago  {reasoned(decision)}"
 
 
 @click.command("top")
@@ -141,8 +134,7 @@ def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None
     from rich.console import Console
     from rich.live import Live
 
-    bus = existing_bus(settings)
-    with contextlib.closing(bus):
+    with existing_bus(settings) as bus:
         screen = Screen(bus, settings.bus_name)
         if form == "json":
             show_json(screen.document)

@@ -1,6 +1,5 @@
 """What the refusal of an unknown topic adds: the nearest topic that is there."""
 
-import contextlib
 import functools
 
 import click
@@ -34,7 +33,7 @@ class TopicHints:
     def _names(self) -> frozenset[str]:
         # The refusal is what matters, so it is said without a hint if the bus cannot be read any more.
         try:
-            with contextlib.closing(existing_bus(self._settings)) as bus:
+            with existing_bus(self._settings) as bus:
                 return frozenset(topic.topic for topic in read_image(bus.image()).topics)
         except (Unreachable, BusError, CodecError):
             return frozenset()

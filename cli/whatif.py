@@ -72,16 +72,13 @@ def command(
     overrides = policy_text(from_sets(sets))
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
     name_client_config(settings)
-    found = existing_bus(settings)
-    try:
+    with existing_bus(settings) as found:
         after, through = _span(found, start, end)
         changes = Changes(overrides, frozenset(without), _added(files, after, through))
         if changes.is_nothing:
             raise WrongUse(_no_change(sets))
         _check_left_out(found, changes, after, through)
         comparison = _compared(found, after, through, changes)
-    finally:
-        found.close()
     what = {"from": after + 1, "to": through, "set": overrides, "without_events": sorted(without)}
     what["added_events"] = sum(map(len, changes.added.values()))
     if form == "json":

@@ -7,7 +7,8 @@ Kafka's voters elect their leader among themselves. Gateways share one order of 
   it (``hearing``): the one that hears most brokers, and the lowest of equals.
 
 Each time the quorum epoch rises. The brokers behind the gateways then get time to find the new leader and a whole
-session after that, because nobody passed on their heartbeats meanwhile. A broker that no leader hears gets it once.
+session after that, because nobody passed on their heartbeats meanwhile. A broker that no gateway hears, while others
+reach the one that leads next, gets it once in the time of its silence, however often leaders change.
 """
 
 from msgspec import UNSET
@@ -161,7 +162,8 @@ def lead_on(batch: Batch) -> None:
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     unheard_ms = batch.state.now_ms - batch.state.quorum.heard_ms
     if leader is not None and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms:
-        _elect(batch, leader, _unheard(batch), Reason.CONTROLLER_STARTED)
+        # What it heard before that time is not what it hears now.
+        _elect(batch, replace(leader, hears=None), _unheard(batch), Reason.CONTROLLER_STARTED)
     tell_changed_settings(batch)
 
 
@@ -185,9 +187,26 @@ def _elect(batch: Batch, gateway: Gateway, unheard: list[tuple[Broker, int]], re
     quorum = Quorum(*who, epoch, _at_least_ms(batch), gateway.is_kraft, no_op_ms=now_ms, began_ms=now_ms)
     commit_quorum_epoch(batch, quorum, reason)
     tell_changed_settings(batch)
-    find_ms = sessions.find_leader_ms(state.policy)
     for broker, unheard_ms in unheard:
-        sessions.grant_whole_session(batch, [broker], find_ms, unheard_ms)
+        _give_session(batch, gateway, broker, unheard_ms, reason)
+
+
+def _give_session(batch: Batch, leader: Gateway, broker: Broker, unheard_ms: int, reason: Reason) -> None:
+    """Give a broker time to find a new leader and a whole session.
+
+    If other brokers reached this gateway already, so could this one while the former leader fell silent. So that time
+    is its own silence. If the former leader lives, it tells its brokers who leads, and a session is time enough.
+    """
+    policy = batch.state.policy
+    in_ms = sessions.find_leader_ms(policy)
+    hears = hearing.heard(leader, batch.state.brokers)
+    if broker.broker in hears:
+        unheard_ms = batch.state.now_ms - broker.heard_ms
+    elif hears:
+        unheard_ms = max(0, unheard_ms - policy.controller_quorum_fetch_timeout_ms)
+        if reason is Reason.GATEWAY_UNHEARD:
+            in_ms = max(0, in_ms - policy.broker_session_timeout_ms)
+    sessions.grant_whole_session(batch, [broker], in_ms, unheard_ms)
 
 
 def _epochs_on(batch: Batch) -> int:

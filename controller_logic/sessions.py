@@ -76,7 +76,7 @@ def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0,
     """Give brokers a whole session that begins ``in_ms`` from now, unless they are heard before then.
 
     ``unheard_ms`` have passed in which nobody could hear them. However often sessions are granted, a broker that is not
-    heard is fenced once two sessions and the time to find a leader have passed in which it could be heard.
+    heard is fenced once two sessions and the time to find a leader have passed besides.
     """
     policy, now_ms = batch.state.policy, batch.state.now_ms
     grace_ms = policy.broker_session_timeout_ms + find_leader_ms(policy)

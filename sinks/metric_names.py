@@ -128,13 +128,13 @@ OWN = (
     Series(
         "isrflow_bus_lag_events",
         "gauge",
-        "Events on the bus that can be decided and are not, unless all of them are heartbeats and ticks that wait.",
+        "Events on the bus that can be decided and are not, unless all of them are heartbeats and log ends that wait.",
         lambda s: s.lag_events,
     ),
     Series(
         "isrflow_bus_blocked_records",
         "gauge",
-        "Records of events on Kafka that nobody can decide, because a transaction is open that begins before them.",
+        "Records of events on Kafka that cannot be decided, because a transaction is open that begins before them.",
         lambda s: s.blocked_records,
     ),
     Series(

@@ -71,7 +71,7 @@ class BatchWriter:
                 logger.exception("the decisions are written, but what follows failed; deciding goes on", part=part)
 
     def _decided(self, written: Written, clusters: list[Cluster]) -> None:
-        self._ticker.decided(written.through, clusters)
+        self._ticker.decided(written.through, clusters[0].clock_ms)
         self._tenure.deadlines.decided(clusters[0])
         self._skew.decided(clusters[0])
 

@@ -8,7 +8,7 @@ disk, a batch's events that wait in a file, or this program's own modules.
     checkpoint            a path or a URI                a URI that all executors reach
     a batch's events      wait in a file                 travel with their task, so they are bounded
     isrflow's modules     of the same environment        shipped by the driver (``ship_rooms``)
-    other packages        of the same environment        of the workers' Python (docs/spark-cluster.md)
+    other packages        of the same environment        of the workers' Python (docs/running.md#a-spark-cluster)
 """
 
 import time

@@ -1,16 +1,13 @@
 """The ticker: ticks on the bus as long as this job is the one that decides."""
 
 import threading
-from collections.abc import Sequence
 
 import msgspec
 
 from bus.clock import StallWatch, steady_ms
 from bus.interface import Bus, Claim
-from state.cluster import Cluster
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
-from streaming.rest import Rest
 
 # A stall shorter than this does not extend sessions.
 LATENESS_MS_MIN = 500
@@ -19,12 +16,8 @@ LATENESS_MS_MIN = 500
 class Ticker(threading.Thread):
     """The thread that puts a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
 
-    It looks every ``busy_ms`` whether a fenced broker is ready to serve, and then puts a tick at once.
-
     The next tick after a stall says how long the ticker was held up: the process was stopped, or the machine stalled or
     was suspended. Brokers may have been held up with it, and their heartbeats may still be on their way.
-
-    While the engine is at rest, most ticks start no batch (``streaming/rest.py``).
 
     It ends by itself if another job claims the controller, or if it fails; ``error`` is then the cause.
     """
@@ -37,7 +30,6 @@ class Ticker(threading.Thread):
         self._clock = clock
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
-        self._rest = Rest(bus)
         # When the thread last woke up, and its longest sleep since ``longest_sleep_ms`` was last asked.
         self._woke_ms, self._slept_ms_max = steady_ms(), 0
         self._stopping = threading.Event()
@@ -61,16 +53,12 @@ class Ticker(threading.Thread):
             now_ms = steady_ms()
             self._slept_ms_max = max(self._slept_ms_max, now_ms - self._woke_ms)
             self._woke_ms = now_ms
-            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at) or self._broker_is_ready():
+            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at):
                 # Read before the tick, so that a report that comes between the two is not missed.
                 reports_at = self._bus.offsets_position()
                 self._tick(late_ms)
                 ticked_ms = now_ms
                 late_ms = 0
-
-    def _broker_is_ready(self) -> bool:
-        with self._publishing:
-            return self._rest.tick_is_wanted()
 
     def _tick(self, late_ms: int) -> None:
         with self._publishing:
@@ -79,18 +67,16 @@ class Ticker(threading.Thread):
             if late_ms:
                 held_up = SessionsExtended(time_ms=time_ms, controller_epoch=self._controller_epoch, by_ms=late_ms)
                 events.insert(0, held_up)
-            waits = self._rest.may_wait(time_ms) and not late_ms
-            seq = self._bus.publish_own([msgspec.json.encode(event) for event in events], deferrable=waits)
+            seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
             self._clock.note_tick(seq, time_ms)
 
-    def decided(self, through: int, clusters: Sequence[Cluster]) -> None:
-        """Take note of how far the rules have decided, and of all shards' parts of the state after that.
+    def decided(self, through: int, clock_ms: int) -> None:
+        """Take note of how far the rules have decided, and of their clock after that.
 
         This never runs while a tick is published.
         """
         with self._publishing:
-            self._clock.decided(through, clusters[0].clock_ms)
-            self._rest.decided(through, clusters)
+            self._clock.decided(through, clock_ms)
 
     def tell_undecided(self, after: int) -> None:
         """Publish a tick that says that nothing after ``after`` is decided. Raises ``FencedError``."""

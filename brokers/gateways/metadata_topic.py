@@ -2,3 +2,5 @@
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+# Where a node has its copy of the metadata log, in a log directory.
+METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"

@@ -1,17 +1,15 @@
 """Gateways as processes, started and found again like the brokers that they lead."""
 
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from brokers.gateways.zk.messages import WRITING_IBPS
 from brokers.launch.service import Service
 from brokers.voters import Voter, text_of
 from conf.python import PYTHON
 
 _CONNECT_TIMEOUT_S = 0.5
-PROTOCOL_VERSION = "inter.broker.protocol.version"
 
 
 class GatewayService(Service):
@@ -97,10 +95,3 @@ class ZookeeperGatewayProcess(GatewayService):
     ) -> None:
         arguments = ("--zookeeper", zookeeper, *(["--adopt"] if adopts else []))
         super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)
-
-
-def protocol_settings(overrides: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return how a gateway must speak to brokers that were given an old ``inter.broker.protocol.version``."""
-    given = [one.get(PROTOCOL_VERSION, "") for one in overrides]
-    old = [version for version in WRITING_IBPS if any(text.startswith(version) for text in given)]
-    return {PROTOCOL_VERSION: old[0]} if old else {}

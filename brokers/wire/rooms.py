@@ -1,11 +1,11 @@
 """The memory that requests take while they are read and answered, over all connections of one server.
 
 A frame takes its size, and more when it has become objects. The two are counted apart, and the second only when the
-whole frame is there. So a client that sends slowly keeps no room for objects from others, and a request that has that
-room waits for nothing more.
+whole frame is there. So a client that sends slowly keeps no room for objects from others. A request that has both
+rooms waits for no more room, but its answer may wait for other processes and for earlier answers of its connection.
 
-Both are kept until the answer. An answer may wait for other processes, and requests whose answer does not must not wait
-behind it. So a server has rooms for each of the two kinds.
+Both are kept until the answer. Requests that are answered without another process must not wait behind the others, so
+a server has rooms for each of the two kinds.
 """
 
 import asyncio

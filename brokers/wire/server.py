@@ -95,8 +95,8 @@ class Server:
     """A listening socket whose requests go to ``answer``; ``gone`` is called for each connection that ends.
 
     Several requests of a connection may wait at once. A Kafka broker is stricter: it takes the next request only when
-    the last was answered. The part of ``answer`` before its first ``await`` runs in the order of arrival, and responses
-    leave in that order.
+    the last was answered. Requests of a connection are begun in the order of arrival. Their work may overlap and end
+    in another order, as large requests are decoded in another thread. Responses leave in the order of arrival.
     """
 
     def __init__(

@@ -50,7 +50,6 @@ class KafkaBus(KafkaHistory):
     kind = KAFKA.name
     seq_step = SLOTS
     # A batch starts at fixed intervals.
-    defers = False
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         # Only an engine makes a bus.
@@ -67,7 +66,7 @@ class KafkaBus(KafkaHistory):
         refuse_engine_kinds(events)
         return self.publish_own(events)
 
-    def publish_own(self, events: Sequence[bytes], *, deferrable: bool = False) -> int:
+    def publish_own(self, events: Sequence[bytes]) -> int:
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
 

@@ -27,13 +27,10 @@ def command(settings: Settings, broker: int, form: str) -> None:
       isrflow brokers describe 1
       isrflow brokers describe 1 --format json
     """
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         found = read_committed(bus, settings.bus_name)
         away = away_of(bus, found, StateTimes(), [broker_of(found, broker)])
         warn_if_old(found.cluster, bus)
-    finally:
-        bus.close()
     described = _described(found, broker) | {"away": away[0].document if away else None}
     if form == "json":
         show_json(described)

@@ -1,5 +1,6 @@
 """The bus of a cluster: a file, or Kafka topics."""
 
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,11 +47,8 @@ class BusPlace(NamedTuple):
 
     def cluster(self) -> Cluster:
         """Read the last committed state of brokers and gateways. Raises ``BusError`` or ``CodecError``."""
-        bus = self.open(read_only=True)
-        try:
+        with contextlib.closing(self.open(read_only=True)) as bus:
             return read_image(bus.image()).cluster
-        finally:
-            bus.close()
 
     def remove(self) -> None:
         """Remove the bus's file. Topics belong to their Kafka cluster, so they stay."""

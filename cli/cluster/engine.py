@@ -1,5 +1,6 @@
 """The engine as a separate process: started if no other engine decides, and found again by its folder."""
 
+import contextlib
 import os
 import re
 import socket
@@ -54,11 +55,8 @@ class EngineProcess(Service):
         self._directory = directory
 
     def figures(self) -> dict[str, int]:
-        bus = self._bus.open()
-        try:
+        with contextlib.closing(self._bus.open()) as bus:
             return {_EPOCH: bus.claimed_epoch(), _DECIDED: bus.decided_seq()}
-        finally:
-            bus.close()
 
     def settings(self) -> Settings:
         """Load the engine's settings. Raises ``SettingsError``."""

@@ -1,5 +1,6 @@
 """An engine, its gateways and the real brokers that they lead, described in one folder."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import msgspec
 
 from brokers import files
-from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess, protocol_settings
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
+from brokers.gateways.zk.messages import protocol_settings
+from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, refuse_existing, remove
 from brokers.launch.kafka.node import KafkaError
-from brokers.launch.kafka.properties import LOOPBACK, METADATA_DIRECTORY
+from brokers.launch.kafka.properties import LOOPBACK
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
@@ -29,11 +32,10 @@ from conf.settings import Settings
 from state.codec import CodecError
 from state.ids import NO_LEADER
 
-ENGINE = "engine"
+ENGINE, ZOOKEEPER = "engine", "zookeeper"
 FIRST_GATEWAY = 100
 # A gateway that loses its disk rebuilds its log from the other.
 GATEWAYS, GATEWAYS_MAX = 2, 9
-ZOOKEEPER = "zookeeper"
 # ZooKeeper says when a broker is gone. The engine's own session ends only if nobody passes on what ZooKeeper says.
 ZOOKEEPER_ENGINE_SETTINGS = ("broker.session.timeout.ms=60000",)
 # A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
@@ -236,11 +238,8 @@ class LedCluster:
             return True
         if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
             raise KafkaError(f"the bus {self.bus} is gone, and the brokers cannot follow another bus")
-        bus = self.bus.open()
-        try:
+        with contextlib.closing(self.bus.open()) as bus:
             decided_elsewhere = decides(bus)
-        finally:
-            bus.close()
         if decided_elsewhere:
             say(f"an engine decides on {self.bus}")
             return False
@@ -280,12 +279,9 @@ class LedCluster:
         if running:
             raise KafkaError(f"still running: {', '.join(running)}")
         if self.made_bus and self.bus.path is not None and self.bus.exists():
-            bus = self.bus.open()
-            try:
+            with contextlib.closing(self.bus.open()) as bus:
                 if decides(bus):
                     raise KafkaError(f"another engine decides on {self.bus}: stop it first")
-            finally:
-                bus.close()
             self.bus.remove()
         own = [self.engine.folder, self.folder / SECURITY, self.folder / ZOOKEEPER]
         remove([*own, *(gateway.folder for gateway in self.gateways.values())])

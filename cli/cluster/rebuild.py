@@ -1,5 +1,6 @@
 """Rebuild a gateway's metadata log from the brokers' copies."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -63,11 +64,8 @@ def command(
     else:
         identity, place = _by_hand(metadata_log, cluster_id, bus, copies)
     try:
-        with_bus = place.open(read_only=True)
-        try:
+        with contextlib.closing(place.open(read_only=True)) as with_bus:
             copy = rebuilt(identity, with_bus, frozenset(without))
-        finally:
-            with_bus.close()
     except (BusError, OSError) as error:
         raise Unreachable(str(error)) from error
     except (StorageError, UnknownDecisionError) as error:

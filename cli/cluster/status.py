@@ -1,5 +1,6 @@
 """Show a cluster's processes, and the brokers' states as the engine decided them."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,9 @@ def _zookeeper(led: LedCluster) -> Row | None:
 def _led_rows(led: LedCluster) -> Row:
     if not led.bus.exists():
         raise Unreachable(f"there is no bus at {led.bus}: the cluster never started, or its bus was removed")
-    bus = led.bus.open(read_only=True)
-    try:
+    with contextlib.closing(led.bus.open(read_only=True)) as bus:
         deciding = decides(bus)
         why = "" if deciding else blocked(bus)
-    finally:
-        bus.close()
     cluster = led.bus.cluster()
     ours = led.engine.state != "stopped"
     return {

@@ -38,11 +38,8 @@ def command(settings: Settings, name: PartitionName, at: str | None, limit: int,
       isrflow partitions explain orders-0
       isrflow partitions explain orders-0 --limit 5 --format json
     """
-    bus = existing_bus(settings)
-    try:
+    with existing_bus(settings) as bus:
         explanation = _explained(bus, name, at, limit)
-    finally:
-        bus.close()
     if form == "json":
         show_json(json_of(explanation))
         return

@@ -4,7 +4,6 @@ The rules refuse what brokers of Kafka 4 cannot read, and a command may say more
 settings that nobody has checked unless a client of Kafka asked for them.
 """
 
-import contextlib
 from collections.abc import Mapping
 
 from bus.image import read_cluster
@@ -20,7 +19,7 @@ def check_readable(settings: Settings, config: Mapping[str, str]) -> None:
     """Raise ``Refused`` if a broker behind a gateway cannot read a setting, or ``Unreachable``."""
     if not config:
         return
-    with contextlib.closing(existing_bus(settings)) as bus:
+    with existing_bus(settings) as bus:
         cluster = read_cluster(bus.image())
     behind = [broker for broker in cluster.brokers.values() if broker.is_kraft]
     if not behind and not cluster.gateways:

@@ -1,7 +1,7 @@
 """Which events are deferrable: they start no batch of the embedded bus by themselves.
 
-These are heartbeats and offsets, which take effect only at the next tick, and ticks that the engine itself lets wait
-while it rests. A heartbeat that says more is not deferrable. The table's column for this is ``patient``.
+These are heartbeats and offsets, which take effect only at the next tick. A heartbeat that says more is not deferrable.
+The table's column for this is ``patient``.
 """
 
 import msgspec
@@ -20,15 +20,12 @@ class _Header(msgspec.Struct):
 _header = msgspec.json.Decoder(_Header)
 
 
-def row_of(raw: bytes, *, deferrable: bool = False) -> Row:
-    """Return an event's row: its kind, whether it is deferrable (``EmbeddedBus.batch_end``), and its text.
-
-    ``deferrable`` makes an event of any kind deferrable.
-    """
+def row_of(raw: bytes) -> Row:
+    """Return an event's row: its kind, whether it is deferrable (``EmbeddedBus.batch_end``), and its text."""
     try:
         header = _header.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
     says_more = header.want_shutdown or header.offline_log_dirs
     waits = header.kind in LOG_END_REPORTS or (header.kind in HEARTBEATS and not says_more)
-    return header.kind, deferrable or waits, raw
+    return header.kind, bool(waits), raw

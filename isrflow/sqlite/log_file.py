@@ -75,12 +75,12 @@ class LogFile(BusFile):
         refuse_engine_kinds(events)
         return self.publish_own(events)
 
-    def publish_own(self, events: Sequence[bytes], *, deferrable: bool = False) -> int:
-        """Publish events of any kind on behalf of the engine; with ``deferrable``, none of them starts a batch."""
+    def publish_own(self, events: Sequence[bytes]) -> int:
+        """Publish events of any kind on behalf of the engine."""
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        rows = [row_of(raw, deferrable=deferrable) for raw in events]
+        rows = list(map(row_of, events))
         with self._errors():
             if not rows:
                 return self.last_seq()

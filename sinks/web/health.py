@@ -13,7 +13,7 @@ import msgspec
 
 from sinks.metric_snapshot import Snapshot
 
-# Ticks come every 5 s at least, and one that waits for others (``streaming/rest.py``) waits for 2 s at most.
+# Ticks come every 5 s at least.
 COMMIT_AGE_MS_MAX = 10_000
 # The largest batch and a cold start take minutes on a slow machine, and a restart would begin them again.
 STUCK_AFTER_MS = 300_000

@@ -18,7 +18,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 def files() -> list[Path]:
     found = [
         *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "deploy").rglob("*.y*ml"),
         ROOT / "conf/reference.toml",
     ]
@@ -47,7 +47,7 @@ def complaint_about(line: str) -> str | None:
 
 def test_every_command_that_is_named_is_there() -> None:
     named = [(path, line) for path in files() for line in lines_in(path.read_text())]
-    assert len(named) > 200
+    assert len(named) > 150
     assert [(str(path), found) for path, line in named if (found := complaint_about(line))] == []
 
 

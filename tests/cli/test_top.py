@@ -27,7 +27,7 @@ def test_top_shows_the_newest_decisions(isrflow: Isrflow) -> None:
     assert "unhealthy" in shown
     assert "orders-1 leader 2 epoch 0" in shown
     latest = shown.split("Latest decisions, newest first\n")[1].splitlines()
-    told = [re.fullmatch(r" *([0-9]+)  +[0-9]+[smhd] ago  \S.*", line) for line in latest]
+    told = [re.fullmatch(r" *([0-9]+)  +[0-9]+ (s|min|h|days) ago  \S.*", line) for line in latest]
     assert all(told), latest
     seqs = [int(one[1]) for one in told if one]
     assert seqs == sorted(seqs, reverse=True), "a small terminal cuts off the oldest, not the newest"

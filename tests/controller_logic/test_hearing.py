@@ -2,12 +2,8 @@
 
 import pytest
 
-from controller_logic.rest import AT_ONCE, changes_nothing, next_due_ms
 from state.decisions import QuorumDecision
-from state.event_text import decode
 from state.ids import NO_TIME
-from state.policy import Policy
-from tests.properties.laws import policy_in_force
 from tests.support.world import World, claimed
 
 VOTERS = [100, 101, 102]
@@ -22,10 +18,6 @@ def all_beat(world: World, *by_gateway: tuple[int, ...]) -> None:
     """Let the gateways say which brokers they hear."""
     for gateway, hears in zip(VOTERS, by_gateway, strict=False):
         beats(world, gateway, *hears)
-
-
-def in_force(world: World) -> Policy:
-    return policy_in_force(world.state, world.policy, world.overrides)
 
 
 @pytest.fixture
@@ -148,20 +140,6 @@ def test_a_new_leader_is_judged_once_brokers_had_time_to_find_it(world: World) -
     assert leader(world) == 100
 
 
-def test_at_rest_only_a_doubt_is_due(world: World) -> None:
-    world.tick()
-    cluster, policy = world.state.cluster, in_force(world)
-    assert next_due_ms([cluster], policy) != AT_ONCE
-    said = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":100,"incarnation":"i","hears":[1,2,3]}')
-    another = decode(b'{"kind":"gateway_heartbeat","time_ms":1,"gateway":100,"incarnation":"i","hears":[1,2]}')
-    assert changes_nothing(said, cluster, policy)
-    assert not changes_nothing(another, cluster, policy)
-    beats(world, 101, 1, 2, 3, 4)
-    assert next_due_ms([world.state.cluster], policy) != AT_ONCE, "a broker that nobody knows"
-    beats(world, 100, 1)
-    assert next_due_ms([world.state.cluster], policy) == AT_ONCE
-
-
 def test_a_reset_clock_leaves_no_time_of_a_leader_in_the_future(world: World) -> None:
     all_beat(world, (3,), (1, 2))
     world.tick()
@@ -173,3 +151,41 @@ def test_a_reset_clock_leaves_no_time_of_a_leader_in_the_future(world: World) ->
     assert quorum.began_ms <= claim_ms
     assert quorum.outdone_ms == NO_TIME
     assert {world.broker(broker).heard_ms for broker in (1, 2, 3)} == {claim_ms}
+
+
+def test_whoever_a_late_gateway_does_not_hear_yet_has_a_session(world: World) -> None:
+    world.tick(60_000)
+    world.publish("gateway_started", gateway=101, incarnation="j", voters=VOTERS)
+    world.publish("gateway_heartbeat", gateway=101, incarnation="j", hears=[1])
+    world.tick()
+    assert leader(world) == 101
+    for _ in range(8):
+        world.tick(1_000)
+        world.publish("gateway_heartbeat", gateway=101, incarnation="j", hears=[1])
+    world.tick()
+    assert world.broker(3).is_live
+
+
+def test_what_a_leader_heard_before_a_time_without_an_engine_does_not_count(world: World) -> None:
+    all_beat(world, (1,), (), ())
+    world.now += 60_000
+    world.claim()
+    assert world.broker(3).last_contact_ms == world.now + FIND_MS
+
+
+def test_a_short_session_leaves_time_to_find_the_leader() -> None:
+    world = World(broker_session_timeout_ms="3000")
+    world.claim()
+    for gateway in VOTERS:
+        world.publish("gateway_started", gateway=gateway, incarnation="i", voters=VOTERS)
+    for broker in (1, 2, 3):
+        world.join(broker, behind_gateway=True)
+    world.tick(FIND_MS)
+    for broker in (1, 2, 3):
+        world.beat(broker)
+    all_beat(world, (1,), (2, 3))
+    world.tick()
+    world.tick(1_000)
+    assert leader(world) == 101
+    until_ms = {number: world.broker(number).last_contact_ms - world.now for number in (1, 2, 3)}
+    assert until_ms == {1: FIND_MS - 3_000, 2: FIND_MS, 3: FIND_MS}

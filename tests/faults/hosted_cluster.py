@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare
-from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, METADATA_DIRECTORY, NodeSpec, log_dirs
+from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeSpec, log_dirs
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from tests.faults.network import Network, is_listening

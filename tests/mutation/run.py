@@ -1,6 +1,6 @@
 """Change the rules in thousands of small ways, one at a time, and check that some test fails for each.
 
-``docs/mutation.md`` says how to run it and what it found. mutmut makes the mutants and finds out which
+``README.md`` says how to run it and what it found. mutmut makes the mutants and finds out which
 tests reach each function; this runner collects the tests once, and forks for each mutant, because starting
 pytest takes longer than most mutants live. The tests of the mutant's own module come first.
 """

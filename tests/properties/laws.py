@@ -5,12 +5,10 @@ from collections.abc import Mapping
 
 from msgspec import UNSET
 
-from controller_logic.rest import changes_nothing, next_due_ms
 from state import codec
 from state.canonical import parts_clash
 from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
-from state.events import AnyEvent, Malformed, Progress, Tick
 from state.ids import NO_EPOCH, NO_LEADER
 from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
@@ -50,16 +48,6 @@ def policy_in_force(state: State, policy: Policy, overrides: Mapping[str, str] =
     for layer in (state.cluster.settings, state.cluster.config, overrides):
         policy = laid_over(policy, layer)
     return policy
-
-
-def check_rest(before: State, event: AnyEvent | Malformed | Progress, outcome: Outcome, policy: Policy) -> None:
-    """Check that an event decides nothing if an engine at rest might let it wait, unless its clock is wrong."""
-    if not changes_nothing(event, before.cluster, policy):
-        return
-    due_ms = next_due_ms([before.cluster], policy)
-    if isinstance(event, Tick) and due_ms is not None and event.time_ms >= due_ms:
-        return
-    assert {one.reason for one in outcome.decisions} <= {Reason.TIME_AHEAD}, f"{event} waited"
 
 
 def check_bytes(outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.rebuilding import peer
-from brokers.launch.kafka.properties import METADATA_DIRECTORY
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.wire.batch_header import batches_in
 from bus.image import read_image
 from tests.support.broker_copies import log_of

@@ -12,8 +12,8 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.bus_note import give_up, under_way
 from brokers.gateways.zk.hand_back import HandBackError, hand_back
-from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.requests.partition_states import LEADER_DURING_DELETE
+from brokers.gateways.zk.transactions import Create
 from brokers.gateways.zk.zookeeper_errors import ControllerMovedError, ZookeeperError
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from bus.image import view_of_image

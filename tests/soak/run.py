@@ -1,6 +1,6 @@
 """Run an engine for a while under load, and check that nothing grows: ``python -m tests.soak.run --minutes M``.
 
-``make soak MINUTES=240`` writes the samples and a plot of them; ``docs/soak.md`` shows the newest long run.
+``make soak MINUTES=240`` writes the samples and a plot of them; ``README.md`` shows the longest run.
 """
 
 import argparse

@@ -12,7 +12,7 @@ from streaming.sources.embedded import BusReader
 from tests.support.waiting import TIMEOUT_S
 
 FIRST = 10**12
-DEFERRABLE, DUE = b'{"kind":"tick","time_ms":1}', b'{"kind":"delete_topic","time_ms":1}'
+DEFERRABLE, DUE = b'{"kind":"broker_heartbeat","time_ms":1}', b'{"kind":"delete_topic","time_ms":1}'
 
 
 def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_a_question_waits_for_an_event_that_starts_a_batch(tmp_path: Path, monke
         target=lambda: found.append(reader.latestOffset({"seq": 0}, reader.getDefaultReadLimit())), daemon=True
     )
     asking.start()
-    bus.publish_own([DEFERRABLE], deferrable=True)
+    bus.publish_own([DEFERRABLE])
     asking.join(0.1)
     assert asking.is_alive() and not found
     bus.publish([DUE])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bus_rows import execute
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -20,11 +19,6 @@ def status(url: str) -> int:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
-
-
-def ticks_that_wait(bus_path: Path) -> list[int]:
-    """Return the seqs of ticks that started no batch."""
-    return [seq for (seq,) in execute(bus_path, "SELECT seq FROM events WHERE kind = 'tick' AND patient")]
 
 
 def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
@@ -53,8 +47,6 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
         why = f"{address}/page/partition?topic=orders&partition=0"
         with urllib.request.urlopen(why, timeout=TIMEOUT_S) as answer:
             assert b"Topic orders was created." in answer.read()
-        wait_until(lambda: ticks_that_wait(bus.path), "a tick of an engine at rest, which starts no batch")
-        decided(bus, ticks_that_wait(bus.path)[0])
     kafka = "kafka_controller_kafkacontroller_"
     assert seen[f"{kafka}activecontrollercount"] == 1
     assert seen[f"{kafka}activebrokercount"] == 2

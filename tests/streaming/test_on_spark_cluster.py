@@ -147,7 +147,7 @@ def planned_to(hdfs: Hdfs) -> int:
 
 
 def submit(master: str, *options: str) -> tuple[str, ...]:
-    """Return the command that starts an engine as docs/spark-cluster.md says, with more options of spark-submit."""
+    """Return the command of docs/running.md#a-spark-cluster, with more options of spark-submit."""
     values = {"JAVA_HOME": java_home(), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": SPARK_HOME}
     environment = (f"{name}={value}" for name, value in (values | {"SPARK_LOCAL_IP": LOOPBACK}).items())
     main = Path(cli.__file__).with_name("__main__.py")

@@ -11,8 +11,6 @@ from structlog.testing import capture_logs
 from bus.clock import now_ms, steady_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim
-from state.broker import Broker, BrokerState
-from state.cluster import Cluster
 from state.event_text import decode
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
@@ -85,17 +83,6 @@ def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: Embedded
     stop(ticker)
 
 
-def test_a_fenced_broker_that_is_ready_to_serve_brings_the_next_tick_forward(bus: EmbeddedBus) -> None:
-    ticker = ticker_of(bus)
-    ticker.start()
-    wait_until(lambda: len(ticks(bus)) == 1, "the first tick")
-    fenced = Broker(1, 7, "i", BrokerState.fenced, rack=None, listeners=(), log_dirs=(), last_contact_ms=1)
-    ticker.decided(bus.last_seq(), [Cluster(brokers={1: fenced})])
-    bus.publish([encoded("broker_heartbeat", broker=1, broker_epoch=7, want_fence=False, want_shutdown=False)])
-    wait_until(lambda: len(ticks(bus)) == 2, "a tick after the heartbeat")
-    stop(ticker)
-
-
 def test_the_ticker_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
@@ -152,7 +139,7 @@ def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
     for _ in range(3):
         # A reading from before the shift shifts the clock no further.
-        ticker.decided(first.seq, [Cluster(clock_ms=clock_ms)])
+        ticker.decided(first.seq, clock_ms)
     count = len(ticks(bus))
     wait_until(lambda: len(ticks(bus)) > count + 1, "ticks after it")
     stop(ticker)

@@ -5,6 +5,7 @@ import functools
 import inspect
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,8 @@ from state.events import AnyEvent, Event, TopicPartition
 from tests.support.contract_notes import FIELDS
 
 RULES = Path(__file__).parents[2] / "controller_logic"
-_LEFT_OUT = "not known"
+# From so many on, fields that are alike are explained once.
+SEVERAL = 2
 _PARTS = (
     registration.Listener,
     registration.Feature,
@@ -41,6 +43,8 @@ _PARTS = (
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
 NO_ERRORS = {"CLUSTER", "KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
+# A name, a type and a meaning.
+Row = tuple[str, str, str]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -52,28 +56,39 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def events() -> str:
     """Describe every event: its kind, what it means, and its fields."""
     shared = {field.name for field in msgspec.structs.fields(Event)}
-    parts = ["### Every event", "", _fields(Event, set())]
-    parts += ["", "### Every request of an admin", "", _fields(AdminEvent, shared)]
+    common = _common_of_events()
+    parts = ["### Every event", "", _list(_marked(_rows(Event, set())))]
+    parts += ["", "### Every request of an admin", "", _list(_marked(_rows(AdminEvent, shared)))]
+    parts += ["", "### Fields of several events", "", _list(sorted(common))]
     for kind in AnyEvent.__args__:
-        of_admin = {"principal", "timeout_ms"} if issubclass(kind, AdminEvent) else set()
-        parts += _kind(kind, shared | of_admin, _mark(kind))
+        of_admin = (
+            {field.name for field in msgspec.structs.fields(AdminEvent)} if issubclass(kind, AdminEvent) else set()
+        )
+        parts += _kind(kind, shared | of_admin, common, _mark(kind))
     return "\n".join(parts)
 
 
 def decisions() -> str:
     """Describe every decision in the canonical order."""
     shared = {field.name for field in msgspec.structs.fields(Decision)}
-    parts = ["### Every decision", "", _fields(Decision, set())]
+    common = _common((*AnyDecision.__args__, PartitionResult), shared)
+    parts = ["### Every decision", "", _list(_marked(_rows(Decision, set())))]
+    parts += ["", "### Fields of several decisions", "", _list(sorted(common))]
     for kind in AnyDecision.__args__:
-        parts += _kind(kind, shared, "")
+        parts += _kind(kind, shared, common, "")
     return "\n".join(parts)
 
 
 def named_values() -> str:
     """Describe the structs that events and decisions contain."""
     parts: list[str] = []
-    for struct in (*_PARTS, TopicPartition, PartitionResult):
-        parts += _kind(struct, set(), "")
+    common = _common_of_events()
+    for struct in (*_PARTS, TopicPartition):
+        inherited = next((base for base in struct.__mro__[1:] if base in _PARTS), None)
+        shared = {field.name for field in msgspec.structs.fields(inherited)} if inherited else set()
+        parts += _kind(struct, shared, common, f"It has the fields of {inherited.__name__} too." if inherited else "")
+    shared = {field.name for field in msgspec.structs.fields(Decision)}
+    parts += _kind(PartitionResult, set(), _common((*AnyDecision.__args__, PartitionResult), shared), "")
     return "\n".join(parts).lstrip("\n")
 
 
@@ -107,15 +122,42 @@ def _mark(kind: Any) -> str:
     return "Only the engine makes it." if kind.__struct_config__.tag in ENGINE_KINDS else ""
 
 
-def _kind(struct: Any, shared: set[str], mark: str) -> list[str]:
+def _kind(struct: Any, shared: set[str], common: set[Row], mark: str) -> list[str]:
     title = f"`{struct.__struct_config__.tag}`" if struct.__struct_config__.tag else struct.__name__
     about = " ".join(inspect.cleandoc(struct.__doc__ or "").split()).replace("``", "`")
-    text = " ".join(filter(None, [about, mark]))
-    fields = _fields(struct, shared)
-    return ["", f"### {title}", "", text, *(["", fields] if fields else [])]
+    rows = _rows(struct, shared)
+    of_several = [
+        f"`{name}{'?' if is_optional else ''}`" for name, is_optional, *told in rows if (name, *told) in common
+    ]
+    own = _list(_marked(row for row in rows if (row[0], *row[2:]) not in common))
+    several = f"Of several: {', '.join(of_several)}." if of_several else ""
+    text = " ".join(filter(None, [about, mark, several]))
+    return ["", f"### {title}", "", text, *(["", own] if own else [])]
 
 
-def _fields(struct: Any, shared: set[str]) -> str:
+def _common_of_events() -> set[Row]:
+    shared = {field.name for field in msgspec.structs.fields(AdminEvent)}
+    parts = [part for part in _PARTS if part is not acl.AclWithId]
+    return _common((*AnyEvent.__args__, *parts, TopicPartition), shared)
+
+
+def _common(structs: Iterable[Any], shared: set[str]) -> set[Row]:
+    """Return the fields that several of these have with one type and one meaning: of each name the most frequent."""
+    found = Counter((name, *told) for struct in structs for name, _, *told in _rows(struct, shared))
+    most = {row[0]: row for row, count in reversed(found.most_common()) if count >= SEVERAL}
+    return set(most.values())
+
+
+def _list(rows: Iterable[Row]) -> str:
+    return "\n".join(f"* `{name}`: {type_}. {told}" for name, type_, told in rows)
+
+
+def _marked(rows: Iterable[Any]) -> list[Row]:
+    return [(f"{name}{'?' if is_optional else ''}", type_, told) for name, is_optional, type_, told in rows]
+
+
+def _rows(struct: Any, shared: set[str]) -> list[Any]:
+    """Return each field's name, whether it may be missing, its type and its meaning."""
     rows = []
     kind = struct.__struct_config__.tag or struct.__name__
     for field in msgspec.structs.fields(struct):
@@ -123,21 +165,17 @@ def _fields(struct: Any, shared: set[str]) -> str:
             continue
         comment = next((found for base in struct.__mro__ if (found := _comments(base).get(field.name))), None)
         comment = FIELDS.get(f"{kind}.{field.name}") or comment or FIELDS.get(field.name, "")
-        rows.append((f"`{field.encode_name}`", in_words(field.type), _default(field), comment.replace("``", "`")))
-    if issubclass(struct, Decision | PartitionResult):
-        rows = [
-            (name, type_, "not always" if default == _LEFT_OUT else "always", told)
-            for name, type_, default, told in rows
-        ]
-        return table(("field", "type", "present", "meaning"), rows) if rows else ""
-    return table(("field", "type", "if missing", "meaning"), rows) if rows else ""
+        type_ = in_words(field.type) + _default(field)
+        rows.append((field.encode_name, not field.required, type_, comment.replace("``", "`")))
+    return rows
 
 
 def _default(field: Any) -> str:
+    """Say what a missing field is read as, unless it says nothing."""
     if field.required:
-        return "required"
+        return ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-    return _LEFT_OUT if value is UNSET else f"`{msgspec.json.encode(value).decode()}`"
+    return "" if value is UNSET or not value else f", else `{msgspec.json.encode(value).decode()}`"
 
 
 @cache
@@ -176,15 +214,17 @@ def _words(info: Any) -> str:
         case types.StrType(pattern=str(pattern)):
             return f"text that matches `{pattern}`"
         case types.StrType():
-            return f"text{_length(info, 'characters')}"
+            return f"text{_length(info)}"
         case types.LiteralType():
-            return " or ".join(f"`{msgspec.json.encode(value).decode()}`" for value in info.values)
+            return ", ".join(f"`{msgspec.json.encode(value).decode()}`" for value in info.values)
         case types.VarTupleType() | types.ListType():
-            return f"list{_length(info, '')} of {_words(info.item_type)}"
+            return f"list{_length(info)} of {_words(info.item_type)}"
         case types.TupleType():
             return f"[{', '.join(_words(item) for item in info.item_types)}]"
         case types.DictType():
-            return f"object{_length(info, 'keys')} from {_words(info.key_type)} to {_words(info.value_type)}"
+            values = _words(info.value_type)
+            values = f"({values})" if " or " in values else values
+            return f"object{_length(info)} from {_words(info.key_type)} to {values}"
         case types.UnionType():
             return " or ".join(dict.fromkeys(_words(one) for one in info.types))
         case types.StructType() | types.EnumType():
@@ -192,17 +232,17 @@ def _words(info: Any) -> str:
         case types.Metadata():
             description = (info.extra_json_schema or {}).get("description")
             return str(description) if description else _words(info.type)
-    return {types.BoolType: "true or false", types.NoneType: "null", types.FloatType: "number"}[type(info)]
+    return {types.BoolType: "boolean", types.NoneType: "null", types.FloatType: "number"}[type(info)]
 
 
 def _range(info: Any) -> str:
     low, high = ("" if one is None else _POWERS.get(one, f"{one:,}") for one in (info.ge, info.le))
     if low and high:
-        return f" ({low} to {high})"
-    return f" (at least {low})" if low else f" (at most {high})" if high else ""
+        return f" {low}…{high}"
+    return f" ≥{low}" if low else f" ≤{high}" if high else ""
 
 
-def _length(info: Any, what: str) -> str:
+def _length(info: Any) -> str:
     if not info.max_length:
         return ""
-    return f" ({info.min_length or 0} to {info.max_length:,}{what and ' '}{what})"
+    return f" {info.min_length}…{info.max_length:,}" if info.min_length else f" ≤{info.max_length:,}"

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare_tools
-from brokers.launch.kafka.properties import METADATA_DIRECTORY
 from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter

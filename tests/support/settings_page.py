@@ -10,7 +10,7 @@ from conf.settings import Settings
 from conf.spark_settings import MASTER_EXPECTED, PREFIX
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import TOPIC_NAMES, Policy
-from tests.support.contract_tables import in_words, table
+from tests.support.contract_tables import in_words
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference.toml"
 
@@ -18,7 +18,6 @@ REFERENCE = Path(__file__).parents[2] / "conf" / "reference.toml"
 def tables() -> str:
     """Describe all settings, section by section, in the order of the reference file."""
     fields = {f.encode_name: f for struct in (Policy, Settings) for f in msgspec.structs.fields(struct)}
-    overview: list[tuple[str, ...]] = []
     parts: list[str] = []
     for title, text in re.findall(r"^# --- (.*?) -+\n(.*?)(?=^# --- |\Z)", REFERENCE.read_text(), re.M | re.S):
         parts += ["", f"## {title}"]
@@ -32,23 +31,16 @@ def tables() -> str:
                     field = fields.pop(key)
                     default = as_text(field.default) if field.default != "" else '""'
                     known = facts(key, in_words(field.type), default)
-                overview.append((f"[`{key}`](#{anchor(key)})", f"`{default}`"))
                 parts += ["", f"### `{key}`", "", told, "", known]
     assert set(fields) == {"policy", "spark"}, f"conf/reference.toml lacks {sorted(fields)}"
-    return "\n".join([table(("setting", "default"), overview), *parts])
+    return "\n".join(parts).lstrip("\n")
 
 
 def facts(key: str, type_: str, default: str) -> str:
     """Say in one line what values a setting takes and where it can be changed."""
-    where = "Read when the engine starts."
+    where = ""
     if key in TOPIC_NAMES:
-        where = "`alter_config` changes it for the cluster or for one topic while the engine runs."
+        where = " `alter_config` changes it for the cluster or for one topic."
     elif key in POLICY_KEYS:
-        where = "`alter_config` changes it for the cluster while the engine runs."
-    variable = "ISRFLOW_" + re.sub(r"\W", "_", key).upper()
-    return f"Default `{default}`. Values: {type_}. {where} Environment: `{variable}`."
-
-
-def anchor(key: str) -> str:
-    """Return the anchor of a heading that is only ``key``."""
-    return re.sub(r"[^\w-]", "", key)
+        where = " `alter_config` changes it."
+    return f"Default `{default}`: {type_}.{where}"

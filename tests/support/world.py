@@ -17,7 +17,7 @@ from state.part import part_of
 from state.partition import LeaderRecoveryState, Partition
 from state.policy import Policy
 from state.reason import Reason
-from tests.properties.laws import check_laws, check_rest, policy_in_force
+from tests.properties.laws import check_laws
 
 _T = TypeVar("_T", bound=Decision)
 
@@ -70,7 +70,6 @@ class World:
             told = Counter(d.broker for d in outcome.decisions if isinstance(d, BrokerDecision))
             assert all(count == 1 for count in told.values()), "one event has one decision about a broker"
             check_laws(before, outcome, self.policy, self.overrides)
-            check_rest(before, event, outcome, policy_in_force(before, self.policy, self.overrides))
         return self.decisions
 
     def claim(self) -> list[AnyDecision]:

@@ -6,8 +6,8 @@ leader, fetch the metadata log from it, and may never be shown two logs or two l
 The insight: a gateway decides nothing. Requests become events on the bus, in one order with all other events. The
 metadata log is a pure function of the decisions, so all gateways write the same one without talking to each other. And
 the leader of the quorum is decided too: gateways heartbeat like brokers, and a ``quorum`` decision names the leader,
-which every gateway writes at the same place of its log (docs/decisions.md, 25 and 26). So there is no election among
-gateways and no majority: one of two is enough.
+which every gateway writes at the same place of its log. So there is no election among gateways and no majority: one
+of two is enough (docs/decisions/021-the-metadata-log.md, docs/decisions/022-the-gateway-that-leads.md).
 
     brokers --request--> serving --> EngineClient --events--> bus --> engine
        ^                                  ^                    |

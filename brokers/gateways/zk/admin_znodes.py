@@ -12,9 +12,9 @@ from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.call import Call
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Set
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.topic_size import complaints_about_moves
+from brokers.gateways.zk.transactions import Set
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ControllerMovedError, RefusedWriteError
 from state.event import AdminEvent

@@ -24,11 +24,11 @@ from brokers.gateways.zk.adopted_topic import adopted
 from brokers.gateways.zk.bus_note import give_up, is_under_way, noted_anew, under_way
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.first_beats import DueBeats
-from brokers.gateways.zk.mirror import Set
 from brokers.gateways.zk.presence import presence_events
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.stored import stored_brokers, stored_topics
+from brokers.gateways.zk.transactions import Set
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ForbiddenError, RefusedWriteError
 from bus.clock import now_ms

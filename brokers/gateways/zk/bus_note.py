@@ -20,8 +20,8 @@ import msgspec
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Create, Delete, Set, Write
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.transactions import Create, Delete, Set, Write
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 

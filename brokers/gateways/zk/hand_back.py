@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import give_up, noted
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Create, Mirror, MirrorError, Write
+from brokers.gateways.zk.mirror import Mirror, MirrorError
 from brokers.gateways.zk.producer_ids import next_producer_id, note_producer_ids
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Settings
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import load
+from brokers.gateways.zk.transactions import Create, Write
 from brokers.gateways.zk.written_decision import check_has_written, noted_in
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms

@@ -3,6 +3,7 @@
 Admins' requests and those that brokers of Kafka 4 send too have their layouts in ``brokers.gateways``.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from brokers.wire.catalogue import Catalogue
@@ -37,6 +38,7 @@ IBP_2_6 = Versions(leader_and_isr=4, update_metadata=6, stop_replica=3)
 BY_IBP = {"3.9": IBP_3_9, "2.6": IBP_2_6}
 # With these, leaders write their ISRs into ZooKeeper.
 WRITING_IBPS = ("2.6",)
+_IBP = "inter.broker.protocol.version"
 
 # The requests that brokers and admins send, with the versions that are answered.
 SERVED: dict[int, tuple[int, int]] = {
@@ -50,3 +52,10 @@ SERVED: dict[int, tuple[int, int]] = {
     ALTER_PARTITION: (2, 3),
     ALLOCATE_PRODUCER_IDS: (0, 0),
 }
+
+
+def protocol_settings(overrides: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return how a gateway must speak to brokers that were given an old ``inter.broker.protocol.version``."""
+    given = [one.get(_IBP, "") for one in overrides]
+    old = [version for version in WRITING_IBPS if any(text.startswith(version) for text in given)]
+    return {_IBP: old[0]} if old else {}

@@ -13,43 +13,12 @@ A topic that a gateway wrote always has ``partitions/`` below it. Brokers make t
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.transactions import Create, Delete, Set, Write
 from state.decisions import AnyDecision, ConfigDecision, LeaderAndIsr, TopicDecision
 
-
-class Create(NamedTuple):
-    """A new znode; with ``sequence`` ZooKeeper adds a number to its name.
-
-    A write that is ``joined`` is in the same transaction as the one before it.
-    """
-
-    path: str
-    data: bytes
-    sequence: bool = False
-    joined: bool = False
-
-
-class Set(NamedTuple):
-    """Another text of a znode, which must be at ``version``; -1 for any."""
-
-    path: str
-    data: bytes
-    version: int = -1
-    joined: bool = False
-
-
-class Delete(NamedTuple):
-    """A znode that goes, without children by then; with ``whole`` those go too that nobody planned."""
-
-    path: str
-    joined: bool = False
-    whole: bool = False
-
-
-Write = Create | Set | Delete
 # The topics of which something changed, and the partitions that did; None for all of them.
 Changes = Mapping[str, Collection[int] | None]
 
@@ -234,33 +203,6 @@ class Mirror:
             yield Create(path.rpartition("/")[0], b"")
             directories.add(place.partition)
         yield Create(path, text)
-
-
-def transactions(writes: Iterable[Write], writes_max: int, bytes_max: int) -> Iterator[list[Write]]:
-    """Divide writes into transactions, each within the limits if a single write and those joined to it are."""
-    part: list[Write] = []
-    size = 0
-    for step in _steps(writes):
-        step_size = sum(len(one.path) + (0 if isinstance(one, Delete) else len(one.data)) for one in step)
-        if part and (len(part) + len(step) > writes_max or size + step_size > bytes_max):
-            yield part
-            part, size = [], 0
-        part += step
-        size += step_size
-    if part:
-        yield part
-
-
-def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
-    """Gather writes that are joined."""
-    step: list[Write] = []
-    for one in writes:
-        if step and not one.joined:
-            yield step
-            step = []
-        step.append(one)
-    if step:
-        yield step
 
 
 def changes_in(decisions: Iterable[AnyDecision]) -> Changes:

@@ -5,8 +5,8 @@ same id lose records: a broker takes the records of one for repeated records of 
 """
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.mirror import Create, Set
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.transactions import Create, Set
 from state.ids import PRODUCER_IDS_PER_BLOCK
 
 

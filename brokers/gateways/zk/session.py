@@ -11,8 +11,7 @@ from kazoo.protocol.serialization import GetChildren, GetData
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.connection import ATTEMPTS_MAX, Connection
-from brokers.gateways.zk.mirror import Create, Delete, Write, transactions
-from brokers.gateways.zk.transactions import Failure, add, failure
+from brokers.gateways.zk.transactions import Create, Delete, Failure, Write, add, failure, transactions
 from brokers.gateways.zk.zookeeper_errors import (
     ControllerMovedError,
     ForbiddenError,

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Mirror, Set, Write
+from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.stored import StoredState, StoredTopic
+from brokers.gateways.zk.transactions import Set, Write
 from brokers.gateways.zk.znodes import StateZnode
 from state.decisions import LeaderAndIsr
 

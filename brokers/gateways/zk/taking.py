@@ -22,9 +22,9 @@ import structlog
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import OtherBusError, note_of, noted, outdated, prove
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Delete
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity
+from brokers.gateways.zk.transactions import Delete
 from bus.clock import now_ms
 
 logger = structlog.get_logger()

@@ -1,12 +1,42 @@
-"""Writes as the operations of a transaction of ZooKeeper's client, and which of them failed."""
+"""Writes to ZooKeeper, the transactions that they make up, and which of a transaction's operations failed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
-
-from brokers.gateways.zk.mirror import Create, Delete, Write
 
 # The results of operations in a transaction in which another operation failed.
 _OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
+
+
+class Create(NamedTuple):
+    """A new znode; with ``sequence`` ZooKeeper adds a number to its name.
+
+    A write that is ``joined`` is in the same transaction as the one before it.
+    """
+
+    path: str
+    data: bytes
+    sequence: bool = False
+    joined: bool = False
+
+
+class Set(NamedTuple):
+    """Another text of a znode, which must be at ``version``; -1 for any."""
+
+    path: str
+    data: bytes
+    version: int = -1
+    joined: bool = False
+
+
+class Delete(NamedTuple):
+    """A znode that goes, without children by then; with ``whole`` those go too that nobody planned."""
+
+    path: str
+    joined: bool = False
+    whole: bool = False
+
+
+Write = Create | Set | Delete
 
 
 class Failure(NamedTuple):
@@ -15,6 +45,33 @@ class Failure(NamedTuple):
     number: int
     path: str
     kind: str
+
+
+def transactions(writes: Iterable[Write], writes_max: int, bytes_max: int) -> Iterator[list[Write]]:
+    """Divide writes into transactions, each within the limits if a single write and those joined to it are."""
+    part: list[Write] = []
+    size = 0
+    for step in _steps(writes):
+        step_size = sum(len(one.path) + (0 if isinstance(one, Delete) else len(one.data)) for one in step)
+        if part and (len(part) + len(step) > writes_max or size + step_size > bytes_max):
+            yield part
+            part, size = [], 0
+        part += step
+        size += step_size
+    if part:
+        yield part
+
+
+def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
+    """Gather writes that are joined."""
+    step: list[Write] = []
+    for one in writes:
+        if step and not one.joined:
+            yield step
+            step = []
+        step.append(one)
+    if step:
+        yield step
 
 
 def add(transaction: Any, writes: Sequence[Write]) -> None:

@@ -15,8 +15,6 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_V
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
-# A broker's copy of the metadata log is in this folder of its first log directory.
-METADATA_DIRECTORY = "__cluster_metadata-0"
 LOOPBACK = "127.0.0.1"
 # Kafka's own default (KIP-537). A broker that is killed is missed only when its session ends, so a shorter one would be
 # nice. But a broker ends itself if it loses its session while it starts, and with 6 s this happened on busy machines.

@@ -15,7 +15,7 @@ from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.snapshots import SnapshotId
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from brokers.launch.kafka.properties import METADATA_DIRECTORY
+from brokers.gateways.metadata_topic import METADATA_DIRECTORY
 from brokers.wire.batch_header import Batch, batch_at, intact
 
 _SEGMENT = re.compile(r"([0-9]{20})\.log")

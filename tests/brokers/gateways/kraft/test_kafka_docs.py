@@ -19,12 +19,11 @@ BEGIN, END = "<!-- apis -->\n", "<!-- end of apis -->"
 def table() -> str:
     requests = (layout for layout in layouts().values() if layout.kind == "request")
     names = {layout.api_key: layout.name.removesuffix("Request") for layout in requests}
-    rows = ["| API | key | versions | for clients, through a broker | answered by |", "|---|---|---|---|---|"]
+    rows = ["| API | key | versions | how |", "|---|---|---|---|"]
     for key, api in sorted(APIS.items()):
         served = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else str(api.max_version)
-        forwarded = "yes" if api.is_forwarded else ""
-        answered = "the gateway that leads" if api.is_leaders else "every gateway"
-        rows.append(f"| {names[key]} | {key} | {served} | {forwarded} | {answered} |")
+        how = ", ".join(["forwarded"] * api.is_forwarded + ["leader"] * api.is_leaders)
+        rows.append(f"| {names[key]} | {key} | {served} | {how} |")
     return "\n".join(rows) + "\n"
 
 

@@ -11,8 +11,8 @@ from brokers.gateways.zk import adoption, znodes
 from brokers.gateways.zk.adopted_topic import adopted
 from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.bus_note import text_of
-from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.stored import StoredState, StoredTopic
+from brokers.gateways.zk.transactions import Create
 from brokers.gateways.zk.znodes import StateZnode, ZnodeError
 from state.adoption_events import FoundPartition
 from tests.brokers.gateways.zk.conftest import POLICY

@@ -10,8 +10,8 @@ from brokers.gateways.zk.adoption import AdoptionError
 from brokers.gateways.zk.bus_note import OtherBusError, noted, noted_anew
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.hand_back import hand_back
-from brokers.gateways.zk.mirror import Create, Delete, Set
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.transactions import Create, Delete, Set
 from brokers.gateways.zk.znodes import ZnodeError
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, led, topic
 from tests.brokers.gateways.zk.other_bus import nothing, other_bus, refusals

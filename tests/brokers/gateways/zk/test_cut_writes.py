@@ -6,10 +6,11 @@ import pytest
 
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.former_topics import former_partitions
-from brokers.gateways.zk.mirror import Mirror, Write, transactions
+from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.session import BYTES_AT_ONCE, WRITES_AT_ONCE
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import load
+from brokers.gateways.zk.transactions import Write, transactions
 from state.decisions import AnyDecision
 from tests.brokers.gateways.zk.decided import OTHER_ID, led, topic
 from tests.brokers.gateways.zk.tree import Tree

@@ -3,8 +3,9 @@
 import pytest
 
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Create, Delete, Mirror
+from brokers.gateways.zk.mirror import Mirror
 from brokers.gateways.zk.session import WRITES_AT_ONCE, Session
+from brokers.gateways.zk.transactions import Create, Delete
 from brokers.gateways.zk.zookeeper_errors import RefusedWriteError
 from tests.brokers.gateways.zk.decided import led, topic
 from tests.brokers.gateways.zk.zookeeper import Zookeeper

@@ -8,8 +8,8 @@ from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import KazooState
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.mirror import Create, Delete, Set
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.transactions import Create, Delete, Set
 from brokers.gateways.zk.zookeeper_errors import LostAnswerError, MissingZnodeError, RefusedWriteError
 from state.events import BrokerRegister
 from tests.brokers.gateways.zk.gateways import Gateways, gateways

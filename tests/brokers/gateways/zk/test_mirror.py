@@ -7,9 +7,10 @@ import pytest
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.cluster_view import ClusterView, Place
-from brokers.gateways.zk.mirror import Mirror, MirrorError, Set, Write, changes_in
+from brokers.gateways.zk.mirror import Mirror, MirrorError, changes_in
 from brokers.gateways.zk.shared_mirror import SharedMirror
 from brokers.gateways.zk.stored import StoredState, StoredTopic
+from brokers.gateways.zk.transactions import Set, Write
 from state.decisions import AnyDecision
 from state.reason import Reason
 from tests.brokers.gateways.zk.decided import ID, OTHER_ID, T0, led, topic

@@ -8,10 +8,10 @@ import pytest
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.bus_note import OtherBusError, noted, text_of
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Create
 from brokers.gateways.zk.session import Session
 from brokers.gateways.zk.settings import Identity
 from brokers.gateways.zk.taking import take_place
+from brokers.gateways.zk.transactions import Create
 from brokers.gateways.zk.zookeeper_errors import ZookeeperError
 from brokers.voters import Voter
 from tests.brokers.gateways.zk.gateways import gateways

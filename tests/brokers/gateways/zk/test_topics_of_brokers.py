@@ -7,7 +7,8 @@ from typing import Any, TypeVar, cast
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.zk.broker_writes import BrokerWrites
 from brokers.gateways.zk.cluster_view import ClusterView
-from brokers.gateways.zk.mirror import Create, Mirror
+from brokers.gateways.zk.mirror import Mirror
+from brokers.gateways.zk.transactions import Create
 from state.decisions import Answer
 from state.event import Event
 from state.events import CreateTopic

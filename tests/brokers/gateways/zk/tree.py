@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 from brokers.gateways.zk import znodes
-from brokers.gateways.zk.mirror import Create, Delete, Set, Write
 from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.transactions import Create, Delete, Set, Write
 
 
 class Stat(NamedTuple):
