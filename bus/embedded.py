@@ -33,7 +33,6 @@ from isrflow.bus_url import EMBEDDED
 from isrflow.contract import LOG_END_REPORTS, SQLITE
 from isrflow.decision_blocks import rows_in_making
 from isrflow.sqlite import decision_table
-from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.deferrable import row_of
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
@@ -50,7 +49,7 @@ class EmbeddedBus(EmbeddedHistory):
 
     kind = EMBEDDED.name
     seq_step = 1
-    tables = (*SCHEMA, *partition_index.SCHEMA)
+    tables = (*SCHEMA, *partition_index.SCHEMA, *former_pages.TABLES)
 
     def __init__(
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
@@ -59,15 +58,6 @@ class EmbeddedBus(EmbeddedHistory):
             make_file(Path(path))
         self._wal = WalBound(Path(path))
         super().__init__(path, access, lock_timeout_s=lock_timeout_s)
-
-    def _grow(self) -> None:
-        """Add the columns and tables that an older file lacks."""
-        super()._grow()
-        connection = self._connection()
-        if not partition_index.is_there(connection) or not former_pages.has_tables(connection):
-            with self._write() as connection:
-                for statement in (*partition_index.SCHEMA, *former_pages.TABLES):
-                    connection.execute(statement)
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return len(events)
@@ -86,7 +76,7 @@ class EmbeddedBus(EmbeddedHistory):
     def read(self, after: int, through: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
             self._check_kept(after, through)
-            return entries_between(connection, self._columns, after, through)
+            return entries_between(connection, after, through)
 
     def read_first(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         """Return the first of the events that ``read`` returns, up to ``limit`` of them.
@@ -224,8 +214,7 @@ class EmbeddedBus(EmbeddedHistory):
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
-            crcs = self._columns.of(connection, "pages", CRC)
-            return Image(self._mark("decided"), read_pages(connection, crcs, self.path))
+            return Image(self._mark("decided"), read_pages(connection, self.path))
 
 
 def _has_due(connection: sqlite3.Connection, after: int) -> bool:

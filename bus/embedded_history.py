@@ -8,7 +8,6 @@ from bus.event_table import entries_between
 from bus.interface import Entry, Image, Seqs, Snapshot, TrimmedError
 from bus.retention import SLICE_ROWS, WalBound, remove_decisions, remove_events
 from bus.thinning import thin_decisions, thin_events
-from isrflow.sqlite.added_columns import ENTERED
 from isrflow.sqlite.log_file import LogFile
 
 
@@ -29,7 +28,7 @@ class EmbeddedHistory(LogFile):
             (after, through, limit),
         )
         end = _last_within(sizes, bytes_max)
-        return [] if end is None else entries_between(connection, self._columns, after, end)
+        return [] if end is None else entries_between(connection, after, end)
 
     def claim_seq(self) -> int:
         newest = "SELECT coalesce(max(seq), 0) FROM claims"
@@ -43,14 +42,13 @@ class EmbeddedHistory(LogFile):
     def seq_at(self, time_ms: int) -> int:
         """Do a binary search, because the table has no index by time. Events without an entry time count as old."""
         with self._errors(), self._snapshot() as connection:
-            times = self._columns.of(connection, "events", ENTERED)
             ends = "SELECT coalesce(min(seq), 1) - 1, coalesce(max(seq), 0) FROM events"
             low, high = connection.execute(ends).fetchone()
             found = 0
             while low < high:
                 middle = (low + high) // 2
                 seq, entered_ms = connection.execute(
-                    f"SELECT seq, {times} FROM events WHERE seq > ? ORDER BY seq LIMIT 1", (middle,)
+                    "SELECT seq, entered_ms FROM events WHERE seq > ? ORDER BY seq LIMIT 1", (middle,)
                 ).fetchone()
                 if entered_ms is None or entered_ms <= time_ms:
                     found = low = seq
@@ -60,8 +58,6 @@ class EmbeddedHistory(LogFile):
 
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
         with self._errors(), self._snapshot() as connection:
-            if not partition_index.is_there(connection):
-                return Seqs([], None)
             return partition_index.seqs_about(connection, topic, partition, before, limit)
 
     def snapshots(self) -> list[Snapshot]:

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Sequence
 
 from bus.interface import Entry
-from isrflow.sqlite.added_columns import CRC, ENTERED, AddedColumns
 from isrflow.sqlite.checksums import check, with_crc
 from isrflow.sqlite.deferrable import row_of
 from state.found import Found, found_by, found_ms
@@ -40,27 +39,26 @@ def newest_of(connection: sqlite3.Connection, kind: str, after: int) -> int:
     return int(found.fetchone()[0])
 
 
-def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after: int, through: int) -> list[Entry]:
+def entries_between(connection: sqlite3.Connection, after: int, through: int) -> list[Entry]:
     """Return the events in order. The table of claims, or the recorded log, says which ones are claims."""
     span = (after, through)
-    times, crcs = columns.of(connection, "events", ENTERED), columns.of(connection, "events", CRC)
     stored = connection.execute(
-        f"SELECT seq, raw, {times}, {crcs} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", span
+        "SELECT seq, raw, entered_ms, crc FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", span
     )
     rows = ((seq, check(raw, crc, f"event {seq}"), entered_ms) for seq, raw, entered_ms, crc in stored)
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded_claims'").fetchone():
         known = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
         is_claim = {seq: bool(value) for seq, value in known}
-        found = _found(connection, times, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
-        found += _found(connection, times, after, _TELLS)
+        found = _found(connection, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
+        found += _found(connection, after, _TELLS)
         return [Entry(seq, raw, ms, is_claim.get(seq), found_ms(seq, found)) for seq, raw, ms in rows]
     claims = {row[0] for row in connection.execute("SELECT seq FROM claims WHERE seq > ? AND seq <= ?", span)}
-    found = _found(connection, times, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
-    found += _found(connection, times, after, f"seq <= {_NEWEST_TELLING} AND {_TELLS}")
+    found = _found(connection, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
+    found += _found(connection, after, f"seq <= {_NEWEST_TELLING} AND {_TELLS}")
     return [Entry(seq, raw, ms, seq in claims, found_ms(seq, found)) for seq, raw, ms in rows]
 
 
-def _found(connection: sqlite3.Connection, times: str, after: int, which: str) -> list[Found]:
+def _found(connection: sqlite3.Connection, after: int, which: str) -> list[Found]:
     """Return what was found undecided after ``after``. Claims and ticks that say so come later, at any distance."""
-    rows = connection.execute(f"SELECT seq, raw, {times} FROM events WHERE seq > ?1 AND {which}", (after,))
+    rows = connection.execute(f"SELECT seq, raw, entered_ms FROM events WHERE seq > ?1 AND {which}", (after,))
     return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

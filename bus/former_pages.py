@@ -28,18 +28,10 @@ TABLES = (
     " body BLOB, crc INTEGER, PRIMARY KEY (shard, page, seq))",
     "CREATE INDEX IF NOT EXISTS former_pages_by_seq ON former_pages (seq)",
 )
-_HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('snapshots', 'former_pages')"
-
-
-def has_tables(connection: sqlite3.Connection) -> bool:
-    """Say whether the file has the tables. A file of an older version gets them from the first writer."""
-    return bool(connection.execute(_HAS_TABLES).fetchone()[0] == 2)
 
 
 def snapshots(connection: sqlite3.Connection) -> list[Snapshot]:
     """Return the snapshots, oldest first."""
-    if not has_tables(connection):
-        return []
     return [Snapshot(*row) for row in connection.execute("SELECT seq, time_ms FROM snapshots ORDER BY seq")]
 
 

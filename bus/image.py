@@ -10,18 +10,18 @@ from state.shard_outcome import CLUSTER_PAGE
 from state.view import view_of
 
 
-class Held(NamedTuple):
+class HeldState(NamedTuple):
     """The state of all shards: the cluster part, which they share, and every topic."""
 
     cluster: Cluster
     topics: list[Topic]
 
 
-def read_image(image: Image) -> Held:
+def read_image(image: Image) -> HeldState:
     """Decode an image. One without pages is an empty cluster. Raises ``CodecError``."""
     # The cluster part first: it says whether this release supports the level of the rest.
     cluster = read_cluster(image)
-    return Held(cluster, joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE))
+    return HeldState(cluster, joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE))
 
 
 def read_cluster(image: Image) -> Cluster:

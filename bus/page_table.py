@@ -24,9 +24,9 @@ def replace_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None
     write_pages(connection, pages)
 
 
-def read_pages(connection: sqlite3.Connection, crcs: str, path: Path) -> list[Page]:
-    """Return all pages whole. ``crcs`` is the column of checksums. Raises ``DamagedError``."""
-    rows = connection.execute(f"SELECT shard, page, body, {crcs} FROM pages")
+def read_pages(connection: sqlite3.Connection, path: Path) -> list[Page]:
+    """Return all pages whole. Raises ``DamagedError``."""
+    rows = connection.execute("SELECT shard, page, body, crc FROM pages")
     return pieces.joined(
         Page(shard, page, checksums.check(body, crc, f"bus {path}: page ({shard}, {page}) of the state"))
         for shard, page, body, crc in rows

@@ -177,11 +177,6 @@ def _unpacked(connection: sqlite3.Connection) -> Iterator[bytes]:
             yield packed[start : start + _ENTRY.size]
 
 
-def is_there(connection: sqlite3.Connection) -> bool:
-    """Say whether a file has the index; older ones do not."""
-    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'index_eras'").fetchone())
-
-
 def seqs_about(connection: sqlite3.Connection, topic: str, partition: int, before: int, limit: int) -> Seqs:
     """Find the seqs about a partition (``Bus.seqs_about``)."""
     eras = connection.execute("SELECT era, first_seq FROM index_eras ORDER BY era DESC").fetchall()

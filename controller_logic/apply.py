@@ -16,9 +16,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from state.change import PartitionChange
+from state.directories import NO_DIRECTORY, kept
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaLag
-from state.placed_partition import NO_DIRECTORY, directories_of, known_directories, placed
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
@@ -47,7 +47,12 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
-    after = Partition(
+    directories = held.directories
+    is_moved = False
+    if change.directories is not None:
+        directories = kept(change.directories)
+        is_moved = directories != before.directories and before.partition_epoch != NO_EPOCH
+    return Partition(
         before.partition,
         before.state if change.state is None else change.state,
         replicas,
@@ -55,7 +60,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         isr,
         leader,
         leader_epoch,
-        before.partition_epoch + differs,
+        before.partition_epoch + (differs or is_moved),
         recovery,
         adding,
         removing,
@@ -71,20 +76,8 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         held.received_epochs,
         held.lags,
         _lost_logs(before, change, leader),
-        before.unassigned_replicas if change.unassigned_replicas is None else change.unassigned_replicas,
+        directories,
     )
-    return after if change.directories is None and type(held) is Partition else _placed(before, after, held, change)
-
-
-def _placed(before: Partition, after: Partition, held: Partition, change: PartitionChange) -> Partition:
-    """Return ``after`` with its replicas in their log directories."""
-    if change.directories is None:
-        return placed(after, directories_of(held))
-    moved = placed(after, change.directories)
-    is_all = after.partition_epoch == before.partition_epoch != NO_EPOCH
-    if is_all and directories_of(moved) != directories_of(before):
-        return replace(moved, partition_epoch=before.partition_epoch + 1)
-    return moved
 
 
 def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple[int, ...]:
@@ -116,7 +109,7 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
         held = dict(zip(before.replicas, values, strict=True))
         return tuple([held.get(replica, missing) for replica in replicas])
 
-    after = replace(
+    return replace(
         before,
         log_end_offsets=ordered(before.log_end_offsets, UNKNOWN_OFFSET),
         offset_epochs=ordered(before.offset_epochs, NO_EPOCH),
@@ -124,6 +117,5 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
         requested_epochs=ordered(before.requested_epochs, NO_EPOCH),
         received_epochs=ordered(before.received_epochs, NO_EPOCH),
         lags=ordered(before.lags, _NO_LAG),
+        directories=kept(ordered(before.directories, NO_DIRECTORY)),
     )
-    directories = known_directories(before)
-    return placed(after, ordered(directories, NO_DIRECTORY)) if directories else after

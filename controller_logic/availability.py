@@ -13,9 +13,9 @@ from controller_logic.commit_alike import Alike
 from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
+from state.directories import is_readable
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica
-from state.placed_partition import is_readable
 from state.reason import Reason
 
 

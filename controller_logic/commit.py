@@ -39,18 +39,18 @@ from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
+from state.directories import (
+    NO_DIRECTORY,
+    all_directories,
+    changed_directories,
+    directory_of,
+    kept,
+    with_new_replicas,
+)
 from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules
 from state.log_directory import UNASSIGNED
 from state.partition import Partition, ReplicaState
-from state.placed_partition import (
-    NO_DIRECTORY,
-    changed_directories,
-    directories_of,
-    directory_of,
-    placed,
-    with_new_replicas,
-)
 from state.reason import Reason
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
@@ -153,8 +153,9 @@ def _commit_settled(
 def _with_new_logs(state: WorkingState, before: Partition, after: Partition) -> Partition:
     """Forget where lost logs were. A broker with several directories has said where it made the new one."""
     single = [r for r in before.lost_logs if r not in state.brokers or not state.brokers[r].has_several_dirs]
-    pairs = zip(after.replicas, directories_of(after), strict=False)
-    return placed(after, tuple([NO_DIRECTORY if replica in single else held for replica, held in pairs]))
+    pairs = zip(after.replicas, all_directories(after), strict=True)
+    directories = kept(tuple([NO_DIRECTORY if replica in single else held for replica, held in pairs]))
+    return replace(after, directories=directories)
 
 
 def _directories_told(

@@ -26,7 +26,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from controller_logic.batch import Batch
-from controller_logic.running_totals import Difference
+from controller_logic.running_totals import CountsDifference
 from controller_logic.working_topic import WorkingTopic
 from state.alike import Pattern, Said, pattern_of, pattern_on
 from state.decisions import LeaderAndIsr, StopReplica
@@ -59,7 +59,7 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     leader_step: int
     partition_step: int
     patterns: tuple[Pattern, ...]
-    difference: Difference
+    difference: CountsDifference
 
 
 class Alike(Generic[T]):
@@ -137,7 +137,7 @@ class Alike(Generic[T]):
 
 
 def _is_plain(partition: Partition) -> bool:
-    return type(partition) is Partition and not (
+    return not (
         partition.adding_replicas
         or partition.removing_replicas
         or partition.removed
@@ -145,7 +145,7 @@ def _is_plain(partition: Partition) -> bool:
         or partition.leader_epoch == NO_EPOCH
         or partition.partition_epoch == NO_EPOCH
         or partition.lost_logs
-        or partition.unassigned_replicas
+        or partition.directories
     )
 
 
@@ -175,7 +175,7 @@ def _effect_of(
         leader_step=after.leader_epoch - before.leader_epoch,
         partition_step=after.partition_epoch - before.partition_epoch,
         patterns=patterns,
-        difference=Difference.between(before, after, topic.min_isr),
+        difference=CountsDifference.between(before, after, topic.min_isr),
     )
 
 
@@ -198,7 +198,7 @@ class _New(msgspec.Struct, frozen=True, gc=False):
     # All fields of the partition but its number.
     values: tuple[Any, ...]
     patterns: tuple[Pattern, ...]
-    difference: Difference
+    difference: CountsDifference
 
 
 class AlikeNew:
@@ -232,8 +232,8 @@ class AlikeNew:
         self.rule(topic, replicas)
         after = topic.partitions[-1]
         patterns = _patterns(after, recorder.said[count:])
-        if patterns is not None and type(after) is Partition:
-            difference = Difference.between(None, after, topic.min_isr)
+        if patterns is not None and not after.directories:
+            difference = CountsDifference.between(None, after, topic.min_isr)
             made = self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
             remembered = self._batch.new_partitions
             if len(remembered) >= REMEMBERED_MAX:

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from controller_logic.batch import Batch
 from controller_logic.working_topic import WorkingTopic
+from state.directories import kept, moved_to
 from state.ids import NO_EPOCH
 from state.invariants import broken_watermark
 from state.partition import Partition
-from state.placed_partition import moved_to, placed
 
 
 def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
@@ -91,6 +91,6 @@ def commit_lost_logs(topic: WorkingTopic, before: Partition, lost_logs: tuple[in
 
 def commit_known_directory(topic: WorkingTopic, before: Partition, broker: int, directory: str) -> Partition:
     """Commit the directory of a replica, which brokers know already. No decision is recorded."""
-    after = placed(before, moved_to(before, broker, directory))
+    after = replace(before, directories=kept(moved_to(before, broker, directory)))
     topic.put(after)
     return after

@@ -3,8 +3,8 @@
 from controller_logic.batch import Batch
 from controller_logic.replica_machine import ReplicaStates
 from controller_logic.working_topic import WorkingTopic
+from state.directories import kept, with_new_replicas
 from state.partition import Partition, PartitionState, Topic, TopicState
-from state.placed_partition import placed, with_new_replicas
 from state.reason import Reason
 
 
@@ -19,9 +19,10 @@ def commit_new_partition(
     batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], states: ReplicaStates
 ) -> Partition:
     """Commit a new partition. No decision is recorded, because its first election is one."""
-    partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
-    if batch.state.dirs_left:
-        partition = placed(partition, with_new_replicas(None, replicas, batch.state.dirs_left))
+    left = batch.state.dirs_left
+    directories = kept(with_new_replicas(None, replicas, left)) if left else ()
+    number = len(topic.partitions)
+    partition = Partition(number, PartitionState.NewPartition, replicas, states, directories=directories)
     topic.append(partition)
     batch.state.totals.add_partition(topic, partition)
     return partition

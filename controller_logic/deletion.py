@@ -101,28 +101,26 @@ def begin(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
-    held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     removed = tuple([entry.broker for entry in partition.removed])
     assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     # A broker of Kafka 4 removes what is left in a lost directory when it can read it again, without being told.
     others = batch.state.active - batch.state.reporting
     assigned = tuple([replica for replica in partition.replicas if replica in assigned or replica in others])
     online = {*assigned, *batch.state.active.intersection(removed)}
-    states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
+    pairs = zip(partition.replicas, partition.replica_states, strict=True)
+    states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in pairs])
     change = PartitionChange(
         state=PartitionState.NonExistentPartition,
         leader=NO_LEADER,
-        replicas=tuple(held),
         adding_replicas=(),
         removing_replicas=(),
         replica_states=states,
         removed=(),
         # On an active broker only a lost log directory takes a replica offline.
         lost_logs=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
-        unassigned_replicas=tuple([replica for replica in removed if replica in held]),
     )
     after = commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _tell(batch, topic, after, tuple([replica for replica in dict.fromkeys((*held, *removed)) if replica in online]))
+    _tell(batch, topic, after, tuple([replica for replica in (*partition.replicas, *removed) if replica in online]))
 
 
 def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
@@ -161,25 +159,8 @@ def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 
 def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
     """Stop waiting for unregistered brokers. They cannot report what they remove."""
-    _forget_removed(batch, topic, batch.state.brokers.keys())
     _pass_over_away(batch, topic)
     _settle(batch, topic)
-
-
-def _forget_removed(batch: Batch, topic: WorkingTopic, awaited: Set[int]) -> None:
-    """Forget the replicas that a reassignment had removed, other than those on brokers in ``awaited``."""
-    for partition in topic.partitions:
-        gone = [replica for replica in partition.unassigned_replicas if replica not in awaited]
-        if gone:
-            pairs = zip(partition.replicas, partition.replica_states, strict=True)
-            left = {replica: state for replica, state in pairs if replica not in gone}
-            change = PartitionChange(
-                replicas=tuple(left),
-                replica_states=tuple(left.values()),
-                lost_logs=tuple([r for r in partition.lost_logs if r in left]),
-                unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
-            )
-            commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
 
 
 def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
@@ -214,7 +195,6 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
     """Go on with a deletion after a claim: tell active brokers again what to remove. End it if it waits for nobody."""
-    _forget_removed(batch, topic, frozenset())
     if waits_for_nobody(batch):
         _pass_over_all(batch, topic)
         _settle(batch, topic)

@@ -32,11 +32,11 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.change import PartitionChange
 from state.decisions import PartitionResult
+from state.directories import NO_DIRECTORY, all_directories, directory_of, moved_to
 from state.directory_events import AssignReplicasToDirs
 from state.ids import NO_LEADER
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED, is_online
 from state.partition import Partition, ReplicaState
-from state.placed_partition import NO_DIRECTORY, directories_of, directory_of, moved_to
 from state.reason import Reason
 
 # The ids that say that a replica is in no known directory.
@@ -152,7 +152,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
     """
     directory = NO_DIRECTORY if directory in _NO_DIRECTORY else directory
     former, directories = directory_of(partition, broker.broker), moved_to(partition, broker.broker, directory)
-    if directories == (directories_of(partition) or (NO_DIRECTORY,) * len(directories)):
+    if directories == all_directories(partition):
         return
     # It is not where its log was, and that cannot be read. So its broker made a new one.
     is_lost = broker.broker in partition.lost_logs or not is_online(former, broker.log_dirs)

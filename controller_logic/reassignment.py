@@ -36,9 +36,9 @@ from controller_logic.election import elect_first, elect_offline, elect_reassign
 from controller_logic.partition_machine import led_by, with_logs_first
 from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transition
 from state.change import PartitionChange
+from state.directories import directory_of
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica, ReplicaState
-from state.placed_partition import directory_of
 
 Ids = tuple[int, ...]
 

@@ -28,7 +28,7 @@ DecisionText = tuple[int, int, bytes]
 BATCH_EVENTS = 10_000
 
 
-class Decided(NamedTuple):
+class DecidedLog(NamedTuple):
     """The result of an event log."""
 
     decisions: list[DecisionText]
@@ -55,7 +55,7 @@ def decide(
     batch_sizes: Iterable[int] = (BATCH_EVENTS,),
     states: list[State] | None = None,
     on_batch: Callable[[int], None] = lambda events: None,
-) -> Decided:
+) -> DecidedLog:
     """Decide a whole log, in rising ``seq``.
 
     Batches take their sizes from ``batch_sizes`` in turn, over and over. Neither sizes nor ``shards`` affect decisions.
@@ -66,7 +66,7 @@ def decide(
     for batch in _batches(logged(_with_found(entries)), batch_sizes):
         decisions += replay.take(batch)
         on_batch(len(batch))
-    return Decided(decisions, replay.states)
+    return DecidedLog(decisions, replay.states)
 
 
 class Replay:

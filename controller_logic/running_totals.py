@@ -14,14 +14,14 @@ _TOPICS = Totals.__struct_fields__.index("topics")
 _OFFLINE = Totals.__struct_fields__.index("offline")
 
 
-class Difference(NamedTuple):
+class CountsDifference(NamedTuple):
     """How a change affects the counts: pairs of (place or broker, amount), without zeros."""
 
     counts: tuple[tuple[int, int], ...]
     backlog: tuple[tuple[int, int], ...]
 
     @classmethod
-    def between(cls, before: Partition | None, after: Partition, min_isr: int) -> "Difference":
+    def between(cls, before: Partition | None, after: Partition, min_isr: int) -> "CountsDifference":
         """Count one partition before and after a change; ``before`` is None for a new partition."""
         counts, backlog = list(counted(after, min_isr)), Counter(after.backlog)
         if before is not None:
@@ -38,7 +38,7 @@ class _Added:
 
     __slots__ = ("difference", "times")
 
-    def __init__(self, difference: Difference) -> None:
+    def __init__(self, difference: CountsDifference) -> None:
         self.difference = difference
         self.times = 1
 
@@ -99,7 +99,7 @@ class RunningTotals:
         if _requests(before) != _requests(after):
             self._change_backlog(before.backlog, after.backlog)
 
-    def add(self, difference: Difference) -> None:
+    def add(self, difference: CountsDifference) -> None:
         """Add what changed in a partition. The partition's topic must not be in deletion."""
         added = self._added.get(id(difference))
         if added is None:

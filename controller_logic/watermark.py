@@ -131,29 +131,6 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
     return Derived(high_watermark, high_watermark < lowest)
 
 
-def unheld_end(partition: Partition, min_isr: int) -> int | None:
-    """Return the lowest log end in the ISR where it is the high watermark, whichever replicas are about to join.
-
-    ``derive_high_watermark`` returns the same for such a partition. None for any other.
-    """
-    epochs, ends, epoch = partition.offset_epochs, partition.log_end_offsets, partition.leader_epoch
-    if partition.leader == NO_LEADER or not epochs:
-        return None
-    if len(partition.isr) == len(partition.replicas):
-        lowest = min(ends)
-        if epochs.count(epoch) != len(epochs):
-            return None
-    else:
-        isr = partition.isr
-        in_isr = [ends[n] for n, one in enumerate(partition.replicas) if one in isr and epochs[n] == epoch]
-        if len(in_isr) < len(isr) or len(isr) < min(min_isr, len(epochs)):
-            return None
-        lowest = min(in_isr)
-        if min([end for n, end in enumerate(ends) if epochs[n] == epoch]) < lowest:
-            return None
-    return lowest if lowest >= partition.high_watermark else None
-
-
 def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
     """List the replicas that are about to join the ISR: they are online and have caught up with the leader.
 
@@ -197,27 +174,19 @@ def advance_watermarks(batch: Batch) -> None:
 
 
 def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
-    """Commit high watermarks of a topic; return the partitions whose watermark a joiner holds.
-
-    Those that rise and that no joiner holds are committed together. That is the usual case.
-    """
+    """Commit high watermarks of a topic, those that rise together; return the partitions whose one a joiner holds."""
     risen: list[tuple[Partition, int]] = []
     held = set()
     for partition in topic.some(due):
         assert partition is not None
-        end = unheld_end(partition, topic.min_isr)
-        if end is not None and end > partition.high_watermark:
-            risen.append((partition, end))
-        elif _advance(batch, topic, partition):
+        derived = derive_high_watermark(partition, topic.min_isr, joiners_of(batch, partition))
+        if derived is None:
+            continue
+        if derived.high_watermark > partition.high_watermark:
+            risen.append((partition, derived.high_watermark))
+        else:
+            commit_watermark(batch, topic, partition, derived.high_watermark)
+        if derived.is_held:
             held.add(partition.partition)
     commit_risen_watermarks(batch, topic, risen)
     return held
-
-
-def _advance(batch: Batch, topic: WorkingTopic, partition: Partition) -> bool:
-    """Commit one partition's high watermark; return whether a joiner holds it."""
-    found = derive_high_watermark(partition, topic.min_isr, joiners_of(batch, partition))
-    if found is None:
-        return False
-    commit_watermark(batch, topic, partition, found.high_watermark)
-    return found.is_held

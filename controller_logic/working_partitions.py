@@ -20,7 +20,8 @@ class Leadership(NamedTuple):
 class WorkingPartitions(Sequence[Partition]):
     """The partitions of a topic as stored, with changes laid over them.
 
-    The stored ones are read when a rule asks for them, and those that nobody changed are not written again.
+    The stored ones are read when a rule asks for them, and those that nobody changed are not written again. After its
+    batch an instance is part of the state and changes no more; the next batch lays its own changes over it.
     """
 
     __slots__ = ("changed", "stored", "total")
@@ -111,16 +112,6 @@ class WorkingPartitions(Sequence[Partition]):
             return found
         merged = {partition.partition: partition for partition in found} | self.changed
         return [merged[number] for number in sorted(merged)]
-
-    def frozen(self) -> Sequence[Partition]:
-        """Return the partitions as they are now. Those that are read from bytes stay so."""
-        if isinstance(self.stored, StoredPartitions):
-            return self
-        made = list(self.stored)
-        # New ones were appended in order.
-        for number, partition in self.changed.items():
-            made[number : number + 1] = [partition]
-        return tuple(made)
 
 
 def _leaderships_of(partitions: Iterable[Partition]) -> Iterator[Leadership]:

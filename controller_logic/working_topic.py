@@ -133,5 +133,4 @@ class WorkingTopic:
 
     def frozen(self) -> Topic:
         """Return the topic as it stands, to be stored."""
-        partitions = self.partitions.frozen()
-        return Topic(self.topic, self.topic_id, self.state, self.config, partitions, self.deletion_waits)
+        return Topic(self.topic, self.topic_id, self.state, self.config, self.partitions, self.deletion_waits)

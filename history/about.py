@@ -10,15 +10,13 @@ from msgspec import UNSET
 
 from bus.interface import Bus
 from state import decisions as d
-from state.part import place_of
+from state.part import Place, place_of
 
 # If an event led to fewer decisions than this, all of them are read.
 FEW = 200
 # At most this many of the brokers that one event changed are returned.
 BROKERS_MAX = 20
 _END = (2**62, 2**62, "", 0, 0)
-
-Place = tuple[int, int, str, int, int]
 
 
 def decisions_about(bus: Bus, topic: str, partition: int, seq: int) -> list[d.AnyDecision]:

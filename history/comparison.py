@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from history.tally import Election, Name, Summary
+from history.tally import Election, Name, TallySummary
 from history.told_events import led_by
 from state.partition import Partition
 
@@ -21,8 +21,8 @@ class Difference(NamedTuple):
 class Comparison(NamedTuple):
     """The same events, decided as they were and with changes."""
 
-    was: Summary
-    would: Summary
+    was: TallySummary
+    would: TallySummary
 
     @property
     def is_same(self) -> bool:
@@ -58,7 +58,7 @@ class Comparison(NamedTuple):
         return {name: (was[name], would[name]) for name in was}
 
 
-def _totals(summary: Summary) -> dict[str, float]:
+def _totals(summary: TallySummary) -> dict[str, float]:
     return {
         "elections": summary.elected,
         "unclean_elections": summary.unclean,

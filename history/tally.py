@@ -152,7 +152,7 @@ class Tally:
             # The engine's clock can be set back by a claim.
             self.offline_ms[name[0]] += max(0, time_ms - since)
 
-    def end(self, states: Iterable[State]) -> "Summary":
+    def end(self, states: Iterable[State]) -> "TallySummary":
         """Return the counts, with the partitions as they are now."""
         partitions: dict[Name, Partition] = {}
         for name, partition, clock_ms in _partitions(states):
@@ -162,10 +162,10 @@ class Tally:
                 self._end_offline(name, clock_ms)
         leaders = Counter(partition.leader for partition in partitions.values())
         offline = leaders.pop(NO_LEADER, 0)
-        return Summary(self.elections, +self.offline_ms, self.refused, leaders, offline, partitions)
+        return TallySummary(self.elections, +self.offline_ms, self.refused, leaders, offline, partitions)
 
 
-class Summary(NamedTuple):
+class TallySummary(NamedTuple):
     """The counts of what a log's decisions did."""
 
     elections: list[Election]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bus.interface import Entry
 from controller_logic.balance import event_of
 from controller_logic.replay import DecisionText, Replay, logged
-from history.tally import Summary, Tally
+from history.tally import Tally, TallySummary
 from state.cluster import State
 from state.decisions import Imbalance
 from state.decisions import decode as decode_decision
@@ -52,7 +52,7 @@ class Changes(NamedTuple):
         return not (self.settings or self.without or self.added)
 
 
-def as_it_was(states: list[State], events: Events) -> Summary:
+def as_it_was(states: list[State], events: Events) -> TallySummary:
     """Decide recorded events as they were decided, beginning with ``states``."""
     way = _Way(states, {})
     for entry in logged(events()):
@@ -60,7 +60,7 @@ def as_it_was(states: list[State], events: Events) -> Summary:
     return way.end()
 
 
-def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Summary:
+def as_it_would_be(states: list[State], events: Events, changes: Changes) -> TallySummary:
     """Decide recorded events with ``changes``, beginning with ``states``."""
     if changes.is_nothing:
         return as_it_was(states, events)
@@ -191,7 +191,7 @@ class _Way:
                 return place + 1
         return len(batch)
 
-    def end(self) -> Summary:
+    def end(self) -> TallySummary:
         """Decide what waits, and return the counts."""
         self.flush()
         return self._tally.end(self._replay.states)

@@ -129,7 +129,7 @@ def packed(runs: Iterable[Run]) -> bytes:
     )
 
 
-class Opened(NamedTuple):
+class OpenedBlock(NamedTuple):
     """A block of columns that can be read."""
 
     texts: list[bytes]
@@ -214,7 +214,7 @@ class OpenedRun(NamedTuple):
     topic: bytes
     topic_id: bytes
     partitions: tuple[int, ...]
-    # The place of each decision's text in ``Opened.texts``.
+    # The place of each decision's text in ``OpenedBlock.texts``.
     places: tuple[int, ...]
     leader_epochs: tuple[int, ...]
     last_values: tuple[int, ...]
@@ -225,11 +225,11 @@ class DecidedColumns(NamedTuple):
 
     seq: int
     idx: int
-    block: Opened
+    block: OpenedBlock
     runs: list[OpenedRun]
 
 
-def opened(body: bytes, count: int) -> Opened:
+def opened(body: bytes, count: int) -> OpenedBlock:
     """Read what ``packed`` made of ``count`` decisions. Raises ``ValueError`` if it is damaged."""
     try:
         texts, runs, section = _HEAD.unpack_from(body)
@@ -242,4 +242,4 @@ def opened(body: bytes, count: int) -> Opened:
     offset = end + 4 * runs
     if (len(lines), starts[-1], len(body)) != (texts + 2 * runs, count, offset + ROW_BYTES * count) or 0 in counts:
         raise ValueError(f"expected {count} decisions in {len(body)} bytes")
-    return Opened(lines[:texts], lines[texts:], starts, body, offset)
+    return OpenedBlock(lines[:texts], lines[texts:], starts, body, offset)

@@ -4,13 +4,12 @@ The problem: a lost broker leads to tens of thousands of decisions. A row for ea
 their texts differ only in a few numbers.
 
 The insight: such decisions are neighbours. They are on one event, and their indexes follow one another. So a row can
-hold them together, under the place of the first one: their texts in lines, or in columns (``column_blocks``).
+hold them together, under the place of the first one, in columns (``column_blocks``).
 
     seq  idx    body
     7    0      {"kind":"broker", …                          a row with one decision
     8    0      0x01, count, length, compressed columns      a block with the decisions 8,0 to 8,4095
     8    4096   0x01, count, length, compressed columns      the next ones
-    9    0      0x00, count, length, compressed lines        a block with the decisions 9,0 to 9,99
 
 A block never reaches into another event. So everything that keeps or removes decisions by their event works on rows.
 Readers get the texts as the rules would write them.
@@ -21,23 +20,19 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from isrflow import column_blocks
 from isrflow.column_blocks import Columns
 from isrflow.contract import Decided
 
-LINES_MAX = 1_024
-# A block of columns may hold more, because one decision is read from it without writing out the others.
 ROWS_MAX = 4_096
-# Fewer decisions are rows of their own, so a small cluster's file stays readable for older versions.
+# Fewer decisions are rows of their own.
 BLOCK_DECISIONS_MIN = 64
-# The most bytes of a block's texts, because a reader that asks for one decision unpacks the whole block.
-BLOCK_BYTES_MAX = 1024 * 1024
-COLUMNS_TEXT_BYTES_MAX = 4 * BLOCK_BYTES_MAX
-# No JSON text begins with one of these.
-_LINES, _COLUMNS = b"\0", b"\1"
-_MARKS = (_LINES, _COLUMNS)
+# The most bytes of the texts of several runs in a block.
+TEXT_BYTES_MAX = 4 * 1024 * 1024
+# No JSON text begins with it.
+_MARK = b"\1"
 # The mark, the number of decisions, and the length of what is compressed.
 _HEAD = struct.Struct(">cII")
 # ``count_of`` needs so many bytes of a body.
@@ -68,31 +63,9 @@ class Run(Protocol):
         ...
 
 
-class _Lines(NamedTuple):
-    """A part of a run."""
-
-    seq: int
-    idx: int
-    decisions: int
-    lines: bytes
-    columns: None = None
-
-    @property
-    def text_bytes(self) -> int:
-        return len(self.lines)
-
-    def bodies(self) -> list[bytes]:
-        return self.lines.split(b"\n")
-
-
 def is_block(body: bytes) -> bool:
     """Say whether a row with this body is a block."""
-    return body[:1] in _MARKS
-
-
-def has_columns(body: bytes) -> bool:
-    """Say whether a row with this body is a block of columns."""
-    return body[:1] == _COLUMNS
+    return body[:1] == _MARK
 
 
 def count_of(head: bytes) -> int:
@@ -127,25 +100,21 @@ class _Group:
         self.runs = [first]
         self.decisions = first.decisions
         self._bytes = first.text_bytes
-        self.has_columns = first.columns is not None
 
     def takes(self, run: Run) -> bool:
         """Take the next run if the block may hold it too."""
-        has_columns = self.has_columns or run.columns is not None
-        decisions_max, bytes_max = (ROWS_MAX, COLUMNS_TEXT_BYTES_MAX) if has_columns else (LINES_MAX, BLOCK_BYTES_MAX)
         first, text_bytes = self.runs[0], run.text_bytes
         decisions = self.decisions + run.decisions
         if (
             run.seq != first.seq
             or run.idx != first.idx + self.decisions
-            or decisions > decisions_max
-            or self._bytes + text_bytes > bytes_max
+            or decisions > ROWS_MAX
+            or self._bytes + text_bytes > TEXT_BYTES_MAX
         ):
             return False
         self.runs.append(run)
         self.decisions = decisions
         self._bytes += text_bytes + 1
-        self.has_columns = has_columns
         return True
 
 
@@ -166,27 +135,14 @@ def _rows(group: _Group) -> list[Decided]:
     if count < BLOCK_DECISIONS_MIN or not all(map(_has_lines, runs)):
         return [Decided(run.seq, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
     first = runs[0]
-    if group.has_columns:
-        return [_block(first.seq, first.idx, _COLUMNS, count, column_blocks.packed(runs))]
-    lines = b"\n".join([run.lines for run in runs])
-    if len(lines) <= BLOCK_BYTES_MAX and count <= LINES_MAX:
-        return [_block(first.seq, first.idx, _LINES, count, lines)]
-    # One run that is too large for a block.
-    bodies, half = lines.split(b"\n"), count // 2
-    return [
-        row
-        for start, some in ((0, bodies[:half]), (half, bodies[half:]))
-        for row in _rows(_Group(_Lines(first.seq, first.idx + start, len(some), b"\n".join(some))))
-    ]
+    content = column_blocks.packed(runs)
+    body = _HEAD.pack(_MARK, count, len(content)) + zlib.compress(content, _LEVEL)
+    return [Decided(first.seq, first.idx, body)]
 
 
 def _has_lines(run: Run) -> bool:
     """Say whether each of a run's texts is one line. A text of several lines cannot be in a block."""
     return run.columns is not None or run.lines.count(b"\n") == run.decisions - 1
-
-
-def _block(seq: int, idx: int, mark: bytes, count: int, content: bytes) -> Decided:
-    return Decided(seq, idx, _HEAD.pack(mark, count, len(content)) + zlib.compress(content, _LEVEL))
 
 
 def content_of(row: Decided) -> tuple[bytes, int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from isrflow import column_blocks
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
-from isrflow.decision_blocks import content_of, has_columns, is_block
+from isrflow.decision_blocks import content_of, is_block
 from isrflow.errors import DamagedError
 
 
@@ -17,7 +17,7 @@ class OpenedRow(NamedTuple):
     """A row of the decision log whose decisions can be read."""
 
     row: Decided
-    content: list[bytes] | column_blocks.Opened
+    content: list[bytes] | column_blocks.OpenedBlock
 
     def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
         """Return the decisions from an index on, and up to ``limit`` of them."""
@@ -39,17 +39,11 @@ def opened(row: Decided) -> OpenedRow:
     """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged (``damage_told``)."""
     if not is_block(row.body):
         return OpenedRow(row, [row.body])
-    if has_columns(row.body):
-        return OpenedRow(row, column_blocks.opened(*content_of(row)))
-    content, count = content_of(row)
-    lines = content.split(b"\n")
-    if len(lines) != count:
-        raise ValueError(f"expected {count} decisions in {len(content)} bytes")
-    return OpenedRow(row, lines)
+    return OpenedRow(row, column_blocks.opened(*content_of(row)))
 
 
 def opened_columns(row: Decided) -> DecidedColumns:
-    """Read a row that is a block of columns. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
+    """Read a row that is a block. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
     block = column_blocks.opened(*content_of(row))
     return DecidedColumns(row.seq, row.idx, block, block.runs())
 
@@ -110,14 +104,14 @@ class RowReader:
     def columns(
         self, rows: Iterable[Decided], after: tuple[int, int], limit: int, bytes_max: int
     ) -> list[Decided | DecidedColumns]:
-        """Return the decisions of rows after a place, those in columns as whole blocks.
+        """Return the decisions of rows after a place, blocks as they are.
 
         There are none after the row that reaches ``limit`` decisions or exceeds ``bytes_max``. Raises ``DamagedError``.
         """
         found: list[Decided | DecidedColumns] = []
         count = size = 0
         for row in rows:
-            if has_columns(row.body) and (row.seq, row.idx) > after:
+            if is_block(row.body) and (row.seq, row.idx) > after:
                 with damage_told(row, self._bus):
                     columns = opened_columns(row)
                 found.append(columns)

@@ -23,7 +23,7 @@ from state.canonical import numbered_runs
 from state.shard_outcome import CLUSTER_PAGE
 
 
-class Written(NamedTuple):
+class WrittenBatch(NamedTuple):
     """A committed batch: its last event's seq, its decisions, and the pages that changed."""
 
     through: int
@@ -50,7 +50,7 @@ class DecisionLog:
         self._controller_epoch = controller_epoch
         self._check = check
 
-    def write(self, outcomes: Iterable[bytes]) -> Written | None:
+    def write(self, outcomes: Iterable[bytes]) -> WrittenBatch | None:
         """Commit a batch's decisions and state pages together. Return None if the batch has no events.
 
         Repeating a batch after a kill changes nothing. Raises ``FencedError`` if another job has
@@ -59,7 +59,7 @@ class DecisionLog:
         with without_collections():
             return self._write(outcomes)
 
-    def _write(self, outcomes: Iterable[bytes]) -> Written | None:
+    def _write(self, outcomes: Iterable[bytes]) -> WrittenBatch | None:
         shards = outcomes_of(outcomes)
         if not shards:
             return None
@@ -71,4 +71,4 @@ class DecisionLog:
         if expires_ms is not None:
             self._check(through, expires_ms)
         self._bus.commit(self._controller_epoch, through, decisions, pages)
-        return Written(through, decisions, pages)
+        return WrittenBatch(through, decisions, pages)

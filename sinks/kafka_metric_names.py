@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sinks.metric_names import Labelled, Series, expands, expired, rejected, shrinks
-from sinks.metric_snapshot import Snapshot
+from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import COMMIT_AGE_MS_MAX
 from sinks.web.partitions import Row
 from state.broker import BrokerState
@@ -14,15 +14,15 @@ _PARTITION = "kafka_cluster_partition_"
 _PLACE = ("topic", "partition")
 
 
-def _in_state(state: BrokerState) -> Callable[[Snapshot], float]:
+def _in_state(state: BrokerState) -> Callable[[MetricSnapshot], float]:
     return lambda s: s.brokers.get(state.name, 0)
 
 
-def _lag_ms(s: Snapshot) -> float:
+def _lag_ms(s: MetricSnapshot) -> float:
     return max(0, s.last_engine_ms + s.commit_age_ms - s.clock_ms) if s.clock_ms else 0
 
 
-def _decides(s: Snapshot) -> float:
+def _decides(s: MetricSnapshot) -> float:
     return float(s.active and s.commit_age_ms <= COMMIT_AGE_MS_MAX)
 
 
@@ -30,7 +30,7 @@ def _is_under_min_isr(row: Row) -> bool:
     return len(row.isr) < row.min_isr
 
 
-def _of_rows(read: Callable[[Row], float]) -> Callable[[Snapshot], Labelled]:
+def _of_rows(read: Callable[[Row], float]) -> Callable[[MetricSnapshot], Labelled]:
     return lambda s: {(row.topic, str(row.partition)): float(read(row)) for row in s.at_risk}
 
 

@@ -3,7 +3,7 @@
 from conf import metric_series
 from conf.metric_series import Labelled as Labelled
 from sinks.known_labels import KIND_REASONS, PARTS_AFTER_COMMIT, PHASES
-from sinks.metric_snapshot import Histogram, Recent, Snapshot
+from sinks.metric_snapshot import Histogram, MetricSnapshot, Recent
 from sinks.resources import PROCESSES
 from state.broker import REGISTERED_STATES
 from state.reason import Reason
@@ -13,50 +13,50 @@ Value = float | Histogram | Recent | Labelled
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
-Series = metric_series.Series[Snapshot, Value]
+Series = metric_series.Series[MetricSnapshot, Value]
 
 
-def _phases(s: Snapshot) -> Labelled:
+def _phases(s: MetricSnapshot) -> Labelled:
     return {(phase,): spent_s for phase, spent_s in (dict.fromkeys(PHASES, 0.0) | dict(s.phase_seconds)).items()}
 
 
-def _brokers(s: Snapshot) -> Labelled:
+def _brokers(s: MetricSnapshot) -> Labelled:
     return {(state.name,): s.brokers.get(state.name, 0) for state in REGISTERED_STATES}
 
 
-def is_active(s: Snapshot) -> float:
+def is_active(s: MetricSnapshot) -> float:
     return float(s.active)
 
 
-def _skew_s(s: Snapshot) -> float:
+def _skew_s(s: MetricSnapshot) -> float:
     return (s.clock_off_ms or 0) / 1000
 
 
-def _bus_skew_s(s: Snapshot) -> float:
+def _bus_skew_s(s: MetricSnapshot) -> float:
     return (s.bus_clock_off_ms or 0) / 1000
 
 
-def shrinks(s: Snapshot) -> float:
+def shrinks(s: MetricSnapshot) -> float:
     return s.decided_for("leader_and_isr", Reason.ISR_SHRUNK)
 
 
-def expands(s: Snapshot) -> float:
+def expands(s: MetricSnapshot) -> float:
     return s.decided_for("leader_and_isr", Reason.ISR_EXPANDED)
 
 
-def expired(s: Snapshot) -> float:
+def expired(s: MetricSnapshot) -> float:
     return s.decided_for("broker", Reason.BROKER_SESSION_EXPIRED)
 
 
-def _rule_failures(s: Snapshot) -> float:
+def _rule_failures(s: MetricSnapshot) -> float:
     return s.decided_for("rejected", Reason.RULES_FAILED)
 
 
-def _broken_invariants(s: Snapshot) -> float:
+def _broken_invariants(s: MetricSnapshot) -> float:
     return s.decided_for("rejected", Reason.INVARIANT_BROKEN)
 
 
-def rejected(s: Snapshot) -> float:
+def rejected(s: MetricSnapshot) -> float:
     return s.decided_for("rejected")
 
 

@@ -113,7 +113,7 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     return Counts(by_reason, by_time_ms, unclean, failed_isr_updates)
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the metrics show, at one moment. Counts are since this job started."""
 
     version: str = ""

@@ -17,7 +17,7 @@ from bus.interface import Decided
 from conf.metric_series import plain_family
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN, QUANTILES, Series
-from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
+from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, MetricSnapshot, Recent, count_decisions
 from sinks.resources import ResourceMeter
 from sinks.web.partitions import Row
 from state.cluster import Cluster, Totals
@@ -44,12 +44,12 @@ class Metrics(Collector):
         self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
+        self._snapshot = MetricSnapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
         self._meter = meter
         self._lock = threading.Lock()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> MetricSnapshot:
         return self._snapshot
 
     def _replace(self, **changes: Any) -> None:
@@ -203,7 +203,7 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
     }
 
 
-def _family(series: Series, snapshot: Snapshot) -> Metric:
+def _family(series: Series, snapshot: MetricSnapshot) -> Metric:
     value = series.value(snapshot)
     if isinstance(value, Histogram):
         return HistogramMetricFamily(series.name, series.help, buckets=_buckets(value), sum_value=value.sum_s)

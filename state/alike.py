@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from state.decision_columns import SILENT, Told
+from state.decision_columns import SILENT, CountedBy
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
@@ -29,7 +29,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     has_partition_epoch: bool
     # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
     place: tuple[int, int]
-    told: Told
+    told: CountedBy
 
 
 class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
@@ -82,11 +82,11 @@ def with_blank_index(text: bytes) -> bytes:
     return text.replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
 
 
-def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> Told:
+def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> CountedBy:
     """Return what a decision is counted by."""
     if isinstance(decision, LeaderAndIsr):
-        return Told(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
-    return Told(str(decision.reason), unclean=False, passes_over=False)
+        return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
+    return CountedBy(str(decision.reason), unclean=False, passes_over=False)
 
 
 @lru_cache(maxsize=64)

@@ -22,8 +22,7 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replica_states: tuple[ReplicaState, ...] | None = None
     removed: tuple[RemovedReplica, ...] | None = None
     lost_logs: tuple[int, ...] | None = None
-    unassigned_replicas: tuple[int, ...] | None = None
-    # In the order of ``replicas`` after the change, each an id or ``placed_partition.NO_DIRECTORY``.
+    # In the order of ``replicas`` after the change, each an id or ``directories.NO_DIRECTORY``.
     directories: tuple[str, ...] | None = None
     # Set by the election itself: whether committed records may be lost.
     unclean: bool = False

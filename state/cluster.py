@@ -16,8 +16,6 @@ from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
 
-STATE_VERSION = 1
-
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
     """A shard's counts of topics and partitions. Topics that are being deleted count in none of them."""
@@ -73,7 +71,6 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
 class Cluster(msgspec.Struct, frozen=True, array_like=True):
     """The part of the state that is not topics. What is not marked as one shard's is the same in every shard."""
 
-    version: int = STATE_VERSION
     # 0 ≤ shard < shards
     shard: int = 0
     shards: int = 1

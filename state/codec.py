@@ -1,28 +1,25 @@
-"""The bytes in which state is kept: a version byte, then MessagePack."""
+"""The bytes in which state is kept: a version byte, whether the rest is compressed, then MessagePack."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import TypeVar
 
 import msgspec
 
-from state.cluster import STATE_VERSION, Cluster
+from state.cluster import Cluster
 from state.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
-from state.partition import Topic
-from state.slices import Slice, StoredPage, StoredSlice, has_directories, read, stored, whole
+from state.packed import Unpacked
+from state.partition import Partition, Topic
+from state.slices import Slice, slices_of
 
 _T = TypeVar("_T")
-_VERSION_BYTE = bytes([STATE_VERSION])
-# A page of version 2, in which some topics are not whole. Nothing writes it any more.
-_SLICES_BYTE = bytes([2])
-# A page whose partitions are packed (``state.packed``).
-_PACKED_BYTE = bytes([3])
-# Such a page, or a cluster part, compressed. The engine writes the last two versions of pages, and reads all.
-_COMPRESSED_BYTE = bytes([4])
+# Of pages and of the cluster part.
+STATE_VERSION = 5
+_PLAIN_HEAD = bytes([STATE_VERSION, 0])
+_COMPRESSED_HEAD = bytes([STATE_VERSION, 1])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
-_topics = msgspec.msgpack.Decoder(list[Topic])
 _slices = msgspec.msgpack.Decoder(list[Slice])
-_page = msgspec.msgpack.Decoder(StoredPage)
 
 
 class CodecError(Exception):
@@ -31,81 +28,33 @@ class CodecError(Exception):
 
 def encode_cluster(cluster: Cluster) -> bytes:
     """Write the cluster part."""
-    return _shrunk(_VERSION_BYTE + _encoder.encode(cluster))
+    return _encoded(cluster)
 
 
 def decode_cluster(body: bytes) -> Cluster:
     """Read the cluster part; raises ``CodecError``."""
-    return _decoded(_cluster, _whole(body))
+    return _decoded(_cluster, body)
 
 
-def encode_topics(topics: list[Topic]) -> bytes:
-    """Write one page of topics, which the caller keeps in order of name. Directories need the newest version."""
-    if any(map(has_directories, topics)):
-        return encode_stored([stored(Slice(topic, len(topic.partitions))) for topic in topics])
-    return _VERSION_BYTE + _encoder.encode(topics)
-
-
-def decode_topics(body: bytes) -> list[Topic]:
-    """Read one page of topics, each of which is whole; raises ``CodecError``."""
-    if body[:1] in (_PACKED_BYTE, _COMPRESSED_BYTE):
-        return joined_topics([body])
-    return [_with_tuple(topic) for topic in _decoded(_topics, body)]
-
-
-def _with_tuple(topic: Topic) -> Topic:
-    return msgspec.structs.replace(topic, partitions=tuple(topic.partitions))
+def encode_slices(slices: list[Slice]) -> bytes:
+    """Write one page."""
+    return _encoded(slices)
 
 
 def decode_slices(body: bytes) -> list[Slice]:
-    """Read one page of topics, whole or in slices; raises ``CodecError``."""
-    if body[:1] in (_PACKED_BYTE, _COMPRESSED_BYTE):
-        return _read(decode_stored(body))
-    if body[:1] == _SLICES_BYTE:
-        return [Slice(_with_tuple(one.topic), one.count) for one in _decoded(_slices, body, _SLICES_BYTE)]
-    return [Slice(topic, len(topic.partitions)) for topic in decode_topics(body)]
+    """Read one page, and leave its partitions packed; raises ``CodecError``."""
+    return _decoded(_slices, body)
 
 
-def encode_stored(slices: list[StoredSlice | Topic]) -> bytes:
-    """Write one page of slices and small topics as they are stored."""
-    packed = [one for one in slices if isinstance(one, StoredSlice)]
-    plain = [one for one in slices if isinstance(one, Topic)]
-    return _shrunk(_PACKED_BYTE + _encoder.encode(StoredPage(packed, plain)))
+def encode_topics(topics: Iterable[Topic]) -> bytes:
+    """Write whole topics as one page."""
+    return encode_slices(list(chain.from_iterable(map(slices_of, topics))))
 
 
-def decode_stored(body: bytes) -> list[StoredSlice | Topic]:
-    """Read one page of any version, and leave its partitions packed; raises ``CodecError``."""
-    body = _whole(body)
-    if body[:1] == _PACKED_BYTE:
-        page = _decoded(_page, body, _PACKED_BYTE)
-        return [*page.packed, *page.plain]
-    return [stored(one) for one in decode_slices(body)]
-
-
-def _shrunk(body: bytes) -> bytes:
-    return body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_BYTE + compressed(body)
-
-
-def holds_the_same(one: bytes, other: bytes) -> bool:
-    """Return whether two stored pages, or cluster parts, hold the same. Another zlib compresses them to other bytes."""
+def partitions_in(one: Slice) -> tuple[Partition, ...]:
+    """Read all partitions of a slice; raises ``CodecError``."""
     try:
-        return one == other or _whole(one) == _whole(other)
-    except CodecError:
-        return False
-
-
-def _whole(body: bytes) -> bytes:
-    if body[:1] != _COMPRESSED_BYTE:
-        return body
-    try:
-        return decompressed(body[1:])
-    except ValueError as error:
-        raise CodecError(f"state cannot be read: {error}") from error
-
-
-def _read(slices: list[StoredSlice | Topic]) -> list[Slice]:
-    try:
-        return sorted(map(read, slices), key=lambda one: one.topic.topic)
+        return tuple(Unpacked(one.partitions).all())
     except (msgspec.DecodeError, ValueError) as error:
         raise CodecError(f"state cannot be read: {error}") from error
 
@@ -115,17 +64,53 @@ def joined_topics(bodies: Iterable[bytes]) -> list[Topic]:
     held: dict[str, list[Slice]] = {}
     for body in bodies:
         for one in decode_slices(body):
-            held.setdefault(one.topic.topic, []).append(one)
-    try:
-        return [whole(slices) for slices in held.values()]
-    except ValueError as error:
-        raise CodecError(str(error)) from error
+            held.setdefault(one.topic, []).append(one)
+    return [_whole(slices) for slices in held.values()]
 
 
-def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes, version: bytes = _VERSION_BYTE) -> _T:
-    if body[:1] != version:
-        raise CodecError(f"state of version {body[:1].hex() or 'none'}; this code reads {version.hex()}")
+def _whole(slices: list[Slice]) -> Topic:
+    """Put a topic together from its slices in any order."""
+    slices = sorted(slices, key=lambda one: one.first_partition)
+    first = slices[0]
+    partitions = tuple(chain.from_iterable(map(partitions_in, slices)))
+    ids = {one.topic_id for one in slices}
+    if [partition.partition for partition in partitions] != list(range(first.count)) or len(ids) > 1:
+        raise CodecError(
+            f"topic {first.topic} has {first.count} partitions, and its slices do not make up these: "
+            f"{len(partitions)} partitions of {len(ids)} topic id(s)"
+        )
+    return Topic(first.topic, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
+
+
+def holds_the_same(one: bytes, other: bytes) -> bool:
+    """Return whether two stored pages, or cluster parts, hold the same. Another zlib compresses them to other bytes."""
     try:
-        return decoder.decode(memoryview(body)[1:])
+        return one == other or _content(one) == _content(other)
+    except CodecError:
+        return False
+
+
+def _encoded(value: object) -> bytes:
+    body = _encoder.encode(value)
+    return _PLAIN_HEAD + body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_HEAD + compressed(body)
+
+
+def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
+    try:
+        return decoder.decode(_content(body))
     except msgspec.DecodeError as error:
+        raise CodecError(f"state cannot be read: {error}") from error
+
+
+def _content(body: bytes) -> bytes | memoryview:
+    head = body[:2]
+    if head == _PLAIN_HEAD:
+        return memoryview(body)[2:]
+    if body[:1] != _PLAIN_HEAD[:1]:
+        raise CodecError(f"state of version {body[0] if body else 'none'}; this isrflow reads version {STATE_VERSION}")
+    if head != _COMPRESSED_HEAD:
+        raise CodecError(f"state cannot be read: it begins with {head.hex()}")
+    try:
+        return decompressed(body[2:])
+    except ValueError as error:
         raise CodecError(f"state cannot be read: {error}") from error

@@ -19,7 +19,7 @@ from itertools import count, groupby, repeat
 from typing import NamedTuple
 
 from state.chunks import chunks
-from state.decision_columns import ROWS_MAX, Columns, Told
+from state.decision_columns import ROWS_MAX, Columns, CountedBy
 from state.part import Part, columns_part
 
 # Topic, partition and broker; the place among the parts in columns or among the others; and the topic's in its columns.
@@ -55,10 +55,10 @@ class _Texts:
 
     def __init__(self) -> None:
         self.texts: list[bytes] = []
-        self.told: list[Told] = []
+        self.told: list[CountedBy] = []
         self._places: dict[bytes, int] = {}
 
-    def place_of(self, text: bytes, told: Told) -> int:
+    def place_of(self, text: bytes, told: CountedBy) -> int:
         """Return the place of a text, which is the same for each part that has it."""
         place = self._places.get(text)
         if place is None:

@@ -47,7 +47,7 @@ def packed(partitions: list[int], texts: list[int], leader_epochs: list[int], la
     return _layout(len(partitions)).pack(*partitions, *texts, *leader_epochs, *last_values)
 
 
-class Told(NamedTuple):
+class CountedBy(NamedTuple):
     """What decisions are counted by: the reason, and of an election whether it was unclean or passed replicas over."""
 
     reason: str
@@ -71,7 +71,7 @@ class Columns(NamedTuple):
     # value is a partition epoch or a high watermark. A blank that a text has no use for is ``SILENT``.
     texts: list[bytes]
     # Of each text.
-    told: list[Told]
+    told: list[CountedBy]
     # In order. A topic with very many decisions comes several times.
     topics: list[str]
     # Of each topic: its name, then its id, as they are in a decision's text.
@@ -108,7 +108,7 @@ class Columns(NamedTuple):
         """Count the decisions by what is told of them, in order."""
         if len(set(self.told)) == 1:
             return (ReasonCount(*self.told[0], self.decision_count),)
-        counted: Counter[Told] = Counter()
+        counted: Counter[CountedBy] = Counter()
         for place, count in Counter(self.places()).items():
             counted[self.told[place]] += count
         return tuple([ReasonCount(*told, count) for told, count in sorted(counted.items())])

@@ -47,7 +47,6 @@ def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:
 
 
 # There is one entity of each of these types.
-FEATURES_ID = entity_id_of(FEATURES, {})
 VOTERS_ID = entity_id_of(VOTERS, {})
 
 

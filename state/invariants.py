@@ -67,7 +67,7 @@ def _broken_replica_transitions(before: Partition, after: Partition, awaited: Co
     held |= dict.fromkeys(again, absent)
     if after.state == PartitionState.NonExistentPartition:
         # A deletion may forget the replicas that a reassignment had removed, whatever has become of their logs.
-        removed = {*before.unassigned_replicas, *(entry.broker for entry in before.removed)}
+        removed = {entry.broker for entry in before.removed}
         held = {replica: state for replica, state in held.items() if replica in become or replica not in removed}
     if awaited is not None:
         held = {replica: state for replica, state in held.items() if replica in become or replica in awaited}
@@ -114,6 +114,7 @@ def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
         after.completed_epochs,
         after.requested_epochs,
         after.received_epochs,
+        after.directories,
     ):
         if held and len(held) != count:
             broken.append("entries about replicas are one for each replica")

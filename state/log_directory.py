@@ -15,7 +15,7 @@ OFFLINE_KEPT_MAX = 64
 def is_online(directory: str, online: Collection[str]) -> bool:
     """Say whether a replica in ``directory`` can be read. ``online`` are the directories that its broker can read.
 
-    The id is empty if the replica has no directory of its own (``state.placed_partition``). If a broker names no
+    The id is empty if the replica has no directory of its own (``state.directories``). If a broker names no
     directories, all of them count as online.
     """
     if directory in ("", MIGRATING):

@@ -23,18 +23,13 @@ import msgspec
 from state.columns import column_of, numbers_in
 from state.ids import NO_LEADER
 from state.partition import Partition
-from state.placed_partition import PlacedPartition, placed
 
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
-_pair = msgspec.msgpack.Decoder(tuple[tuple[str, ...], Partition]).decode
-# A partition with directories is stored as an array of two: the directories, and the partition as one without them. Its
-# length has four bytes, as msgspec never writes it, so these bytes tell it from any other, whatever fields are added.
-_PLACED_HEAD = b"\xdd" + (2).to_bytes(4)
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PackedPartitions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Some partitions of a topic, in order."""
 
     count: int
@@ -44,11 +39,10 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     replicas_each: int
     replicas: bytes
     moving: tuple[int, ...]
-    # Empty in a page that was written before there was this column.
-    leaders: bytes = b""
+    leaders: bytes
 
 
-# What stands beside the lengths in ``Packed``.
+# What stands beside the lengths in ``PackedPartitions``.
 _Columns = tuple[int, bytes, tuple[int, ...], bytes]
 
 
@@ -57,11 +51,13 @@ def is_moving(partition: Partition) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas or partition.removed)
 
 
-def pack(partitions: Iterable[Partition]) -> Packed:
+def pack(partitions: Iterable[Partition]) -> PackedPartitions:
     """Write partitions."""
     partitions = list(partitions)
-    bodies = [_body(partition) for partition in partitions]
-    return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
+    bodies = [_encode(partition) for partition in partitions]
+    return PackedPartitions(
+        len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions)
+    )
 
 
 def _columns(partitions: Sequence[Partition]) -> _Columns:
@@ -76,30 +72,14 @@ def _columns(partitions: Sequence[Partition]) -> _Columns:
     return each, column_of(list(chain.from_iterable(lists))), moving, leaders
 
 
-def _body(partition: Partition) -> bytes:
-    if not isinstance(partition, PlacedPartition):
-        return _encode(partition)
-    return _PLACED_HEAD + _encode(partition.directories) + _encode(placed(partition, ()))
-
-
-def _either(body: memoryview) -> Partition:
-    if body[: len(_PLACED_HEAD)] != _PLACED_HEAD:
-        return _one(body)
-    directories, partition = _pair(body)
-    return placed(partition, directories)
-
-
 class Unpacked:
     """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
 
-    __slots__ = ("_decode", "_ends", "_has_placed", "_read", "_view", "packed")
+    __slots__ = ("_ends", "_read", "_view", "packed")
 
-    def __init__(self, packed: Packed) -> None:
+    def __init__(self, packed: PackedPartitions) -> None:
         self.packed = packed
         self._view = memoryview(packed.body)
-        # These bytes may also be part of a name, so each partition is looked at.
-        self._has_placed = _PLACED_HEAD in packed.body
-        self._decode = _either if self._has_placed else _one
         self._ends: list[int] | None = None
         self._read: dict[int, Partition] = {}
 
@@ -118,25 +98,23 @@ class Unpacked:
         found = self._read.get(place)
         if found is None:
             bounds = self._bounds
-            found = self._read[place] = self._decode(self._view[bounds[place] : bounds[place + 1]])
+            found = self._read[place] = _one(self._view[bounds[place] : bounds[place + 1]])
         return found
 
     def some(self, places: Sequence[int]) -> list[Partition]:
         """Return the partitions at these places."""
-        read, view, bounds, decode = self._read, self._view, self._bounds, self._decode
+        read, view, bounds = self._read, self._view, self._bounds
         found = []
         for place in places:
             partition = read.get(place)
             if partition is None:
-                partition = read[place] = decode(view[bounds[place] : bounds[place + 1]])
+                partition = read[place] = _one(view[bounds[place] : bounds[place + 1]])
             found.append(partition)
         return found
 
     def all(self) -> Sequence[Partition]:
         """Return all partitions."""
         count, read = self.packed.count, self._read
-        if self._has_placed:
-            return self.some(range(count))
         if len(read) < count:
             everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
             self._read = dict(enumerate(everyone)) | read
@@ -152,13 +130,11 @@ class Unpacked:
     def leaderships(self) -> Iterable[tuple[int, int]]:
         """Give for each partition the replica that should lead it, the first one, and its leader."""
         packed = self.packed
-        if not packed.leaders:
-            return [(partition.replicas[0], partition.leader) for partition in self.all()]
-        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each]
+        preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each or 1]
         leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
         return zip(preferred, leaders, strict=True)
 
-    def with_changes(self, changed: Mapping[int, Partition]) -> Packed:
+    def with_changes(self, changed: Mapping[int, Partition]) -> PackedPartitions:
         """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
         if max(changed, default=0) >= self.packed.count:
             merged = dict(enumerate(self.all())) | dict(changed)
@@ -166,13 +142,13 @@ class Unpacked:
         packed, view, bounds, read = self.packed, self._view, self._bounds, self._read
         lengths = list(numbers_in(packed.lengths, packed.count))
         pieces: list[bytes | memoryview] = []
-        copied, same_columns, moving = 0, bool(packed.leaders), frozenset(packed.moving)
+        copied, same_columns, moving = 0, True, frozenset(packed.moving)
         leaders: dict[int, int] = {}
         for place in sorted(changed):
             partition, before = changed[place], read.get(place) or self.at(place)
             if bounds[place] > copied:
                 pieces.append(view[copied : bounds[place]])
-            body = _body(partition)
+            body = _encode(partition)
             pieces.append(body)
             copied, lengths[place] = bounds[place + 1], len(body)
             if partition.replicas is not before.replicas or moving or is_moving(partition):
@@ -183,12 +159,12 @@ class Unpacked:
         columns: _Columns = packed.replicas_each, packed.replicas, packed.moving, self._leaders_with(leaders)
         if not same_columns:
             columns = _columns([changed.get(place, partition) for place, partition in enumerate(self.all())])
-        return Packed(packed.count, b"".join(pieces), column_of(lengths), *columns)
+        return PackedPartitions(packed.count, b"".join(pieces), column_of(lengths), *columns)
 
     def _leaders_with(self, changed: Mapping[int, int]) -> bytes:
         """Return the column of leaders with those at some places changed."""
         packed = self.packed
-        if not changed or not packed.leaders:
+        if not changed:
             return packed.leaders
         numbers = list(numbers_in(packed.leaders, packed.count))
         for place, leader in changed.items():

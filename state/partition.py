@@ -9,8 +9,7 @@ The record of a partition is all that the controller knows of it. Three groups o
 Entries about replicas are tuples in the order of ``replicas``. A tuple of reports is empty until the first report.
 Rejected: sets and maps of replicas, because the order in which one is walked would become part of a decision.
 
-Values are stored as arrays, so a new field goes to the end and gets a default. ``state.packed`` tells partitions with
-directories by their number of fields, so the next field also needs a new version of pages (``state.codec``).
+Values are stored as arrays, so a new field goes to the end and gets a default.
 """
 
 from collections.abc import Sequence
@@ -124,8 +123,8 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     # While the topic is deleted: the replicas whose log directory is offline. Before that: those whose brokers came
     # back without it while nobody led. leader ≠ NO_LEADER ⟹ none, because whoever follows needs no log.
     lost_logs: tuple[int, ...] = ()
-    # While the topic is deleted: the replicas that a reassignment had removed before.
-    unassigned_replicas: tuple[int, ...] = ()
+    # The log directory of each replica, or ``state.directories.NO_DIRECTORY``; empty while none has one (KIP-858).
+    directories: tuple[str, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:

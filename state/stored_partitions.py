@@ -6,19 +6,17 @@ from typing import overload
 
 from state.packed import Unpacked
 from state.partition import Partition
-from state.slices import SLICE_PARTITIONS, StoredSlice
+from state.slices import SLICE_PARTITIONS, Slice
 
 
 class StoredPartitions(Sequence[Partition]):
     """The partitions of a topic, whose first slice is ``first``. ``load`` finds the others by their place."""
 
-    __slots__ = ("_count", "_first", "_load", "_others", "_size")
+    __slots__ = ("_count", "_first", "_load", "_others")
 
-    def __init__(self, first: StoredSlice, load: Callable[[int], StoredSlice | None]) -> None:
+    def __init__(self, first: Slice, load: Callable[[int], Slice | None]) -> None:
         self._count = first.count
         self._first = Unpacked(first.partitions)
-        # A topic that an early version stored whole has one slice, however large it is.
-        self._size = max(SLICE_PARTITIONS, len(self._first))
         self._load = load
         self._others: dict[int, Unpacked] = {}
 
@@ -36,14 +34,14 @@ class StoredPartitions(Sequence[Partition]):
             index += self._count
         if not 0 <= index < self._count:
             raise IndexError(index)
-        if index < self._size:
+        if index < SLICE_PARTITIONS:
             return self._first.at(index)
-        nth, place = divmod(index, self._size)
+        nth, place = divmod(index, SLICE_PARTITIONS)
         return self.unpacked(nth).at(place)
 
     def some(self, numbers: Sequence[int]) -> list[Partition]:
         """Return the partitions with these numbers, each below the length."""
-        if self._count <= self._size:
+        if self._count <= SLICE_PARTITIONS:
             return self._first.some(numbers)
         return [self[number] for number in numbers]
 
@@ -60,12 +58,7 @@ class StoredPartitions(Sequence[Partition]):
     @property
     def slices(self) -> int:
         """The number of slices."""
-        return -(-self._count // self._size) or 1
-
-    @property
-    def is_cut(self) -> bool:
-        """Say whether the slices are as long as they are now written."""
-        return self._size == SLICE_PARTITIONS
+        return -(-self._count // SLICE_PARTITIONS) or 1
 
     def unpacked(self, nth: int) -> Unpacked:
         """Return a slice's partitions. Raises ``ValueError`` if the slice is missing."""

@@ -11,7 +11,6 @@ from state.cluster import Cluster
 from state.entity import shown_values
 from state.ids import NO_EPOCH
 from state.partition import Partition, Topic, TopicState
-from state.placed_partition import directories_of
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def _partition(topic: str, partition: Partition) -> dict[str, Any]:
 
 def _directories(partition: Partition) -> dict[str, Any]:
     # Only brokers with several log directories say where their replicas are.
-    pairs = zip(partition.replicas, directories_of(partition), strict=False)
+    pairs = zip(partition.replicas, partition.directories, strict=False)
     known = {str(replica): directory for replica, directory in pairs if directory}
     return {"directories": known} if known else {}
 

@@ -15,7 +15,7 @@ import structlog
 from bus.clock import now_ms
 from bus.interface import Bus
 from conf.settings import Settings
-from sinks.decision_log import DecisionLog, Written
+from sinks.decision_log import DecisionLog, WrittenBatch
 from sinks.metrics import Metrics
 from sinks.web.site import Site
 from state.cluster import Cluster
@@ -70,12 +70,12 @@ class BatchWriter:
                 self._failed.add(part)
                 logger.exception("the decisions are written, but what follows failed; deciding goes on", part=part)
 
-    def _decided(self, written: Written, clusters: list[Cluster]) -> None:
+    def _decided(self, written: WrittenBatch, clusters: list[Cluster]) -> None:
         self._ticker.decided(written.through, clusters[0].clock_ms)
         self._tenure.deadlines.decided(clusters[0])
         self._skew.decided(clusters[0])
 
-    def _count(self, written: Written, clusters: list[Cluster]) -> None:
+    def _count(self, written: WrittenBatch, clusters: list[Cluster]) -> None:
         self._metrics.committed(
             decisions=written.decisions,
             clusters=clusters,

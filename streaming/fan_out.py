@@ -28,7 +28,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
     found_ms: int | None = None
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True):
+class PackedRow(msgspec.Struct, frozen=True, array_like=True):
     """The content of one row: events, or else pages that replace those of the shard's state."""
 
     # How many events come in another row, for all shards together.
@@ -39,10 +39,10 @@ class Packed(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Packed)
+_decoder = msgspec.msgpack.Decoder(PackedRow)
 
 
-def decode_packed(body: bytes) -> Packed:
+def decode_packed(body: bytes) -> PackedRow:
     """Read one row of ``fan_out``."""
     return _decoder.decode(body_of(body))
 
@@ -67,7 +67,7 @@ def _with_pages(pages: Sequence[Page], keys: Keys) -> pa.RecordBatch:
     of_shards: dict[int, list[tuple[int, bytes]]] = {}
     for page in pages:
         of_shards.setdefault(page.shard, []).append((page.page, page.body))
-    bodies = [_row(Packed(0, [], tuple(some))) for some in of_shards.values()]
+    bodies = [_row(PackedRow(0, [], tuple(some))) for some in of_shards.values()]
     return _rows([keys.shards[shard] for shard in of_shards], bodies)
 
 
@@ -82,14 +82,14 @@ def _fanned_out(batch: pa.RecordBatch, keys: Keys) -> Iterator[pa.RecordBatch]:
             Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
         )
     if shared:
-        yield _rows(keys.shared, [_row(Packed(0, shared))] * len(keys.shared))
+        yield _rows(keys.shared, [_row(PackedRow(0, shared))] * len(keys.shared))
     for target in packed:
         if not any(events and events[-1].seq == seq for events in (target, shared)):
             target.append(Routed(seq, clock_ms, None))
-    yield _rows(keys.shards, [_row(Packed(len(shared), target)) for target in packed])
+    yield _rows(keys.shards, [_row(PackedRow(len(shared), target)) for target in packed])
 
 
-def _row(packed: Packed) -> bytes:
+def _row(packed: PackedRow) -> bytes:
     return row_of(_encoder.encode(packed))
 
 

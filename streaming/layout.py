@@ -8,11 +8,9 @@ from bus.interface import Image, Page
 from conf.settings import Settings
 from controller_logic.resharding import resharded
 from state.cluster import MappedTopics, State
-from state.codec import CodecError, decode_cluster, decode_stored, encode_cluster, joined_topics
+from state.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from state.ids import page_of, topic_hash
-from state.partition import Topic
 from state.shard_outcome import CLUSTER_PAGE
-from state.slices import StoredSlice
 from streaming.paged_topics import PagedTopics
 
 _PAGES_MAX = 1 << 20
@@ -84,16 +82,12 @@ def _layout(image: Image) -> tuple[int | None, Places]:
     for page in image.pages:
         try:
             if page.page != CLUSTER_PAGE:
-                places |= {_place(one): page.page for one in decode_stored(page.body)}
+                places |= {(one.topic, one.nth): page.page for one in decode_slices(page.body)}
             else:
                 shards = decode_cluster(page.body).shards
         except CodecError as error:
             raise CodecError(f"shard {page.shard}, page {page.page}: {error}") from error
     return shards, places
-
-
-def _place(one: StoredSlice | Topic) -> tuple[str, int]:
-    return (one.topic, one.nth) if isinstance(one, StoredSlice) else (one.topic, 0)
 
 
 def _pages_of(places: Places, shards: int) -> int | None:

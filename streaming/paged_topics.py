@@ -1,22 +1,22 @@
 """A shard's topics in pages, each loaded when it is first needed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
 from controller_logic.working_partitions import WorkingPartitions
 from state.cluster import Changes
-from state.codec import decode_stored, encode_stored
+from state.codec import decode_slices, encode_slices
 from state.ids import page_of, without_collisions
 from state.packed import Unpacked, pack
-from state.partition import Partition, Topic, TopicState
-from state.slices import SLICE_PARTITIONS, StoredSlice, is_plain, slices_of, stored
+from state.partition import Partition, Topic
+from state.slices import SLICE_PARTITIONS, Slice, slice_of, slices_of
 from state.stored_partitions import StoredPartitions
 
 # How many pages are got by themselves before all others are got at once. Each is read only when it is needed.
 ONE_BY_ONE_MAX = 8
 
-Page = dict[str, StoredSlice | Topic]
+Page = dict[str, Slice]
 
 
 class PageStore(Protocol):
@@ -75,7 +75,7 @@ class _Pages:
         self.load_all()
         return (name for page, held in self._loaded.items() if page < self.count for name in held)
 
-    def slice_of(self, topic: str, nth: int = 0) -> StoredSlice | Topic | None:
+    def slice_of(self, topic: str, nth: int = 0) -> Slice | None:
         """Find a slice of a topic by its place."""
         return self.page(self.home_of(topic) + nth * self.count).get(topic)
 
@@ -98,22 +98,14 @@ class _Loaded:
             first = self.pages.slice_of(name)
             if first is None:
                 return None
-            if isinstance(first, Topic):
-                partitions: Sequence[Partition] = tuple(first.partitions)
-            else:
-                partitions = StoredPartitions(first, partial(_cut_slice, self.pages, name))
+            partitions = StoredPartitions(first, partial(self.pages.slice_of, name))
             topic = Topic(name, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
             self._topics[name] = topic
         return topic
 
 
-def _cut_slice(pages: _Pages, topic: str, nth: int) -> StoredSlice | None:
-    found = pages.slice_of(topic, nth)
-    return None if isinstance(found, Topic) else found
-
-
 def _read(body: bytes) -> Page:
-    return {one.topic: one for one in decode_stored(body)}
+    return {one.topic: one for one in decode_slices(body)}
 
 
 class PagedTopics:
@@ -164,19 +156,17 @@ class PagedTopics:
                 else:
                     held[name] = now
         return [
-            (page, encode_stored([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
+            (page, encode_slices([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
         ]
 
 
-def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, StoredSlice | Topic | None]]:
+def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, Slice | None]]:
     """List the slices that differ after a change, each with its place; None for one that is no more."""
     held = before.partitions if before is not None else None
     count = held.slices if isinstance(held, StoredPartitions) else int(before is not None)
-    if after is not None and count <= 1 and isinstance(after.partitions, tuple) and is_plain(after):
-        return [(0, after)]
     if before is None or after is None or not isinstance(held, StoredPartitions) or not _is_over(after, held):
         cut = [] if after is None else slices_of(after)
-        return [*enumerate(map(stored, cut)), *((nth, None) for nth in range(len(cut), count))]
+        return [*enumerate(cut), *((nth, None) for nth in range(len(cut), count))]
     changed = _changed_places(after)
     if len(after.partitions) != len(held) or _head(before) != _head(after):
         changed.setdefault(0, {})
@@ -184,9 +174,8 @@ def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, Stored
 
 
 def _is_over(topic: Topic, held: StoredPartitions) -> bool:
-    """Say whether a topic's partitions are changes over ``held``, which has slices of the usual length."""
-    partitions = topic.partitions
-    return isinstance(partitions, WorkingPartitions) and partitions.stored is held and held.is_cut
+    """Return whether a topic's partitions are changes over ``held``."""
+    return isinstance(topic.partitions, WorkingPartitions) and topic.partitions.stored is held
 
 
 def _changed_places(topic: Topic) -> dict[int, dict[int, Partition]]:
@@ -201,13 +190,10 @@ def _changed_places(topic: Topic) -> dict[int, dict[int, Partition]]:
     return places
 
 
-def _slice(topic: Topic, held: StoredPartitions, nth: int, changed: dict[int, Partition]) -> StoredSlice:
+def _slice(topic: Topic, held: StoredPartitions, nth: int, changed: dict[int, Partition]) -> Slice:
     unpacked = held.unpacked(nth) if nth < held.slices else Unpacked(pack(()))
-    packed = unpacked.with_changes(changed) if changed else unpacked.packed
-    if nth == 0:
-        return StoredSlice(*_head(topic), len(topic.partitions), 0, packed)
-    return StoredSlice(topic.topic, topic.topic_id, TopicState.created, {}, False, 0, nth * SLICE_PARTITIONS, packed)
+    return slice_of(topic, nth, unpacked.with_changes(changed) if changed else unpacked.packed)
 
 
-def _head(topic: Topic) -> tuple[str, str, TopicState, dict[str, str], bool]:
-    return topic.topic, topic.topic_id, topic.state, topic.config, topic.deletion_waits
+def _head(topic: Topic) -> tuple[object, ...]:
+    return topic.topic_id, topic.state, topic.config, topic.deletion_waits

@@ -8,7 +8,7 @@ does.
 import contextlib
 import os
 import sys
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -16,7 +16,7 @@ from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from history.explanation import explain
 from history.state_at import state_at
-from sinks.web.past import Explanation, PastError, ToldStep, shown
+from sinks.web.past import PastError, shown
 from state.codec import CodecError
 
 NICENESS = 10
@@ -43,14 +43,15 @@ def answer_of(bus: Bus, question: Question) -> object:
     return shown(found.seq, found.states[0].cluster, list(found.topics()))
 
 
-def _explained(bus: Bus, question: Question) -> Explanation:
+def _explained(bus: Bus, question: Question) -> dict[str, Any]:
     topic, partition, decided = question.topic, question.partition, bus.decided_seq()
     seq = decided if question.seq is None else min(question.seq, decided)
     found = explain(bus, topic, partition, seq)
     if found is None:
         raise PastError(f"nothing that is left on the bus is about {topic}-{partition}")
-    steps = [ToldStep(step.seq, step.time_ms, step.sentences, step.times) for step in found.steps]
-    return Explanation(found.summary, steps)
+    told = ("seq", "time_ms", "sentences", "times")
+    steps = [{name: getattr(step, name) for name in told} for step in found.steps]
+    return {"summary": found.summary, "steps": steps}
 
 
 def serve(bus: Bus, questions: BinaryIO, answers: BinaryIO) -> None:

@@ -27,7 +27,7 @@ BATCH_END_POLL_S = 0.005
 Commit = Callable[[Sequence[bytes]], object]
 
 
-class BatchError(Exception):
+class FailedBatchError(Exception):
     """Spark could not run a batch."""
 
 
@@ -91,16 +91,16 @@ def _started(outcomes: DataFrame, checkpoint: Checkpoint, commit: Commit, interv
 def outcomes_of(batch: DataFrame) -> list[bytes]:
     """Collect the shard outcomes of a batch.
 
-    Raises ``BatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark tells that from
-    a failure by the text of the error, which must name py4j's class. Its pattern overflows Java's stack if the text is
-    long. (Spark's StreamExecution.isInterruptionException)
+    Raises ``FailedBatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark tells that
+    from a failure by the text of the error, which must name py4j's class. Its pattern overflows Java's stack if the
+    text is long. (Spark's StreamExecution.isInterruptionException)
     """
     try:
         # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
         # look up what it calls by name in all jars, takes 5 ms.
         found: list[bytes] = batch.toArrow().column("outcome").to_pylist()
     except Py4JJavaError as error:
-        raise BatchError(f"{PY4J_ERROR}: {without_stacks(str(error))}") from None
+        raise FailedBatchError(f"{PY4J_ERROR}: {without_stacks(str(error))}") from None
     return found
 
 

@@ -36,7 +36,7 @@ from state.event_text import decode
 from state.events import Logged, Progress
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
-from streaming.fan_out import Packed, Routed, decode_packed
+from streaming.fan_out import PackedRow, Routed, decode_packed
 from streaming.keys import shard_of_key
 from streaming.paged_topics import PagedTopics
 
@@ -124,7 +124,7 @@ class ShardOperator(StatefulProcessor):
         self._cluster.update((cluster,))
         return [*pages, (CLUSTER_PAGE, cluster)]
 
-    def _gathered(self, packed: Sequence[Packed]) -> list[Logged]:
+    def _gathered(self, packed: Sequence[PackedRow]) -> list[Logged]:
         """Return a shard's own events and the shared ones in order."""
         own = [_logged(routed) for one in packed for routed in one.routed]
         return sorted(own + self._shared.taken(sum(one.shared_count for one in packed)), key=_seq)
@@ -151,7 +151,7 @@ class SharedEvents:
     def __init__(self) -> None:
         self._events: list[Logged] = []
 
-    def take(self, packed: Iterable[Packed]) -> None:
+    def take(self, packed: Iterable[PackedRow]) -> None:
         self._events = [_logged(routed) for one in packed for routed in one.routed]
 
     def taken(self, count: int) -> list[Logged]:

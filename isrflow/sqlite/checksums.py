@@ -1,7 +1,7 @@
 """Checksums of what the embedded bus stores, because SQLite only notices damage to its own structure.
 
 A bit that flips in an event would lead to other decisions, and one in a page would change the state. So each event,
-decision and page has a CRC-32 beside it. Rows that an older version wrote have none and are trusted.
+decision and page has a CRC-32 beside it.
 """
 
 import zlib
@@ -16,8 +16,8 @@ def with_crc(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     return ((*row, zlib.crc32(row[-1])) for row in rows)
 
 
-def check(body: bytes, crc: int | None, what: str) -> bytes:
+def check(body: bytes, crc: int, what: str) -> bytes:
     """Return ``body`` if its checksum is right. Raises ``DamagedError``, which names ``what``."""
-    if crc is not None and zlib.crc32(body) != crc:
+    if zlib.crc32(body) != crc:
         raise DamagedError(f"{what} is damaged on disk: its checksum is wrong. Restore the file from a backup")
     return body

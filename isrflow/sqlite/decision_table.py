@@ -5,33 +5,29 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
-from isrflow.decision_blocks import HEAD_BYTES, count_of, has_columns, is_block
+from isrflow.decision_blocks import HEAD_BYTES, count_of
 from isrflow.decision_rows import OpenedRow, RowReader, damage_told, opened, within
 from isrflow.sqlite import checksums
-from isrflow.sqlite.schema import BLOCKS_VERSION, COLUMNS_VERSION
 
 # In SQL: what ``count_of`` needs of a body.
 HEAD = f"substr(body, 1, {HEAD_BYTES})"
 
 
 def write(connection: sqlite3.Connection, rows: Sequence[Decided]) -> None:
-    """Append rows of decisions. Versions of isrflow that do not know their blocks can no longer read the file."""
+    """Append rows of decisions."""
     connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(rows))
-    versions = [COLUMNS_VERSION if has_columns(row.body) else BLOCKS_VERSION for row in rows if is_block(row.body)]
-    if versions:
-        connection.execute("UPDATE marks SET value = max(value, ?) WHERE name = 'schema_version'", (max(versions),))
 
 
 def read_after(
-    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
 ) -> list[Decided]:
     """Return up to ``limit`` decisions after a place, with up to ``bytes_max`` bytes, but at least one.
 
-    ``crcs`` is the column of checksums. Raises ``DamagedError``, which names the ``bus``.
+    Raises ``DamagedError``, which names the ``bus``.
     """
     found: list[Decided] = []
     size, reader = 0, RowReader(bus)
-    for row in _rows_after(connection, crcs, after, limit, bus):
+    for row in _rows_after(connection, after, limit, bus):
         some = reader.after(row, after, limit - len(found))
         size += sum([len(one.body) for one in some])
         found += some
@@ -43,22 +39,20 @@ def read_after(
 
 
 def read_columns_after(
-    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
 ) -> list[Decided | DecidedColumns]:
     """Return the decisions after a place, those in columns as whole blocks.
 
     There is at least one row, and there are none after the one that reaches ``limit`` decisions or ``bytes_max``.
     Raises ``DamagedError``, which names the ``bus``.
     """
-    return RowReader(bus).columns(_rows_after(connection, crcs, after, limit, bus), after, limit, bytes_max)
+    return RowReader(bus).columns(_rows_after(connection, after, limit, bus), after, limit, bytes_max)
 
 
-def _rows_after(
-    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bus: str
-) -> Iterator[Decided]:
+def _rows_after(connection: sqlite3.Connection, after: tuple[int, int], limit: int, bus: str) -> Iterator[Decided]:
     """Yield up to ``limit`` rows from the one that holds the decision after a place. Raises ``DamagedError``."""
     rows = connection.execute(
-        f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
+        "SELECT seq, idx, body, crc FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
         (*_before_row(connection, after), limit),
     )
     for seq, idx, body, crc in rows:

@@ -10,12 +10,11 @@ from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.sqlite import checksums, decision_table
-from isrflow.sqlite.added_columns import CRC, AddedColumns
 from isrflow.sqlite.bus_file import Access, BusFile
 from isrflow.sqlite.deferrable import Row, row_of
 from isrflow.sqlite.file_identity import check_same
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S, while_locked
-from isrflow.sqlite.schema import COLUMNS_VERSION, SCHEMA, SCHEMA_VERSION, TABLES
+from isrflow.sqlite.schema import SCHEMA, SCHEMA_VERSION, TABLES
 
 
 class LogFile(BusFile):
@@ -33,7 +32,6 @@ class LogFile(BusFile):
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
         super().__init__(path, access, lock_timeout_s)
-        self._columns = AddedColumns()
         try:
             with self._errors():
                 self._open()
@@ -56,19 +54,8 @@ class LogFile(BusFile):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
-        if not SCHEMA_VERSION <= version <= COLUMNS_VERSION:
-            raise BusError(
-                f"bus {self.path} has schema version {version}; "
-                f"this isrflow reads {SCHEMA_VERSION} to {COLUMNS_VERSION}"
-            )
-        if self._access is not Access.READ:
-            self._grow()
-
-    def _grow(self) -> None:
-        """Add the columns that an older file lacks."""
-        if self._columns.missing(self._connection()):
-            with self._write() as connection:
-                self._columns.add(connection)
+        if version != SCHEMA_VERSION:
+            raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads version {SCHEMA_VERSION}")
 
     def publish(self, events: Sequence[bytes]) -> int:
         """Append events in order, all or none, and return the last one's seq. Raises ``EngineOnlyError``."""
@@ -107,8 +94,7 @@ class LogFile(BusFile):
         """
         with self._errors(), self._snapshot() as connection:
             start = self._start_after(after, passing_over=passing_over)
-            crcs = self._columns.of(connection, "decisions", CRC)
-            return decision_table.read_after(connection, crcs, start, limit, bytes_max, f"bus {self.path}")
+            return decision_table.read_after(connection, start, limit, bytes_max, f"bus {self.path}")
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
         """Return decisions after (seq, index), in order, those in columns as whole blocks.
@@ -117,10 +103,7 @@ class LogFile(BusFile):
         """
         with self._errors(), self._snapshot() as connection:
             start = self._start_after(after)
-            crcs = self._columns.of(connection, "decisions", CRC)
-            return decision_table.read_columns_after(
-                connection, crcs, start, limit, DECISIONS_BYTES_MAX, f"bus {self.path}"
-            )
+            return decision_table.read_columns_after(connection, start, limit, DECISIONS_BYTES_MAX, f"bus {self.path}")
 
     def _start_after(self, after: tuple[int, int], *, passing_over: bool = False) -> tuple[int, int]:
         """Return the place from which to read on. Raises ``TrimmedError`` if decisions after ``after`` were removed."""
@@ -136,7 +119,6 @@ class LogFile(BusFile):
         return gone
 
     def _removed_up_to(self) -> tuple[int, int]:
-        # Files of older versions have no mark for the index. In such a file all decisions on that event were removed.
         return self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1
 
     def changed(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from sinks.metric_snapshot import Snapshot
+from sinks.metric_snapshot import MetricSnapshot
 
 # Ticks come every 5 s at least.
 COMMIT_AGE_MS_MAX = 10_000
@@ -42,7 +42,7 @@ class Health(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self) + b"\n"
 
 
-def role_of(snapshot: Snapshot) -> str:
+def role_of(snapshot: MetricSnapshot) -> str:
     """Return what the engine is doing: ``deciding``, ``standby``, ``starting`` or ``stopping``."""
     if snapshot.active:
         return "deciding"
@@ -51,7 +51,7 @@ def role_of(snapshot: Snapshot) -> str:
     return "stopping" if snapshot.takeovers else "starting"
 
 
-def liveness(snapshot: Snapshot, steady_ms: int) -> Health:
+def liveness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
     """Say whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
     why = []
     # A restart cannot end a stranger's transaction.
@@ -63,7 +63,7 @@ def liveness(snapshot: Snapshot, steady_ms: int) -> Health:
     return _health(snapshot, steady_ms, why)
 
 
-def _not_looked(snapshot: Snapshot, steady_ms: int, for_ms: int) -> list[str]:
+def _not_looked(snapshot: MetricSnapshot, steady_ms: int, for_ms: int) -> list[str]:
     """Say so if a standby could not take over, because its JVM or its bus hangs. It asks both at each look."""
     if not snapshot.standby or snapshot.looked_steady_ms is None:
         return []
@@ -72,7 +72,7 @@ def _not_looked(snapshot: Snapshot, steady_ms: int, for_ms: int) -> list[str]:
     return [told] if silent_ms > for_ms else []
 
 
-def _not_committed(snapshot: Snapshot, steady_ms: int) -> list[str]:
+def _not_committed(snapshot: MetricSnapshot, steady_ms: int) -> list[str]:
     """Say so if an engine that should decide does not."""
     if snapshot.last_commit_steady_ms is None:
         return ["it has not committed anything yet"]
@@ -80,7 +80,7 @@ def _not_committed(snapshot: Snapshot, steady_ms: int) -> list[str]:
     return [f"its last commit is {silent_ms // 1000} s ago"] if silent_ms > COMMIT_AGE_MS_MAX else []
 
 
-def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
+def readiness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
     """Say whether the engine decides now, at ``steady_ms`` of the steady clock."""
     why = []
     if not snapshot.active:
@@ -96,7 +96,7 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
     return _health(snapshot, steady_ms, why)
 
 
-def availability(snapshot: Snapshot, steady_ms: int) -> Health:
+def availability(snapshot: MetricSnapshot, steady_ms: int) -> Health:
     """Say whether the engine decides, or has loaded everything and waits for its turn."""
     why = _not_looked(snapshot, steady_ms, COMMIT_AGE_MS_MAX)
     if snapshot.active:
@@ -106,7 +106,7 @@ def availability(snapshot: Snapshot, steady_ms: int) -> Health:
     return _health(snapshot, steady_ms, why)
 
 
-def _health(snapshot: Snapshot, steady_ms: int, why: list[str]) -> Health:
+def _health(snapshot: MetricSnapshot, steady_ms: int, why: list[str]) -> Health:
     committed_ms = snapshot.last_commit_steady_ms
     values: dict[str, Any] = {
         "last_commit_age_ms": None if committed_ms is None else max(0, steady_ms - committed_ms),

@@ -20,7 +20,7 @@ DECISION_BYTES_MAX = 64 * 1024 * 1024
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True):
     """What the batches left since the last call of ``take``."""
 
     # The last event of the newest batch; 0 if there was no batch.
@@ -100,10 +100,10 @@ class Inbox:
             if not self._decisions:
                 return
 
-    def take(self) -> Taken:
+    def take(self) -> Received:
         """Take everything that waits. After a stale result, pages are collected from this call on."""
         with self._lock:
-            taken = Taken(
+            taken = Received(
                 self._through,
                 self._clusters,
                 self._pages,

@@ -12,7 +12,7 @@ import structlog
 
 from bus.clock import now_ms, steady_ms
 from bus.interface import Bus, BusError, Decided
-from sinks.web.inbox import Inbox, Taken
+from sinks.web.inbox import Inbox, Received
 from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
@@ -170,7 +170,7 @@ class Live(threading.Thread):
             self.state_times.seek(self._bus, self._brokers.values(), Recall(self._bus, self._rest))
             self._read_again_s = time.monotonic() + STANDBY_INTERVAL_S
 
-    def _take_state(self, taken: Taken) -> None:
+    def _take_state(self, taken: Received) -> None:
         cluster = taken.clusters[0]
         if cluster.policy != self._policy:
             self._read_image(taken.committed_steady_ms)
@@ -205,14 +205,14 @@ class Live(threading.Thread):
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
         for place, slices in pages.items():
             facts = facts_of(slices)
-            is_cut = {one.topic.topic for one in slices if one.first_partition == 0 and not one.is_whole}
+            is_cut = {one.topic for one in slices if one.first_partition == 0 and not one.is_whole}
             if any(self._facts.get(topic, NO_FACTS) != facts[topic] for topic in is_cut):
                 return False
             for topic in self._topics_on.get(place, ()):
                 self._facts.pop(topic, None)
             self._facts.update(facts)
             self._topics_on[place] = tuple(facts)
-            self._counts[place] = sum(len(one.topic.partitions) for one in slices)
+            self._counts[place] = sum(one.partitions.count for one in slices)
             self._summaries[place] = summarise(slices, self._facts, self._policy)
         return True
 
@@ -249,7 +249,7 @@ class Live(threading.Thread):
         for piece in self._pieces(recalled, DECISIONS_AT_ONCE):
             self._take_in(piece)
 
-    def _take_decisions(self, taken: Taken) -> None:
+    def _take_decisions(self, taken: Received) -> None:
         for decisions in taken.decisions:
             told = self._told_seq or 0
             # Those up to ``told`` were recalled from the bus already.

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from sinks.web.guard import IS_STILL_ALLOWED
 from sinks.web.live import Live
-from sinks.web.past import Past, PastError
+from sinks.web.past import PastAnswers, PastError
 from sinks.web.push import Push
 from sinks.web.view import encode, gone
 
@@ -38,7 +38,7 @@ _HEADERS = {
 }
 
 
-def page_routes(push: Push, live: Live, past: Past | None = None) -> Sequence[BaseRoute]:
+def page_routes(push: Push, live: Live, past: PastAnswers | None = None) -> Sequence[BaseRoute]:
     """Return the routes of the page. Without ``past`` it shows only what this process has seen itself."""
     questions = _Questions(live, past)
     return [
@@ -94,7 +94,7 @@ class _BusyError(PastError):
 class _Questions:
     """The answers to the page's questions. Those about the past are given one at a time, and only a few wait."""
 
-    def __init__(self, live: Live, past: Past | None) -> None:
+    def __init__(self, live: Live, past: PastAnswers | None) -> None:
         self._live = live
         self._past = past
         self._places = threading.BoundedSemaphore(QUESTIONS_MAX)
@@ -141,7 +141,7 @@ class _Questions:
         except PastError as error:
             return _refused(409, str(error))
 
-    def _asked(self, question: Callable[[Past], bytes]) -> bytes:
+    def _asked(self, question: Callable[[PastAnswers], bytes]) -> bytes:
         assert self._past is not None, "only an engine that reads the past is asked about it"
         with self._admitted():
             return question(self._past)

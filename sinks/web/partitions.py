@@ -13,6 +13,7 @@ from itertools import chain
 import msgspec
 
 from state.cluster import Totals, counted
+from state.codec import partitions_in
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, TopicState
 from state.policy import Policy, policy_of
@@ -85,9 +86,7 @@ class Summary(msgspec.Struct, frozen=True):
 def facts_of(slices: Iterable[Slice]) -> dict[str, TopicFacts]:
     """Return the facts of the topics whose first slice is among ``slices``."""
     return {
-        one.topic.topic: TopicFacts(
-            _own_min_isr(one.topic.config), one.topic.deletion_waits or one.topic.state != TopicState.created
-        )
+        one.topic: TopicFacts(_own_min_isr(one.config), one.deletion_waits or one.state != TopicState.created)
         for one in slices
         if one.first_partition == 0
     }
@@ -109,11 +108,11 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
     # Each begins with what orders it. Most are dropped, so only those that are kept become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
     for one in slices:
-        topic = one.topic.topic
+        topic, partitions = one.topic, partitions_in(one)
         about = facts.get(topic) or NO_FACTS
         min_isr = policy.min_insync_replicas if about.min_isr is None else about.min_isr
-        every += one.topic.partitions
-        for partition in one.topic.partitions:
+        every += partitions
+        for partition in partitions:
             if these := problems_of(partition, min_isr, about.is_deleting):
                 problems.update(these)
                 order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition

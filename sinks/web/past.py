@@ -1,46 +1,27 @@
 """The page's questions about the past: why a partition is as it is, and what the state was at a time."""
 
+from itertools import chain
 from typing import Any, Protocol
-
-import msgspec
 
 from sinks.web.live import Picture
 from sinks.web.partitions import added, facts_of, summarise
 from sinks.web.view import ROWS_MAX, cluster_of
 from state.cluster import Cluster
 from state.partition import Topic
-from state.slices import Slice
+from state.slices import slices_of
 
 
 class PastError(Exception):
     """The question cannot be answered. The message says why."""
 
 
-class ToldStep(msgspec.Struct, frozen=True):
-    """One event that changed a partition, told in sentences."""
-
-    seq: int
-    time_ms: int
-    sentences: list[str]
-    # How many times in a row the same step came.
-    times: int = 1
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """Why a partition is as it is."""
-
-    summary: list[str]
-    # Oldest first.
-    steps: list[ToldStep]
-
-
-class Past(Protocol):
+class PastAnswers(Protocol):
     """Answers about the past, as JSON. Each may take seconds."""
 
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
-        """Return an ``Explanation`` of the state after ``seq``, or of the newest state if that is None.
+        """Explain a partition as of ``seq``, or as it is now if that is None. Raises ``PastError``.
 
-        Raises ``PastError``.
+        The answer has the ``summary`` and the ``steps`` of ``history.explanation.Explanation``.
         """
         ...
 
@@ -53,7 +34,7 @@ class Past(Protocol):
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     """Return a whole state in the form that the page gets for the newest one."""
-    slices = [Slice(topic, len(topic.partitions)) for topic in topics]
+    slices = list(chain.from_iterable(map(slices_of, topics)))
     summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
     picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bus.clock import steady_ms
-from sinks.metric_snapshot import Snapshot
+from sinks.metric_snapshot import MetricSnapshot
 from sinks.metrics import Metrics
 from sinks.web.health import Health, availability, liveness, readiness
 
@@ -45,7 +45,9 @@ def _scraped(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
     return scrape
 
 
-def _answered(metrics: Metrics, judge: Callable[[Snapshot, int], Health]) -> Callable[[Request], Awaitable[Response]]:
+def _answered(
+    metrics: Metrics, judge: Callable[[MetricSnapshot, int], Health]
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         # The snapshot is replaced as a whole, so reading it waits for nothing.
         health = judge(metrics.snapshot, steady_ms())

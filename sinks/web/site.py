@@ -10,7 +10,7 @@ from sinks.web.health import readiness
 from sinks.web.inbox import Inbox
 from sinks.web.live import Live
 from sinks.web.page_routes import page_routes
-from sinks.web.past import Past
+from sinks.web.past import PastAnswers
 from sinks.web.push import Push
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
@@ -25,7 +25,9 @@ class Site:
     While nothing is served, nothing is collected for the page.
     """
 
-    def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None, protection: Protection = _OPEN) -> None:
+    def __init__(
+        self, bus: Bus, metrics: Metrics, past: PastAnswers | None = None, protection: Protection = _OPEN
+    ) -> None:
         self._inbox = Inbox()
         self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk, self._count_lag)
         self._bus = bus

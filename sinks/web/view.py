@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bus.clock import now_ms, steady_ms
-from sinks.metric_snapshot import Snapshot
+from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import COMMIT_AGE_MS_MAX, readiness, role_of
 from sinks.web.live import Picture
 from sinks.web.partitions import PROBLEMS
@@ -23,7 +23,7 @@ Section = dict[str, Any]
 _NOTHING_KNOWN = StateTimes()
 
 
-def status_of(snapshot: Snapshot) -> Section:
+def status_of(snapshot: MetricSnapshot) -> Section:
     """Return the section about the engine itself."""
     health = readiness(snapshot, steady_ms())
     return {
@@ -38,7 +38,7 @@ def status_of(snapshot: Snapshot) -> Section:
     }
 
 
-def beat_of(snapshot: Snapshot, picture: Picture, every_ms: int) -> Section:
+def beat_of(snapshot: MetricSnapshot, picture: Picture, every_ms: int) -> Section:
     """Return what each push begins with: the engine's time, when the next one comes at the latest, the state's age.
 
     An engine that does not decide has no clock but its machine's.

@@ -33,7 +33,7 @@ LAYERS = {
     "rules": ("controller_logic.guard:step",),
     "decisions checked, to JSON": ("controller_logic.guard:_checked",),
     "pages decoded": ("streaming.paged_topics:_read",),
-    "pages encoded": ("streaming.paged_topics:encode_stored", "streaming.paged_topics:_slices"),
+    "pages encoded": ("streaming.paged_topics:encode_slices", "streaming.paged_topics:_slices"),
     "outcomes packed": ("streaming.shard:rows_of", "sinks.decision_log:outcomes_of"),
     "merged and numbered": ("sinks.decision_log:numbered_runs",),
     "SQLite: state and decisions": ("bus.embedded:EmbeddedBus.commit",),

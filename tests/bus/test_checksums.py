@@ -1,6 +1,5 @@
 """Damaged data in an embedded bus is noticed when read, and named."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -49,23 +48,4 @@ def test_a_flipped_bit_is_noticed_where_it_is_read(path: Path, access: Access, t
         bus.read(0, 1)
         bus.decisions((0, -1), 10)
         bus.image()
-    bus.close()
-
-
-def test_data_without_checksums_is_read_and_new_data_gets_them(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        for table in ("events", "decisions", "pages"):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN crc")
-    connection.close()
-    reading = EmbeddedBus(path, Access.READ)
-    before = (reading.read(0, 2), reading.decisions((0, -1), 10), reading.image())
-    reading.close()
-    bus = EmbeddedBus(path)
-    assert (bus.read(0, 2), bus.decisions((0, -1), 10), bus.image()) == before
-    seq = bus.publish([encoded("delete_topic", topic="a-later-one")])
-    bus.close()
-    flip(path, b"a-later-one")
-    bus = EmbeddedBus(path)
-    with pytest.raises(DamagedError, match=f"event {seq}"):
-        bus.read(0, seq)
     bus.close()

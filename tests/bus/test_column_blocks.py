@@ -1,6 +1,7 @@
 """Blocks of columns in the embedded bus: readers get the texts of the decisions, as the rules write them."""
 
 import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,20 @@ from hypothesis import strategies as st
 
 from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
-from bus.interface import BusError, DamagedError, Decided, DivergedError
+from bus.interface import DamagedError, Decided, DivergedError
 from isrflow import column_blocks
-from isrflow.decision_blocks import ROWS_MAX, has_columns, is_block, rows_in_making
+from isrflow.decision_blocks import ROWS_MAX, is_block, rows_in_making
 from isrflow.decision_rows import opened
-from isrflow.sqlite.schema import COLUMNS_VERSION
 from state import decision_columns
 from state.alike import Said, decision_of
 from state.canonical import number, numbered_runs
-from state.decision_columns import Columns, Told, packed
+from state.decision_columns import Columns, CountedBy, packed
 from state.numbered_run import NumberedRun
 from state.part import part_of
 from state.runs import parts_of
 from tests.bus.test_decision_blocks import ALL, EVENT, rows
 from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
-from tests.support.bus_rows import execute, mark_of
+from tests.support.bus_rows import execute
 
 # More than a block holds.
 PARTITIONS = 2_000
@@ -73,7 +73,7 @@ def test_columns_take_a_fraction_of_the_texts(bus: EmbeddedBus) -> None:
     written = rows(bus)
     assert len(written) <= 2 + len(DECISIONS) // (ROWS_MAX - 1_024)
     assert sum(len(one.body) for one in written) < sum(len(one.body) for one in DECISIONS) / 50
-    assert any(has_columns(one.body) for one in written)
+    assert any(is_block(one.body) for one in written)
 
 
 def test_a_reader_gets_every_text_from_any_place_and_with_any_limit(bus: EmbeddedBus) -> None:
@@ -98,15 +98,6 @@ def test_thinning_removes_high_watermarks_from_a_block(bus: EmbeddedBus) -> None
         pass
     left = [one for one in DECISIONS if b'"high_watermark"' not in one.body]
     assert bus.decisions((0, -1), ALL, passing_over=True) == left
-
-
-def test_the_file_says_that_it_has_columns_and_an_older_version_refuses_it(
-    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert mark_of(bus.path, "schema_version") == COLUMNS_VERSION
-    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", COLUMNS_VERSION - 1)
-    with pytest.raises(BusError, match=f"schema version {COLUMNS_VERSION}"):
-        EmbeddedBus(bus.path)
 
 
 @settings(deadline=None, max_examples=30)
@@ -143,7 +134,7 @@ def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:
     places = [draw.randrange(len(texts)) for _ in range(count)]
     epochs = [draw.randint(-1, 2**31 - 1) for _ in range(count)]
     lasts = [draw.randint(-1, 2**63 - 1) for _ in range(count)]
-    told = [Told("because", unclean=False, passes_over=False)] * len(texts)
+    told = [CountedBy("because", unclean=False, passes_over=False)] * len(texts)
     first = draw.randint(1, count)
     topics = [("t%", first), ("u", count - first)] if first < count else [("t%", first)]
     names = [name for topic, _ in topics for name in (b'"%b"' % topic.encode(), b'"id"')]
@@ -166,14 +157,20 @@ def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
 
 
 def test_a_block_that_names_a_text_which_it_lacks_is_named(bus: EmbeddedBus) -> None:
-    found = next(one for one in rows(bus) if has_columns(one.body))
+    found = next(one for one in rows(bus) if is_block(one.body))
     broken = found.body[:-9] + b"otherwise"
-    execute(bus.path, "UPDATE decisions SET body = ?, crc = NULL WHERE seq = ? AND idx = ?", broken, *found[:2])
+    execute(
+        bus.path,
+        "UPDATE decisions SET body = ?, crc = ? WHERE seq = ? AND idx = ?",
+        broken,
+        zlib.crc32(broken),
+        *found[:2],
+    )
     with pytest.raises(DamagedError, match=rf"\({found.seq}, {found.idx}\)"):
         bus.decisions((0, -1), ALL)
 
 
-def test_few_decisions_stay_rows_that_older_versions_can_read(tmp_path: Path) -> None:
+def test_few_decisions_stay_rows(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "small.db")
     bus.publish([EVENT])
     bus.commit(0, 1, runs_of(1, 4), [])
@@ -184,15 +181,14 @@ def test_few_decisions_stay_rows_that_older_versions_can_read(tmp_path: Path) ->
     other.publish([EVENT])
     other.commit(0, 1, small, [])
     assert not any(is_block(one.body) for one in rows(other))
-    assert mark_of(other.path, "schema_version") == 1
     assert other.decisions((0, -1), ALL) == texts_of(1, 4)[: len(small)]
     bus.close()
     other.close()
 
 
 def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
-    row = next(one for one in rows(bus) if has_columns(one.body))
+    row = next(one for one in rows(bus) if is_block(one.body))
     block = opened(row).content
-    assert isinstance(block, column_blocks.Opened)
+    assert isinstance(block, column_blocks.OpenedBlock)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
         block._replace(texts=block.texts[:-1]).runs()

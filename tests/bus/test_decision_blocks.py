@@ -1,5 +1,6 @@
 """Blocks of decisions in the embedded bus: readers get the decisions as they were written, one by one."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,26 +11,25 @@ from hypothesis import strategies as st
 from bus import embedded_history
 from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
-from bus.interface import AFTER_ALL_OF, BusError, DamagedError, Decided, DivergedError, TrimmedError
+from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DivergedError, TrimmedError
 from isrflow.decision_blocks import (
-    BLOCK_BYTES_MAX,
     BLOCK_DECISIONS_MIN,
-    LINES_MAX,
+    ROWS_MAX,
+    TEXT_BYTES_MAX,
     is_block,
     rows_in_making,
 )
 from isrflow.decision_rows import opened
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
-from isrflow.sqlite.schema import BLOCKS_VERSION
 from state.numbered_run import NumberedRun
-from tests.support.bus_rows import execute, mark_of
+from tests.support.bus_rows import execute
 from tests.support.trimming import trim
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 10**6
 # The decisions on event 2 are two blocks and some rows.
-MANY = 2 * LINES_MAX + 50
+MANY = 2 * ROWS_MAX + 50
 
 
 def said(seq: int, idx: int, kind: str = "leader_and_isr") -> Decided:
@@ -55,16 +55,16 @@ def rows(bus: EmbeddedBus) -> list[Decided]:
 
 def test_many_decisions_on_one_event_are_few_rows_and_little_text(bus: EmbeddedBus) -> None:
     written = rows(bus)
-    assert [(row[:2]) for row in written if is_block(row.body)] == [(2, 0), (2, LINES_MAX)]
+    assert [(row[:2]) for row in written if is_block(row.body)] == [(2, 0), (2, ROWS_MAX)]
     assert len(written) == 1 + 2 + 50 + 2
     assert sum(len(row.body) for row in written) < sum(len(one.body) for one in DECISIONS) / 4
 
 
 def test_a_reader_gets_every_decision_from_any_place_and_with_any_limit(bus: EmbeddedBus) -> None:
     assert bus.decisions((0, -1), ALL) == DECISIONS
-    for after in (0, 1, 2, LINES_MAX - 1, LINES_MAX, LINES_MAX + 1, MANY - 60, MANY):
+    for after in (0, 1, 2, ROWS_MAX - 1, ROWS_MAX, ROWS_MAX + 1, MANY - 60, MANY):
         place = DECISIONS[after][:2]
-        for limit in (1, 3, LINES_MAX, ALL):
+        for limit in (1, 3, ROWS_MAX, ALL):
             assert bus.decisions(place, limit) == DECISIONS[after + 1 :][:limit]
     assert bus.decisions((2, AFTER_ALL_OF), ALL) == DECISIONS[-2:]
     assert bus.decisions((2, 5), 0) == []
@@ -103,12 +103,12 @@ def test_retention_removes_whole_blocks_and_notes_their_last_decision(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_history, "SLICE_ROWS", 10)
-    assert trim(bus, 0) == 1 + LINES_MAX
-    left = DECISIONS[1 + LINES_MAX :]
-    assert bus.decisions((2, LINES_MAX - 1), ALL) == left, "a reader that is this far continues"
+    assert trim(bus, 0) == 1 + ROWS_MAX
+    left = DECISIONS[1 + ROWS_MAX :]
+    assert bus.decisions((2, ROWS_MAX - 1), ALL) == left, "a reader that is this far continues"
     assert bus.decisions((0, -1), ALL) == left
     with pytest.raises(TrimmedError):
-        bus.decisions((2, LINES_MAX - 2), ALL)
+        bus.decisions((2, ROWS_MAX - 2), ALL)
     while trim(bus, 0):
         pass
     assert rows(bus) == []
@@ -130,31 +130,16 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
     assert [one for row in rows(bus) for one in opened(row).decisions()] == left
 
 
-def test_the_file_says_that_it_has_blocks_once_it_has_one(tmp_path: Path) -> None:
+def test_a_file_has_decisions_in_rows_and_in_blocks(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "new.db")
     bus.publish([EVENT] * 2)
     bus.commit(0, 1, [said(1, idx) for idx in range(BLOCK_DECISIONS_MIN - 1)], [])
-    assert mark_of(bus.path, "schema_version") == 1, "an older version can still read it"
     bus.commit(0, 2, [said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)], [])
     bus.close()
-    assert mark_of(bus.path, "schema_version") == BLOCKS_VERSION
     for access in Access:
         again = EmbeddedBus(bus.path, access)
         assert len(again.decisions((0, -1), ALL)) == 2 * BLOCK_DECISIONS_MIN - 1
         again.close()
-
-
-def test_a_file_with_rows_alone_goes_on_with_blocks(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "older.db")
-    bus.publish([EVENT] * 2)
-    older = [said(1, idx) for idx in range(BLOCK_DECISIONS_MIN)]
-    for seq, idx, body in older:
-        execute(bus.path, "INSERT INTO decisions (seq, idx, body) VALUES (?, ?, ?)", seq, idx, body)
-    newer = [said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)]
-    bus.commit(0, 2, newer, [])
-    assert bus.decisions((0, -1), ALL) == older + newer
-    assert bus.decisions((1, 7), ALL) == (older + newer)[8:]
-    bus.close()
 
 
 @pytest.mark.parametrize("keeps_checksum", [True, False])
@@ -164,15 +149,9 @@ def test_a_damaged_block_is_named(bus: EmbeddedBus, left_out: int, added: bytes,
     broken = whole[: len(whole) - left_out] + added
     execute(bus.path, "UPDATE decisions SET body = ? WHERE seq = 2 AND idx = 0", broken)
     if not keeps_checksum:
-        execute(bus.path, "UPDATE decisions SET crc = NULL WHERE seq = 2 AND idx = 0")
+        execute(bus.path, "UPDATE decisions SET crc = ? WHERE seq = 2 AND idx = 0", zlib.crc32(broken))
     with pytest.raises(DamagedError, match=r"\(2, 0\)"):
         bus.decisions((2, 3), ALL)
-
-
-def test_an_older_version_refuses_a_file_with_blocks(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isrflow.sqlite.log_file.COLUMNS_VERSION", 1)
-    with pytest.raises(BusError, match="schema version 2"):
-        EmbeddedBus(bus.path)
 
 
 places = st.lists(
@@ -181,7 +160,7 @@ places = st.lists(
 
 
 @settings(deadline=None, max_examples=30)
-@given(places, st.sampled_from([b"short", b"with\na line", b"x" * (BLOCK_BYTES_MAX // 100), b""]))
+@given(places, st.sampled_from([b"short", b"with\na line", b"x" * (TEXT_BYTES_MAX // 100), b""]))
 def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text: bytes) -> None:
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
     with rows_in_making(runs_in(decisions)) as rows:
@@ -191,9 +170,9 @@ def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text
         assert not is_block(row.body) or len(opened(row).decisions()) >= BLOCK_DECISIONS_MIN
 
 
-@pytest.mark.parametrize("length", [10, BLOCK_BYTES_MAX // 100, 2 * BLOCK_BYTES_MAX])
-def test_a_run_that_is_too_large_for_a_block_is_cut(length: int) -> None:
-    bodies = [b"%d" % number * length for number in range(3 if length > BLOCK_BYTES_MAX else 1_000)]
+@pytest.mark.parametrize("length", [10, TEXT_BYTES_MAX // 100, 2 * TEXT_BYTES_MAX])
+def test_a_run_of_any_size_is_read_back(length: int) -> None:
+    bodies = [b"%d" % number * length for number in range(3 if length > TEXT_BYTES_MAX else 1_000)]
     run = NumberedRun(7, 5, len(bodies), b"\n".join(bodies))
     before, after = NumberedRun(7, 4, 1, b"before"), NumberedRun(7, 5 + len(bodies), 1, b"after")
     with rows_in_making([before, run, after]) as rows:

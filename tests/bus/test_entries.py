@@ -2,33 +2,15 @@
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, EngineOnlyError, Entry
-from isrflow.sqlite.bus_file import Access
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 FORGED = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
-# The schema of files from before events had an entry time.
-OLD_SCHEMA = """
-PRAGMA journal_mode = WAL;
-CREATE TABLE events (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL);
-CREATE TABLE decisions (
-    seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID;
-CREATE TABLE pages (
-    shard INTEGER NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (shard, page));
-CREATE TABLE claims (
-    controller_epoch INTEGER PRIMARY KEY, controller_id TEXT NOT NULL, seq INTEGER NOT NULL, time_ms INTEGER NOT NULL);
-CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO marks VALUES ('schema_version', 1);
-INSERT INTO events (kind, patient, raw) VALUES ('controller_started', 0, CAST('{"old":1}' AS BLOB));
-INSERT INTO claims VALUES (1, 'old', 1, 1);
-"""
 
 
 @pytest.fixture
@@ -70,50 +52,6 @@ def test_no_epoch_follows_the_last_one(bus: EmbeddedBus) -> None:
     with pytest.raises(BusError, match="controller epoch 2147483647 is the last possible one"):
         bus.claim("a", {}, 1)
     assert bus.last_seq() == 0
-
-
-def test_a_file_of_an_older_version_gets_entry_times(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(OLD_SCHEMA)
-    reader = EmbeddedBus(path, Access.READ)
-    assert reader.read(0, 9) == [Entry(1, b'{"old":1}', None, True)]
-    assert connection.execute("SELECT * FROM events").fetchone() == (1, "controller_started", 0, b'{"old":1}')
-    buses = [EmbeddedBus(path), EmbeddedBus(path), reader]
-    # A process of the older version that still has the file open continues to work.
-    connection.execute("INSERT INTO events (kind, patient, raw) VALUES (NULL, 0, x'78')")
-    connection.commit()
-    connection.close()
-    buses[0].publish([EVENT])
-    claim, old, new = buses[1].read(0, 9)
-    assert (claim.entered_ms, claim.is_claim) == (None, True)
-    assert (old.entered_ms, old.is_claim) == (None, False)
-    assert new.entered_ms is not None
-    assert reader.read(0, 9) == [claim, old, new], "a reader that was open before the writer came sees them too"
-    for bus in buses:
-        bus.close()
-
-
-def test_a_file_with_all_columns_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    connect = sqlite3.connect
-
-    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
-        connection = connect(*given, **named)
-        connection.set_trace_callback(asked.append)
-        return connection
-
-    monkeypatch.setattr(sqlite3, "connect", traced)
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    bus.publish([EVENT])
-    bus.read(0, 1)
-    asked.clear()
-    bus.read(0, 1)
-    bus.decisions((0, -1), 1)
-    bus.image()
-    assert any("raw" in statement for statement in asked)
-    assert not any("table_info" in statement for statement in asked)
-    bus.close()
 
 
 def test_a_recorded_log_is_read_as_it_is(bus: EmbeddedBus) -> None:

@@ -127,19 +127,6 @@ def test_a_batch_that_comes_again_after_a_kill_has_its_rows_once(bus: EmbeddedBu
     assert bus.seqs_about("t", 0, 100, 10).complete_from == 1
 
 
-def test_an_older_file_gets_an_index_that_says_where_it_begins(bus: EmbeddedBus) -> None:
-    commit(bus, 2, about(1, 0, "t", 0), about(2, 0, "t", 0))
-    path = bus.path
-    bus.close()
-    connection = sqlite3.connect(path)
-    connection.executescript("DROP TABLE partition_seqs; DROP TABLE index_tail; DROP TABLE index_eras")
-    connection.close()
-    bus = EmbeddedBus(path)
-    assert bus.seqs_about("t", 0, 100, 10) == Seqs([], None)
-    commit(bus, 3, about(3, 0, "t", 0))
-    assert bus.seqs_about("t", 0, 100, 10) == Seqs([3], 3)
-
-
 def test_decisions_of_a_program_without_an_index_are_noticed(bus: EmbeddedBus) -> None:
     commit(bus, 1, about(1, 0, "t", 0))
     connection = sqlite3.connect(bus.path)

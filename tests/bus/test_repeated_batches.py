@@ -7,8 +7,9 @@ import pytest
 from bus import pieces
 from bus.interface import Bus, Decided, DivergedError, Page
 from state import compression
-from state.codec import encode_stored
+from state.codec import encode_slices
 from state.partition import Topic, TopicState
+from state.slices import slices_of
 from tests.bus.test_any_bus import claimed
 from tests.support.commits import readable
 
@@ -34,12 +35,12 @@ def test_a_repeated_batch_must_have_the_same_state(bus: Bus) -> None:
 
 def test_a_repeated_batch_may_be_compressed_by_another_zlib(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     epoch, large = claimed(bus), bytes(random.Random(1).choices(range(64), k=6 * 1024 * 1024))
-    topics = [Topic("t", large.decode("latin1"), TopicState.created, {}, ())]
-    first = encode_stored(list(topics))
+    slices = slices_of(Topic("t", large.decode("latin1"), TopicState.created, {}, ()))
+    first = encode_slices(slices)
     bus.commit(epoch, 1, [], [Page(0, 3, first)])
     monkeypatch.setattr(compression, "LEVEL", 9)
-    again = encode_stored(list(topics))
+    again = encode_slices(slices)
     assert (again == first, len(first) > pieces.PIECE_BYTES_MAX) == (False, True)
     bus.commit(epoch, 1, [], [Page(0, 3, again)])
     with pytest.raises(DivergedError, match=r"page \(0, 3\) of the state came out differently"):
-        bus.commit(epoch, 1, [], [Page(0, 3, encode_stored([]))])
+        bus.commit(epoch, 1, [], [Page(0, 3, encode_slices([]))])

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from state.change import PartitionChange
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaLag, ReplicaState
-from state.placed_partition import directories_of, moved_to, placed
 
 ONLINE, OFFLINE = ReplicaState.OnlineReplica, ReplicaState.OfflineReplica
 FOO = Partition(
@@ -80,10 +79,3 @@ def test_lags_move_with_their_replicas() -> None:
     states = (ONLINE, ONLINE, ONLINE)
     assert apply(before, PartitionChange(replicas=(3, 5, 2), replica_states=states)).lags == (third, none, second)
     assert apply(before, PartitionChange(isr=(1,))).lags == before.lags
-
-
-def test_directories_that_removed_replicas_left_behind_do_no_harm() -> None:
-    """isrflow once stored such partitions."""
-    held = placed(FOO, ("a", "b", "c", "left", "behind"))
-    assert directories_of(apply(held, PartitionChange(replicas=(3, 1), isr=(1,)))) == ("c", "a")
-    assert moved_to(held, 2, "d") == ("a", "d", "c")

@@ -4,7 +4,6 @@ import pytest
 
 from state.decisions import Answer, LeaderAndIsr
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED
-from state.placed_partition import directories_of
 from tests.controller_logic import test_acls
 from tests.support.world import World
 
@@ -108,7 +107,7 @@ def test_a_fenced_brokers_replica_stays_offline_when_it_is_assigned() -> None:
     world = with_several()
     world.beat(11, fence=True)
     assert assign(world, 11, "A") == "NONE"
-    assert (world.replica_states("t"), directories_of(world.partition("t"))) == ("Offline,Online,Online", ("A", "", ""))
+    assert (world.replica_states("t"), world.partition("t").directories) == ("Offline,Online,Online", ("A", "", ""))
 
 
 def test_a_replica_that_a_reassignment_adds_stays_new_when_it_is_assigned() -> None:
@@ -124,9 +123,9 @@ def test_a_directory_that_a_broker_never_had_is_forgotten_when_it_gets_another_o
     assert assign(world, 11, "X") == "NONE"
     assert world.replica_states("t").startswith("Offline")
     restart(world, 11, "A", "B")
-    assert (directories_of(world.partition("t")), world.replica_states("t")[:7]) == (("X", "", ""), "Offline")
+    assert (world.partition("t").directories, world.replica_states("t")[:7]) == (("X", "", ""), "Offline")
     restart(world, 11, "A", "B", "C")
-    assert (directories_of(world.partition("t")), world.replica_states("t")[:6]) == ((), "Online")
+    assert (world.partition("t").directories, world.replica_states("t")[:6]) == ((), "Online")
 
 
 def test_what_a_broker_said_before_it_was_unregistered_is_forgotten() -> None:
@@ -134,14 +133,14 @@ def test_what_a_broker_said_before_it_was_unregistered_is_forgotten() -> None:
     assert assign(world, 11, "A") == "NONE"
     world.publish("broker_unregister", broker=11)
     world.join(11, incarnation="second", is_kraft=True, log_dirs=["Q"])
-    assert (directories_of(world.partition("t")), world.replica_states("t")) == ((), "Online,Online,Online")
+    assert (world.partition("t").directories, world.replica_states("t")) == ((), "Online,Online,Online")
 
 
 def test_a_broker_with_one_directory_keeps_it_to_itself() -> None:
     world = started()
     world.create("t", (12, 13))
     restart(world, 12, "D")
-    assert directories_of(world.partition("t")) == ()
+    assert world.partition("t").directories == ()
 
 
 def test_a_broker_whose_only_directory_is_replaced_by_two_has_lost_its_replicas() -> None:
@@ -149,7 +148,7 @@ def test_a_broker_whose_only_directory_is_replaced_by_two_has_lost_its_replicas(
     world.create("t", (12, 13))
     restart(world, 12, "F", "G")
     assert world.broker(12).offline_log_dirs == ("D",)
-    assert (directories_of(world.partition("t")), world.replica_states("t")) == (("D", ""), "Offline,Online")
+    assert (world.partition("t").directories, world.replica_states("t")) == (("D", ""), "Offline,Online")
 
 
 def test_a_broker_that_moves_behind_a_gateway_does_not_say_where_its_replicas_were() -> None:
@@ -157,7 +156,7 @@ def test_a_broker_that_moves_behind_a_gateway_does_not_say_where_its_replicas_we
     world.join(14, log_dirs=["/data"])
     world.create("t", (14, 12))
     restart(world, 14, "A", "B")
-    assert directories_of(world.partition("t")) == ()
+    assert world.partition("t").directories == ()
 
 
 def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any() -> None:
@@ -166,7 +165,7 @@ def test_a_broker_that_lost_all_directories_but_one_may_have_had_replicas_in_any
     assert (world.broker(11).log_dirs, world.broker(11).offline_log_dirs) == (("A",), ("B",))
     again = {"incarnation": world.broker(11).incarnation, "is_kraft": True}
     world.register(11, **again, log_dirs=["A", "C"])
-    assert directories_of(world.partition("t")) == ()
+    assert world.partition("t").directories == ()
 
 
 def test_no_more_than_so_many_lost_directories_are_kept() -> None:

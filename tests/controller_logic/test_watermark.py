@@ -135,7 +135,6 @@ def test_a_decreasing_high_watermark_is_withheld(trio: World, monkeypatch: pytes
     trio.offsets("t", b1=10, b2=7, b3=9)
     trio.tick()
     trio.is_checked = False
-    monkeypatch.setattr(watermark_module, "unheld_end", lambda *_: None)
     monkeypatch.setattr(watermark_module, "derive_high_watermark", lambda *_: Derived(6, is_held=False))
     trio.offsets("t", b1=10)
     trio.tick()

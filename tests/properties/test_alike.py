@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from controller_logic.availability import broker_started, brokers_failed
 from controller_logic.batch import Batch
-from controller_logic.replay import Decided, decide
+from controller_logic.replay import DecidedLog, decide
 from controller_logic.shutdown import ask_shutdown
 from controller_logic.step import step
 from state.alike import AlikeDecision, decision_of, encoded, pattern_of, pattern_on
@@ -31,7 +31,6 @@ from state.partition import (
     Topic,
     TopicState,
 )
-from state.placed_partition import placed
 from state.policy import Policy
 from state.reason import Reason
 from tests.histories.recorded import History, all_histories
@@ -70,7 +69,7 @@ def test_repeated_effects_are_those_of_the_rules(drawn: list[Draw]) -> None:
     assert held(repeated) == held(reference)
 
 
-def held(decided: Decided) -> tuple[object, list[object]]:
+def held(decided: DecidedLog) -> tuple[object, list[object]]:
     """Return all of the state, with its counts."""
     topics = [[state.topics.get(name) for name in state.topics.names()] for state in decided.states]
     return topics, [state.cluster for state in decided.states]
@@ -113,7 +112,7 @@ VALUES: dict[str, list[Any]] = {
     "received_epochs": [(1, 1)],
     "lags": [(ReplicaLag(1, 2, 3),) * 2],
     "lost_logs": [(1,)],
-    "unassigned_replicas": [(1,)],
+    "directories": [("A", "")],
 }
 
 
@@ -163,7 +162,7 @@ def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(fiel
 @pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
 def test_partitions_keep_the_directories_of_their_own_replicas(rule: str) -> None:
     for base in BASES:
-        for both in product([base, placed(base, ("A", "")), placed(base, ("B", "C"))], repeat=2):
+        for both in product([replace(base, directories=some) for some in ((), ("A", ""), ("B", "C"))], repeat=2):
             repeated = _effect([*both], rule, [{}, {}])
             with by_reference():
                 assert _effect([*both], rule, [{}, {}]) == repeated

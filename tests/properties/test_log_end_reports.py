@@ -1,22 +1,18 @@
 """A report of many log ends leads to what its rows would lead to one by one."""
 
 from collections.abc import Iterator
-from itertools import permutations, product
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from controller_logic.replay import decide
-from controller_logic.watermark import Derived, derive_high_watermark, unheld_end
 from state.cluster import State
 from state.decisions import Answer, AnyDecision, HighWatermark
 from state.events import LogEndOffsets
 from state.log_end_events import LogEndRow, TopicLogEnds
-from state.partition import Partition, PartitionState, ReplicaState
 from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -96,49 +92,3 @@ def _watermarks(decisions: list[AnyDecision]) -> list[tuple[str, int, int, int]]
 @given(draws(max_size=80))
 def test_reports_are_decided_alike_in_any_shards_and_batches(drawn: list[Draw]) -> None:
     decided_alike_in_any_shards_and_batches(drawn)
-
-
-ISRS = [isr for size in (1, 2, 3) for isr in permutations((1, 2, 3), size)]
-
-
-def small_partitions() -> Iterator[Partition]:
-    """Return every partition of three replicas with log ends up to 2, some of which were reported in an older epoch."""
-    for isr, leader, ends, epochs, high_watermark in product(
-        ISRS, (-1, 1, 2), product(range(3), repeat=3), product((4, 5), repeat=3), range(3)
-    ):
-        yield Partition(
-            partition=0,
-            state=PartitionState.OnlinePartition,
-            replicas=(1, 2, 3),
-            replica_states=(ReplicaState.OnlineReplica,) * 3,
-            isr=isr,
-            leader=leader,
-            leader_epoch=5,
-            high_watermark=high_watermark,
-            log_end_offsets=ends,
-            offset_epochs=epochs,
-        )
-
-
-@pytest.mark.parametrize("min_isr", [1, 2, 3, 4])
-def test_an_end_that_no_joiner_holds_is_the_derived_high_watermark(min_isr: int) -> None:
-    # Hypothesis hardly ever draws a partition that has such an end.
-    found = 0
-    for partition in small_partitions():
-        isr, ends, epochs = partition.isr, partition.log_end_offsets, partition.offset_epochs
-        end = unheld_end(partition, min_isr)
-        # Only a replica that has reported in this leader epoch can have caught up.
-        joiners = [n for n in (1, 2, 3) if n not in isr and epochs[n - 1] == 5]
-        if end is not None:
-            found += 1
-            for count in range(len(joiners) + 1):
-                assert derive_high_watermark(partition, min_isr, tuple(joiners[:count])) == Derived(end, is_held=False)
-        elif len(isr) == 3 and partition.leader > 0 and set(epochs) == {5}:
-            assert min(ends) < partition.high_watermark
-    assert found > 100
-
-
-def test_a_partition_without_reports_has_no_such_end() -> None:
-    for partition in small_partitions():
-        silent = replace(partition, log_end_offsets=(), offset_epochs=())
-        assert unheld_end(silent, 1) is None

@@ -42,9 +42,7 @@ def test_a_rule_asked_about_each_partition_gives_the_written_output(story: Story
 
 
 @every_story
-def test_the_operators_give_the_written_output(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operators_give_the_written_output(story: Story, tmp_path: Path) -> None:
     told = by_rules(story)
-    # The topics of stories are small. Here they are packed like large ones; histories leave them as they are.
-    monkeypatch.setattr("state.slices.PLAIN_PARTITIONS_MAX", 0)
     with contextlib.closing(ByOperators(tmp_path / "bus.db")) as player:
         assert story.retold(tell(story, player)) == told

@@ -17,7 +17,7 @@ from controller_logic.routing import batch_for
 from controller_logic.step import step
 from state.canonical import number
 from state.cluster import Cluster, MappedTopics, Outcome, State
-from state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
+from state.codec import decode_cluster, encode_cluster, encode_topics, joined_topics
 from state.decisions import AnyDecision, Imbalance
 from state.decisions import decode as decision_of
 from state.events import Logged, Tick
@@ -100,7 +100,7 @@ class Engine:
             if page.page == CLUSTER_PAGE:
                 cluster = decode_cluster(page.body)
             else:
-                topics |= {topic.topic: topic for topic in decode_topics(page.body)}
+                topics |= {topic.topic: topic for topic in joined_topics([page.body])}
         return State(cluster, topics)
 
     def _events(self, after: int) -> list[Logged]:

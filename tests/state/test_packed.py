@@ -1,7 +1,6 @@
 """Partitions stay the bytes that they are until they are asked for, and are found without reading the others."""
 
 from itertools import product
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -9,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from state.codec import CodecError, decode_slices, decode_stored, decode_topics, encode_stored, encode_topics
+from state.codec import CodecError, decode_slices, encode_slices, partitions_in
 from state.columns import column_of, numbers_in
-from state.packed import Packed, Unpacked, is_moving, pack
+from state.packed import PackedPartitions, Unpacked, is_moving, pack
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
-from state.slices import PLAIN_PARTITIONS_MAX, SLICE_PARTITIONS, Slice, StoredSlice, slices_of, stored
+from state.slices import SLICE_PARTITIONS, Slice, slices_of
 from state.stored_partitions import StoredPartitions
-from tests.state.test_codec import GOLDEN, LAST_GROWN_PARTITION, PARTITION
+from tests.state.test_codec import PAGE, PARTITION
 
 ONLINE, STARTED = ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted
 
@@ -58,7 +57,7 @@ def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], str]]) -> list[Part
 @given(lists)
 def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> None:
     held = made(drawn)
-    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(pack(held)), type=Packed)
+    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(pack(held)), type=PackedPartitions)
     unpacked = Unpacked(packed)
     assert [unpacked.at(place) for place in reversed(range(len(held)))] == held[::-1]
     assert list(Unpacked(packed).all()) == Unpacked(packed).some(range(len(held))) == held
@@ -147,14 +146,6 @@ def test_leaders_are_told_without_reading_a_partition(drawn: list, others: list)
     assert changed == pack(merged)
 
 
-def test_a_page_without_a_column_of_leaders_gets_one_when_it_changes() -> None:
-    held = led_by([((2, 1), 0), ((1, 2), 1), ((3,), 1)])
-    former = replace(pack(held), leaders=b"")
-    assert list(Unpacked(former).leaderships()) == [(2, 2), (1, 2), (3, -1)]
-    changed = replace(held[1], leader=1)
-    assert Unpacked(former).with_changes({1: changed}) == pack([held[0], changed, held[2]])
-
-
 def test_a_partition_that_was_read_stays_the_same_object() -> None:
     unpacked = Unpacked(pack([partition(number, 1, 2) for number in range(5)]))
     third = unpacked.at(3)
@@ -174,51 +165,15 @@ def test_a_column_of_another_length_is_refused(column: bytes, count: int) -> Non
         numbers_in(column, count)
 
 
-def packed(one: Slice) -> StoredSlice:
-    found = stored(one)
-    assert isinstance(found, StoredSlice)
-    return found
-
-
-# Version 3 of a page
-
-FIRST = Slice(Topic("sliced", "id", TopicState.deleting, {"a": "b"}, (PARTITION,), True), 2)
-OTHER = Slice(Topic("sliced", "id", TopicState.created, {}, (replace(LAST_GROWN_PARTITION, partition=1),)))
-SMALL = Slice(Topic("small", "id", TopicState.created, {}, (PARTITION,)), 1)
-V3 = Path(GOLDEN) / "topics-v3-packed.bin"
-# The same, with a column of leaders.
-V3_LEADERS = Path(GOLDEN) / "topics-v3-leaders.bin"
-
-
-def test_packed_slices_of_version_3_are_read() -> None:
-    assert decode_slices(V3.read_bytes()) == decode_slices(V3_LEADERS.read_bytes()) == [FIRST, OTHER, SMALL]
-    assert encode_stored([stored(FIRST), stored(OTHER), stored(SMALL)]) == V3_LEADERS.read_bytes()
-
-
-@pytest.mark.parametrize("plain_max", [-1, PLAIN_PARTITIONS_MAX])
-def test_pages_of_all_versions_are_read(monkeypatch: pytest.MonkeyPatch, plain_max: int) -> None:
-    monkeypatch.setattr("state.slices.PLAIN_PARTITIONS_MAX", plain_max)
-    many = tuple(replace(PARTITION, partition=number) for number in range(PLAIN_PARTITIONS_MAX + 1))
-    topics = [
-        Topic(name, "id", TopicState.created, {}, many[:size]) for name, size in zip("abc", (1, 0, 9), strict=True)
-    ]
-    v1 = encode_topics(topics)
-    v3 = encode_stored(decode_stored(v1))
-    assert [type(one) for one in decode_stored(v3)].count(Topic) == (2 if plain_max > 0 else 0)
-    assert decode_topics(v3) == decode_topics(v1) == topics
-    assert decode_slices(v3) == decode_slices(v1)
-
-
 @pytest.mark.parametrize("cut", [1, 20, 60])
-def test_a_packed_page_that_is_cut_short_is_refused(cut: int) -> None:
+def test_a_page_that_is_cut_short_is_refused(cut: int) -> None:
     with pytest.raises(CodecError):
-        decode_slices(V3.read_bytes()[:-cut])
+        decode_slices(encode_slices(PAGE)[:-cut])
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
-    wrong = replace(packed(FIRST), partitions=replace(pack([PARTITION]), count=2))
     with pytest.raises(CodecError):
-        decode_slices(encode_stored([wrong]))
+        partitions_in(replace(PAGE[0], partitions=replace(pack([PARTITION]), count=2)))
 
 
 # The partitions of a stored topic
@@ -226,14 +181,14 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 LARGE = Topic("t", "id", TopicState.created, {}, tuple(partition(n, n % 7, 7 + n % 5) for n in range(2_500)))
 
 
-class Slices(dict[int, StoredSlice]):
+class Slices(dict[int, Slice]):
     """The slices of a topic, which note those that are asked for."""
 
     def __init__(self, topic: Topic) -> None:
-        super().__init__(enumerate(map(packed, slices_of(topic))))
+        super().__init__(enumerate(slices_of(topic)))
         self.asked: list[int] = []
 
-    def load(self, nth: int) -> StoredSlice | None:
+    def load(self, nth: int) -> Slice | None:
         self.asked.append(nth)
         return self.get(nth)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import main
-from sinks.decision_log import DecisionLog, Written
+from sinks.decision_log import DecisionLog, WrittenBatch
 from streaming import query, shard
 from streaming.sources import embedded
 
@@ -59,7 +59,7 @@ class CrashingOperator(shard.ShardOperator):
 
 
 class CrashingLog(DecisionLog):
-    def write(self, outcomes: Iterable[bytes]) -> Written | None:
+    def write(self, outcomes: Iterable[bytes]) -> WrittenBatch | None:
         come_to("output")
         written = super().write(outcomes)
         come_to("commit")

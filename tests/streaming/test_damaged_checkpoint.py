@@ -7,6 +7,7 @@ previous query left.
 import json
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,8 +119,11 @@ def another_version(log: Log) -> None:
     (log.checkpoint / "commits" / str(ended)).unlink()
     before = json.loads((log.checkpoint / "offsets" / str(ended - 1)).read_text().splitlines()[-1])["seq"]
     connection = sqlite3.connect(log.bus.path)
+    connection.create_function("crc32", 1, zlib.crc32)
     with connection:
-        other = "UPDATE decisions SET body = CAST(body || ? AS BLOB), crc = NULL WHERE seq > ?"
+        other = (
+            "UPDATE decisions SET body = CAST(body || ?1 AS BLOB), crc = crc32(CAST(body || ?1 AS BLOB)) WHERE seq > ?2"
+        )
         assert connection.execute(other, (OTHERWISE, before)).rowcount > 0
     connection.close()
 

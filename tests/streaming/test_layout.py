@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from bus.interface import Image, Page
 from conf.settings import Settings
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_stored, encode_topics
+from state.codec import encode_cluster, encode_slices, encode_topics
 from state.ids import page_of, shard_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
-from state.slices import slices_of, stored
+from state.slices import slices_of
 from streaming.layout import misfit
 
 NAMES = [f"topic-{number}" for number in range(40)]
@@ -77,7 +77,7 @@ def test_a_large_topic_alone_shows_how_many_pages_there_are(pages: int) -> None:
         1,
         [
             Page(0, CLUSTER_PAGE, encode_cluster(Cluster(shards=16))),
-            *(Page(0, home + nth * pages, encode_stored([stored(one)])) for nth, one in enumerate(slices_of(large))),
+            *(Page(0, home + nth * pages, encode_slices([one])) for nth, one in enumerate(slices_of(large))),
         ],
     )
     assert misfit(image, Settings(pages=pages)) is None

@@ -13,7 +13,7 @@ from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of
 from state.policy import Policy
-from streaming.fan_out import ARROW_SCHEMA, Packed, decode_packed, fan_out
+from streaming.fan_out import ARROW_SCHEMA, PackedRow, decode_packed, fan_out
 from streaming.keys import SHARED
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
@@ -110,7 +110,7 @@ def test_an_event_for_all_shards_is_shipped_once() -> None:
     tick = b'{"kind":"tick","time_ms":1,"x":"%s"}' % noise
     batches = list(fan_out(iter([arrow([(1, tick), (2, beat), (3, tick)])]), keys=keys_of_one_partition(16)))
     assert len(tick) < sum(batch.nbytes for batch in batches) < 3 * len(tick)
-    assert decode_packed(dict(packed_rows(batches))[5]) == Packed(2, [])
+    assert decode_packed(dict(packed_rows(batches))[5]) == PackedRow(2, [])
 
 
 def test_a_shard_that_missed_a_shared_event_stops() -> None:

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 import pytest
 
-from controller_logic import watermark
 from controller_logic.commit_alike import Alike, AlikeNew
 from controller_logic.working_topic import WorkingTopic
 from state.partition import Partition
@@ -27,5 +26,4 @@ def by_reference() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Alike, "commit", commit)
         patch.setattr(AlikeNew, "commit", commit_new)
-        patch.setattr(watermark, "unheld_end", lambda *_: None)
         yield

@@ -14,7 +14,7 @@ import psutil
 from bus.clock import now_ms
 from bus.interface import Bus
 from bus.open_bus import open_bus
-from controller_logic.replay import Decided, decide
+from controller_logic.replay import DecidedLog, decide
 from state.policy import Policy
 from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
@@ -137,6 +137,6 @@ def decisions_of(bus: Bus) -> list[tuple[int, int, bytes]]:
     return found
 
 
-def by_rules(bus: Bus) -> Decided:
+def by_rules(bus: Bus) -> DecidedLog:
     """Decide the events of a bus by the rules alone; the engine must have decided the same."""
     return decide(bus.read(0, bus.decided_seq()), Policy())

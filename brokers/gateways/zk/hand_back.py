@@ -24,7 +24,7 @@ from brokers.gateways.zk.transactions import Create, Write
 from brokers.gateways.zk.written_decision import check_has_written, noted_in
 from brokers.gateways.zk.znodes import ZnodeError
 from bus.clock import now_ms
-from bus.image import Held, read_image
+from bus.image import HeldState, read_image
 from bus.interface import Bus, Image
 from state.ids import NO_LEADER
 from state.metadata_quorum import Quorum
@@ -68,7 +68,7 @@ def _gateways(quorum: Quorum) -> frozenset[int]:
 def _handed_back(
     session: Session,
     view: ClusterView,
-    held: Held,
+    held: HeldState,
     gateways: frozenset[int],
     notes: Callable[[int], Sequence[Write]],
     check: Callable[[], None],
@@ -114,7 +114,7 @@ def _view_of(image: Image) -> ClusterView:
     return view
 
 
-def _check(session: Session, image: Image, held: Held, *, leaders_write_isrs: bool) -> None:
+def _check(session: Session, image: Image, held: HeldState, *, leaders_write_isrs: bool) -> None:
     """Raise the error that would keep the last writes from being made, while nothing has changed yet."""
     # A view of its own, because reading adds to it what leaders wrote.
     view = _view_of(image)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sinks.metric_snapshot import Snapshot
+from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import (
     CLOCK_OFF_MS_MAX,
     COMMIT_AGE_MS_MAX,
@@ -15,7 +15,7 @@ from sinks.web.health import (
 )
 
 T_MS = 1_000_000
-DECIDING = Snapshot(
+DECIDING = MetricSnapshot(
     active=True,
     takeovers=1,
     controller_epoch=3,
@@ -27,11 +27,11 @@ DECIDING = Snapshot(
 )
 
 
-WAITING = Snapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 100)
+WAITING = MetricSnapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 100)
 
 
-def with_(**changes: Any) -> Snapshot:
-    return Snapshot(**{**{name: getattr(DECIDING, name) for name in DECIDING.__struct_fields__}, **changes})
+def with_(**changes: Any) -> MetricSnapshot:
+    return MetricSnapshot(**{**{name: getattr(DECIDING, name) for name in DECIDING.__struct_fields__}, **changes})
 
 
 def test_an_engine_that_decides_is_ready_and_healthy() -> None:
@@ -42,8 +42,8 @@ def test_an_engine_that_decides_is_ready_and_healthy() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "why"),
     [
-        (Snapshot(), "it does not decide: starting"),
-        (Snapshot(standby=True), "it does not decide: standby"),
+        (MetricSnapshot(), "it does not decide: starting"),
+        (MetricSnapshot(standby=True), "it does not decide: standby"),
         (with_(active=False), "it does not decide: stopping"),
         (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
         (with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX - 1), "its last commit is 10 s ago"),
@@ -52,7 +52,7 @@ def test_an_engine_that_decides_is_ready_and_healthy() -> None:
         (with_(blocked_ms=3_000, blocker="it"), "for 3 s events could not be decided because of it"),
     ],
 )
-def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> None:
+def test_an_engine_is_not_ready_and_says_why(snapshot: MetricSnapshot, why: str) -> None:
     found = readiness(snapshot, T_MS)
     assert (found.ok, found.why) == (False, (why,))
     assert liveness(snapshot, T_MS).ok
@@ -69,18 +69,18 @@ def test_an_engine_is_available_that_decides_or_could_at_once() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "why"),
     [
-        (Snapshot(), "it neither decides nor has loaded everything: starting"),
-        (Snapshot(standby=True), "it neither decides nor has loaded everything: standby"),
+        (MetricSnapshot(), "it neither decides nor has loaded everything: starting"),
+        (MetricSnapshot(standby=True), "it neither decides nor has loaded everything: standby"),
         (with_(active=False, loaded=True), "it neither decides nor has loaded everything: stopping"),
         (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
         (with_(last_commit_steady_ms=T_MS - 31_000), "its last commit is 31 s ago"),
         (
-            Snapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 31_000),
+            MetricSnapshot(standby=True, loaded=True, looked_steady_ms=T_MS - 31_000),
             "it stands by, and has not looked whether it is its turn for 31 s",
         ),
     ],
 )
-def test_an_engine_is_not_available_and_says_why(snapshot: Snapshot, why: str) -> None:
+def test_an_engine_is_not_available_and_says_why(snapshot: MetricSnapshot, why: str) -> None:
     assert availability(snapshot, T_MS).why == (why,)
 
 

@@ -15,9 +15,9 @@ from sinks.web.live import Live
 from sinks.web.partitions import Row
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_stored
+from state.codec import encode_cluster, encode_slices
 from state.partition import Topic
-from state.slices import Slice, slices_of, stored
+from state.slices import Slice, slices_of
 from tests.sinks.sample import decision
 from tests.sinks.web.test_partitions import partition, topic
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -50,7 +50,7 @@ class Scene:
     def commit(
         self, slices: Sequence[tuple[int, list[Slice]]], decisions: Sequence[bytes] = (), hidden: bool = False
     ) -> None:
-        pages = [Page(0, number, encode_stored(list(map(stored, held)))) for number, held in slices]
+        pages = [Page(0, number, encode_slices(held)) for number, held in slices]
         pages.append(Page(0, -1, encode_cluster(self.cluster)))
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)

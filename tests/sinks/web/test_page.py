@@ -16,13 +16,13 @@ from bus.interface import Decided, Page
 from conf.security.exposure import Protection
 from sinks.metrics import Metrics
 from sinks.web import push
-from sinks.web.past import Explanation, PastError, ToldStep, shown
+from sinks.web.past import PastError, shown
 from sinks.web.site import Site
 from sinks.web.view import encode
 from state.broker import Broker
 from state.cluster import Cluster
-from state.codec import encode_cluster, encode_stored
-from state.slices import slices_of, stored
+from state.codec import encode_cluster, encode_slices
+from state.slices import slices_of
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_partitions import partition, topic
@@ -39,11 +39,8 @@ class Told:
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
         if topic != "orders":
             raise PastError(f"there is no topic {topic}")
-        return encode(
-            Explanation(
-                [f"It is as of {seq or 'now'}."], [ToldStep(1, NOW_MS, [f"Event 1 created {topic}-{partition}."])]
-            )
-        )
+        step = {"seq": 1, "time_ms": NOW_MS, "sentences": [f"Event 1 created {topic}-{partition}."], "times": 1}
+        return encode({"summary": [f"It is as of {seq or 'now'}."], "steps": [step]})
 
     def at(self, time_ms: int) -> bytes:
         if time_ms < 1_000:
@@ -78,7 +75,7 @@ class Served:
         pages = [Page(0, -1, encode_cluster(cluster))]
         if partitions:
             slices = slices_of(topic(*partitions, name=name))
-            pages += [Page(0, number, encode_stored([stored(one)])) for number, one in enumerate(slices)]
+            pages += [Page(0, number, encode_slices([one])) for number, one in enumerate(slices)]
         made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
         self.bus.commit(0, self.seq, made, pages)
         self.metrics.committed(

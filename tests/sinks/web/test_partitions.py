@@ -5,7 +5,7 @@ import pytest
 from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy
-from state.slices import Slice, slices_of
+from state.slices import slices_of
 
 ONLINE = (ReplicaState.OnlineReplica,) * 3
 
@@ -20,7 +20,7 @@ def topic(*partitions: Partition, name: str = "orders", state: TopicState = Topi
 
 
 def summary_of(*topics: Topic, policy: Policy | None = None) -> Summary:
-    slices = [Slice(one, len(one.partitions)) for one in topics]
+    slices = [one for held in topics for one in slices_of(held)]
     return summarise(slices, facts_of(slices), policy or Policy())
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
-from bus.image import Held, read_image
+from bus.image import HeldState, read_image
 from bus.interface import Bus
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ class CommittedState:
         self._executor = executor
         self._unreachable_max_ms = unreachable_max_ms
 
-    async def read(self) -> Held:
+    async def read(self) -> HeldState:
         """Return the newest state. Raises ``BusError`` if the bus stays out of reach."""
         return await self._read(lambda held: held)
 
@@ -35,7 +35,7 @@ class CommittedState:
             if not deletions.unsettled.is_set():
                 deletions.settle(left)
 
-    async def _read(self, take: Callable[[Held], T]) -> T:
+    async def _read(self, take: Callable[[HeldState], T]) -> T:
         """Return what ``take`` makes of the newest state. Run ``take`` in the thread that reads the state."""
 
         async def taken() -> T:
@@ -45,5 +45,5 @@ class CommittedState:
         return await retry(taken, self._unreachable_max_ms)
 
 
-def _left(held: Held) -> list[UnderWay]:
+def _left(held: HeldState) -> list[UnderWay]:
     return list(under_way(held))

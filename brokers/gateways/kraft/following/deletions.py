@@ -18,7 +18,7 @@ import structlog
 
 from brokers.engine.event_queue import QueueFullError
 from bus.clock import now_ms
-from bus.image import Held
+from bus.image import HeldState
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision
 from state.event_text import decode
 from state.events import ReplicaReport
@@ -76,7 +76,7 @@ class Deletions:
         self._reported_before: _Logs = {}
         self._refused: _Logs = {}
 
-    def begin_from(self, held: Held, log_end: int) -> None:
+    def begin_from(self, held: HeldState, log_end: int) -> None:
         """Begin with the deletions under way. A broker that fetches from ``log_end`` has read their records."""
         for one in under_way(held):
             _put(self._awaited, one.broker, one.topic, one.partition, Doomed(one.topic_id, one.leader_epoch, log_end))
@@ -185,7 +185,7 @@ class Deletions:
                 del topics[topic]
 
 
-def under_way(held: Held) -> Iterator[UnderWay]:
+def under_way(held: HeldState) -> Iterator[UnderWay]:
     """Yield the deletions that brokers have been told of, and that the engine waits for."""
     for topic in held.topics:
         is_deleting = topic.shown_state.name == "deleting"

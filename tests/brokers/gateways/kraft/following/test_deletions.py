@@ -8,7 +8,7 @@ from brokers.engine.event_queue import QueueFullError
 from brokers.gateways.kraft.following import deletions as deletions_module
 from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
 from brokers.gateways.kraft.following.quorum_view import QuorumView
-from bus.image import Held
+from bus.image import HeldState
 from state.cluster import Cluster
 from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision
 from state.events import ReplicaReport
@@ -137,18 +137,18 @@ def test_deletions_under_way_are_continued_after_a_start(state: TopicState, epoc
         0, PartitionState.OnlinePartition, (1, 2), (deleting, online), (2,), 2, leader_epoch=4, removed=removed
     )
     deletions, reported = reports()
-    deletions.begin_from(Held(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
+    deletions.begin_from(HeldState(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
     for number in (1, 2, 3, 4):
         deletions.has_fetched(number, 7, 10)
     assert [(report.broker, report.leader_epoch) for report in reported] == [(1, epoch), (3, epoch)]
 
 
-def moved(topic_id: str = "id", state: ReplicaState = ReplicaState.ReplicaDeletionStarted) -> Held:
+def moved(topic_id: str = "id", state: ReplicaState = ReplicaState.ReplicaDeletionStarted) -> HeldState:
     """Return a state in which broker 1 has yet to remove its replica of t-0."""
     removed = (RemovedReplica(1, 3, state),)
     online = ReplicaState.OnlineReplica
     partition = Partition(0, PartitionState.OnlinePartition, (2,), (online,), (2,), 2, leader_epoch=4, removed=removed)
-    return Held(Cluster(), [Topic("t", topic_id, TopicState.created, {}, (partition,))])
+    return HeldState(Cluster(), [Topic("t", topic_id, TopicState.created, {}, (partition,))])
 
 
 def test_a_gateway_that_begins_to_lead_reports_only_deletions_that_are_under_way() -> None:
@@ -166,7 +166,7 @@ def test_a_gateway_that_begins_to_lead_reports_only_deletions_that_are_under_way
 
 
 @pytest.mark.parametrize("held", [moved("other"), moved(state=ReplicaState.ReplicaDeletionIneligible)])
-def test_a_deletion_of_another_topic_or_one_that_waits_is_not_under_way(held: Held) -> None:
+def test_a_deletion_of_another_topic_or_one_that_waits_is_not_under_way(held: HeldState) -> None:
     deletions, reported = reports()
     deletions.apply([stop(1, leader_epoch=4)], 10)
     deletions.begin_to_lead()

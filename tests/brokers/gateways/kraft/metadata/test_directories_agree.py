@@ -13,11 +13,11 @@ from controller_logic.step import step
 from state.canonical import number
 from state.cluster import State
 from state.decisions import decode
+from state.directories import directory_of
 from state.ids import NO_LEADER
 from state.log_directory import MIGRATING, UNASSIGNED, is_online
 from state.part import part_of
 from state.partition import Partition
-from state.placed_partition import directory_of
 from state.policy import Policy
 from tests.histories.recorded import all_histories
 from tests.scenarios.story import parse
