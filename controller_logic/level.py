@@ -10,6 +10,7 @@ from controller_logic import gateways
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_level
 from state.events import RaiseLevel
+from state.level import NO_LEVEL
 
 
 def raise_level(batch: Batch, event: RaiseLevel) -> None:
@@ -35,5 +36,5 @@ def _lacking(batch: Batch, level: int) -> Iterator[str]:
         if gateway.level < level and gateways.is_live(batch, gateway):
             yield f"gateway {gateway.gateway} ({gateway.level})"
     for broker in batch.state.brokers.values():
-        if broker.level < level and not broker.is_kraft:
+        if NO_LEVEL != broker.level < level:
             yield f"broker {broker.broker} ({broker.level})"

@@ -31,6 +31,7 @@ from state.events import (
     SessionsExtended,
 )
 from state.ids import NO_TIME
+from state.level import NO_LEVEL
 from state.reason import Reason
 
 
@@ -40,7 +41,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     A new incarnation of a live broker is a bounce: first all its replicas fail (KIP-380). What the former incarnation
     reported of its logs no longer counts. Behind a gateway, a broker that is not known to be dead keeps its id.
     """
-    if not event.is_kraft and fencing.is_below_the_level(batch, event.level):
+    if event.level != NO_LEVEL and fencing.is_below_the_level(batch, event.level):
         return
     refusal = refusal_of(batch, event)
     if refusal is not None:

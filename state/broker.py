@@ -5,7 +5,7 @@ from enum import IntEnum
 import msgspec
 
 from state.ids import NO_TIME
-from state.level import FIRST_LEVEL
+from state.level import NO_LEVEL
 from state.registration import Feature, Listener
 
 
@@ -56,7 +56,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     heard_since_tick: bool = False
     lost_since_tick: bool = False
     # The highest level that a mock broker supports.
-    level: int = FIRST_LEVEL
+    level: int = NO_LEVEL
 
     @property
     def has_several_dirs(self) -> bool:

@@ -20,7 +20,7 @@ from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
 from state.isr_events import AlterIsrs as AlterIsrs
-from state.level import FIRST_LEVEL
+from state.level import FIRST_LEVEL, NO_LEVEL
 from state.level_events import RaiseLevel as RaiseLevel
 from state.limits import (
     Assignment,
@@ -64,7 +64,7 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     # Whether it speaks through the gateway that leads the quorum. Its silence counts only while that gateway is heard.
     is_kraft: bool = False
     # The highest level that a mock broker supports.
-    level: Level = FIRST_LEVEL
+    level: Level = NO_LEVEL
 
 
 class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):

@@ -3,6 +3,8 @@
 As with Kafka's ``metadata.version``, an operator raises it once every process supports it (docs/running.md).
 """
 
+# Of a process that is not of isrflow, as a real broker.
+NO_LEVEL = 0
 # What a new bus begins with.
 FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.

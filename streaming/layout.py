@@ -8,7 +8,7 @@ from bus.interface import Image, Page
 from conf.settings import Settings
 from controller_logic.resharding import resharded
 from state.cluster import MappedTopics, State
-from state.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
+from state.codec import CodecError, LevelError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from state.ids import page_of, topic_hash
 from state.shard_outcome import CLUSTER_PAGE
 from streaming.paged_topics import PagedTopics
@@ -85,6 +85,8 @@ def _layout(image: Image) -> tuple[int | None, Places]:
                 places |= {(one.topic, one.nth): page.page for one in decode_slices(page.body)}
             else:
                 shards = decode_cluster(page.body).shards
+        except LevelError:
+            raise
         except CodecError as error:
             raise CodecError(f"shard {page.shard}, page {page.page}: {error}") from error
     return shards, places

@@ -7,7 +7,7 @@ import click
 import structlog
 
 from brokers.ending import told
-from brokers.gateways.errors import UnknownDecisionError, UnsupportedLevelError
+from brokers.gateways.errors import UnknownDecisionError
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
@@ -22,6 +22,7 @@ from brokers.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
+from state.codec import CodecError
 
 
 async def _serve(
@@ -81,7 +82,7 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
     with told(
-        refused=(SupersededError, StorageError, UnknownDecisionError, UnsupportedLevelError),
+        refused=(SupersededError, StorageError, UnknownDecisionError, CodecError),
         unreachable=(BusError, OSError, TimeoutError),
     ):
         asyncio.run(_serve(identity, settings, security, protection, bus))

@@ -36,7 +36,6 @@ import structlog
 from brokers.engine.engine_client import EngineClient, NoAnswerError
 from brokers.engine.event_queue import Lane, QueueFullError
 from brokers.engine.handover import hand_over
-from brokers.gateways.errors import UnsupportedLevelError
 from brokers.gateways.heard_brokers import HeardBrokers
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
@@ -63,6 +62,7 @@ from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
+from state.codec import LevelError
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
 from state.level import NEWEST_LEVEL
 
@@ -280,7 +280,7 @@ class Gateway:
                 logger.warning("the engine refuses heartbeats", why=answer.message, hint="is the clock wrong?")
                 self._counts = self._counts or False
             if answer.error == "UNSUPPORTED_VERSION":
-                raise UnsupportedLevelError(answer.message)
+                raise LevelError(answer.message)
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(f"gateway {self._identity.gateway} was replaced: {answer.message}")
 

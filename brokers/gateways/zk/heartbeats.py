@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from brokers.engine.engine_client import EngineClient
 from brokers.engine.event_queue import Lane, QueueFullError
 from bus.clock import now_ms
+from state.codec import LevelError
 from state.decisions import AnyDecision, Rejected
 from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
@@ -45,11 +46,13 @@ class Heartbeats:
         self._engine.tell(started, lane=Lane.GATEWAY)
 
     def hear(self, decisions: Iterable[AnyDecision]) -> None:
-        """Notice that the engine has refused the start because the clock was ahead."""
+        """Notice that the engine has refused the start, because the clock was ahead. Raises ``LevelError``."""
         for decision in decisions:
             if isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
                 event = decode(decision.raw.encode())
                 self._was_refused |= isinstance(event, GatewayStarted) and event.incarnation == self._incarnation
+            elif isinstance(decision, Rejected) and decision.field == "level" and self._incarnation in decision.raw:
+                raise LevelError(decision.message)
 
     def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
