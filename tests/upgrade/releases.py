@@ -63,7 +63,8 @@ def _installed(name: str, sources: Path, directory: Path) -> Release:
 
 
 def _pip(environment: Path, *arguments: object) -> None:
-    _run("pip", "--disable-pip-version-check", "--quiet", "--python", environment / "bin" / "python", "install", *arguments)
+    python = environment / "bin" / "python"
+    _run("pip", "--disable-pip-version-check", "--quiet", "--python", python, "install", *arguments)
 
 
 def _run(module: str, *arguments: object) -> None:
