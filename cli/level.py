@@ -39,6 +39,11 @@ def raise_level(ask: Ask) -> None:
     """Raise the level to the highest that this release supports, if every process on the bus supports it.
 
     The engine, gateways that live and registered mock brokers count. There is no way back.
+
+    \b
+    Examples:
+      isrflow level raise --dry-run
+      isrflow level raise
     """
     request = {"kind": "raise_level", "level": NEWEST_LEVEL}
     perform(ask, [request], lambda answer: f"The bus is at level {NEWEST_LEVEL}.")

@@ -134,7 +134,7 @@ class Site:
 
     def command(self, release: Release, *arguments: str) -> tuple[int, str]:
         """Run a command; return its exit code and what it printed."""
-        command = [release.isrflow, *arguments, "--set", f"bus={self.cluster.bus_path}"]
+        command = [release.isrflow, *arguments, "--set", f"bus=sqlite:{self.cluster.bus_path}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, cwd=self.directory)
         return done.returncode, done.stdout + done.stderr
 

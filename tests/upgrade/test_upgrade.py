@@ -60,7 +60,8 @@ def engines_take_over_from_each_other(site: Site, last: Release, newer: Release)
         assert former.wait() == SUPERSEDED
         for client in (last, newer):
             assert site.program(client, f"{release.name}-by-{client.name}") == "NONE"
-            assert site.command(client, "topics", "list")[0] == 0
+            code, told = site.command(client, "topics", "list")
+            assert code == 0, told
         site.replace_brokers(release, 1)
         site.start_gateway(release)
 
