@@ -32,9 +32,9 @@ def _lacking(batch: Batch, level: int) -> Iterator[str]:
     """Name the processes that do not support ``level``: the engine, live gateways, registered mock brokers."""
     if batch.state.engine_level < level:
         yield f"the engine ({batch.state.engine_level})"
-    for gateway in batch.state.gateways.values():
+    for _, gateway in sorted(batch.state.gateways.items()):
         if gateway.level < level and gateways.is_live(batch, gateway):
             yield f"gateway {gateway.gateway} ({gateway.level})"
-    for broker in batch.state.brokers.values():
+    for _, broker in sorted(batch.state.brokers.items()):
         if NO_LEVEL != broker.level < level:
             yield f"broker {broker.broker} ({broker.level})"
