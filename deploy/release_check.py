@@ -44,7 +44,7 @@ def build(directory: Path) -> list[Path]:
     """Build the sdist from what git has, and the wheel from the sdist. Return both."""
     code = "import sys; from setuptools import build_meta as b; getattr(b, 'build_' + sys.argv[1])(sys.argv[2])"
     sources = directory / "sources"
-    export("HEAD", sources)
+    _export("HEAD", sources)
     _run(sys.executable, "-c", code, "sdist", str(directory), cwd=sources)
     [sdist] = directory.glob("*.tar.gz")
     unpacked = directory / "unpacked"
@@ -63,8 +63,7 @@ def run_demo(wheel: Path, directory: Path) -> None:
     _run(str(directory / "venv" / "bin" / "isrflow"), "demo", "--plain", cwd=directory)
 
 
-def export(commit: str, directory: Path) -> None:
-    """Write the tree of a commit into a new directory."""
+def _export(commit: str, directory: Path) -> None:
     directory.mkdir()
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True, timeout=TIMEOUT_S)
     subprocess.run(["tar", "-x", "-C", directory], input=archive.stdout, check=True, timeout=TIMEOUT_S)

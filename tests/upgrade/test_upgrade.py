@@ -95,6 +95,7 @@ def the_last_release_ends_at_the_new_level(site: Site, last: Release, newer: Rel
     assert_one_line(engine.log)
     code, told = site.command(last, "topics", "list")
     assert (code, told) == (OTHER_RELEASE, f"Error: {TOLD}: start a newer release\n")
+    assert site.program(last, "by-last-at-the-new-level") == f"NONE {NEWEST_LEVEL + 1}"
     site.stop_gateway()
     assert site.launch_gateway(last).wait(START_TIMEOUT_S) == EXIT_REFUSED
     assert_one_line(site.directory / "gateway.log")
@@ -103,7 +104,6 @@ def the_last_release_ends_at_the_new_level(site: Site, last: Release, newer: Rel
     site.cluster.launch(1)
     assert site.cluster.exit_code(1) == EXIT_REFUSED
     assert_one_line(site.directory / "broker-1.log")
-    assert site.program(last, "by-last-at-the-new-level") == f"NONE {NEWEST_LEVEL + 1}"
     site.cluster.python = newer.python
     site.cluster.start(1)
     site.start_gateway(newer)
