@@ -48,11 +48,14 @@ class Heartbeats:
     def hear(self, decisions: Iterable[AnyDecision]) -> None:
         """Notice that the engine has refused the start, because the clock was ahead. Raises ``LevelError``."""
         for decision in decisions:
-            if isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
-                event = decode(decision.raw.encode())
-                self._was_refused |= isinstance(event, GatewayStarted) and event.incarnation == self._incarnation
-            elif isinstance(decision, Rejected) and decision.field == "level" and self._incarnation in decision.raw:
+            if not isinstance(decision, Rejected):
+                continue
+            event = decode(decision.raw.encode())
+            if not isinstance(event, GatewayStarted | GatewayHeartbeat) or event.incarnation != self._incarnation:
+                continue
+            if decision.field == "level":
                 raise LevelError(decision.message)
+            self._was_refused |= decision.reason == Reason.TIME_AHEAD and isinstance(event, GatewayStarted)
 
     def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.

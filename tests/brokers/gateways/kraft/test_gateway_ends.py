@@ -15,6 +15,7 @@ from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
+from state.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
@@ -47,6 +48,7 @@ def run(folder: Path, *more: str) -> int:
         (SupersededError("another start"), EXIT_REFUSED, "another start"),
         (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
         (UnknownDecisionError("a later kind"), EXIT_REFUSED, "a later kind"),
+        (LevelError("a later level"), EXIT_REFUSED, "a later level"),
         (BusError("gone"), EXIT_UNREACHABLE, "gone"),
         (OSError(28, "no space"), EXIT_UNREACHABLE, "no space"),
         (OSError(13, "no access", "log/a"), EXIT_UNREACHABLE, "log/a: no access"),
