@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from bus.interface import BusError, OvertakenError
+from state.level import NEWEST_LEVEL
 
 EPOCH_MAX = 2**31 - 1
 
@@ -25,6 +26,7 @@ def controller_started(
             "controller_epoch": controller_epoch,
             "settings": settings,
             "decided_seq": decided_seq,
+            "level": NEWEST_LEVEL,
         }
     )
 

@@ -19,8 +19,9 @@ class HeldState(NamedTuple):
 
 def read_image(image: Image) -> HeldState:
     """Decode an image. One without pages is an empty cluster. Raises ``CodecError``."""
-    topics = joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE)
-    return HeldState(read_cluster(image), topics)
+    # The cluster part first: it says whether this release supports the level of the rest.
+    cluster = read_cluster(image)
+    return HeldState(cluster, joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE))
 
 
 def read_cluster(image: Image) -> Cluster:

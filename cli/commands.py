@@ -26,6 +26,7 @@ COMMANDS = (
     "replay",
     "whatif",
     "reshard",
+    "level",
     "schema",
     "demo",
     "doctor",

@@ -12,6 +12,7 @@ from state.decisions import (
     HighWatermark,
     Imbalance,
     LeaderAndIsr,
+    LevelDecision,
     ProducerIds,
     QuorumDecision,
     Rejected,
@@ -57,6 +58,8 @@ def text_of(decision: AnyDecision) -> str:
             what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
         case HighWatermark() | ProducerIds() | Imbalance():
             what = _numbers(decision)
+        case LevelDecision():
+            what = f"level {decision.level}"
         case AclsDecision():
             what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
         case ConfigDecision() | EntityDecision():

@@ -21,7 +21,7 @@ class Refused(_Reported):
 
 
 class WrongUse(_Reported):
-    """The command line, or a file that it names, is wrong."""
+    """The command line, a file that it names, or this release for the level of the bus, is wrong."""
 
     exit_code = 2
 

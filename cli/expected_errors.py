@@ -13,7 +13,7 @@ from conf.jars import JarsError
 from conf.java import JavaError
 from conf.loader import SettingsError
 from isrflow.masking import masked
-from state.stored.codec import CodecError
+from state.stored.codec import CodecError, LevelError
 
 # An error quotes so many characters of what is wrong.
 _QUOTED_MAX = 200
@@ -39,7 +39,7 @@ def reported() -> Iterator[None]:
         if masked(said) == said:
             raise
         raise click.UsageError(masked(said), getattr(error, "ctx", None)) from None
-    except SettingsError as error:
+    except (SettingsError, LevelError) as error:
         raise WrongUse(str(error)) from error
     except FencedError as error:
         raise Refused(str(error)) from error

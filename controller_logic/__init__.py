@@ -20,7 +20,7 @@ Rules, one for each kind of event:
              ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``,
              ``lost_logs``, ``written_isr``
   admins     ``topics``, ``deletion`` (with ``deletion_waits``), ``requested_reassignment``, ``requested_election``,
-             ``config``, ``acls``, ``adoption``, ``entities`` (with ``entity_checks``, ``quota_checks``,
+             ``config``, ``acls``, ``adoption``, ``level``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``hearing``, ``malformed``
 

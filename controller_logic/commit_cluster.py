@@ -75,9 +75,18 @@ def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
     batch.state.put_clock(now_ms, entered_ms)
 
 
-def commit_claim(batch: Batch, controller_id: str, controller_epoch: int, *, has_engine_clock: bool) -> None:
+def commit_claim(
+    batch: Batch, controller_id: str, controller_epoch: int, level: int, *, has_engine_clock: bool
+) -> None:
     """Commit a claim. From here on decisions are made in its name."""
-    batch.state.put_claim(controller_id, controller_epoch, has_engine_clock=has_engine_clock)
+    batch.state.put_claim(controller_id, controller_epoch, level, has_engine_clock=has_engine_clock)
+
+
+def commit_level(batch: Batch, level: int) -> None:
+    """Commit the level. Silent gateways that do not support it must start again, and are refused then."""
+    batch.state.level = level
+    batch.state.forget_gateways_below(level)
+    batch.recorder.say_level(level)
 
 
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:

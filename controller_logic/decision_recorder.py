@@ -31,6 +31,7 @@ from state.decisions import (
     EntityDecision,
     HighWatermark,
     Imbalance,
+    LevelDecision,
     NoOp,
     ProducerIds,
     QuorumDecision,
@@ -230,6 +231,10 @@ class DecisionRecorder:
         """Record a metadata entity as it now stands. Without values it is gone."""
         told = {"entity_type": entity.entity_type, "names": entity.names, "values": entity.values}
         self._say(EntityDecision, reason, **told)
+
+    def say_level(self, level: int) -> None:
+        """Record the level from here on."""
+        self._say(LevelDecision, Reason.LEVEL_RAISED, level=level)
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
         """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""

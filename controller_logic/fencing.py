@@ -155,3 +155,13 @@ def fenced_version(partition: Partition, partition_epoch: int) -> Refusal | None
         message = f"partition epoch {partition_epoch} is newer than {partition.partition_epoch}"
         return Refusal("NOT_CONTROLLER", message)
     return None
+
+
+def is_below_the_level(batch: Batch, supported: int) -> bool:
+    """Refuse a process that does not support the level; return whether it was refused."""
+    if supported >= batch.state.level:
+        return False
+    message = f"the level is {batch.state.level}, and it supports {supported} at most"
+    batch.recorder.reject("level", message, Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
+    return True

@@ -14,7 +14,7 @@ reach the one that leads next, gets it once in the time of its silence, however 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from controller_logic import hearing, sessions
+from controller_logic import fencing, hearing, sessions
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import tell_changed_settings
 from controller_logic.commit_cluster import commit_gateway, commit_quorum, commit_quorum_epoch
@@ -37,10 +37,13 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
+    if fencing.is_below_the_level(batch, event.level):
+        return
     former = batch.state.gateways.get(event.gateway)
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))
-    gateway = _heard(batch, Gateway(event.gateway, event.incarnation, voters, NO_TIME, is_kraft=event.is_kraft))
+    gateway = Gateway(event.gateway, event.incarnation, voters, NO_TIME, is_kraft=event.is_kraft, level=event.level)
+    gateway = _heard(batch, gateway)
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
@@ -54,6 +57,8 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     When the leader stops cleanly, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
     stays the leader until a gateway starts.
     """
+    if fencing.is_below_the_level(batch, event.level):
+        return
     gateway = batch.state.gateways.get(event.gateway)
     if gateway is None or gateway.incarnation != event.incarnation:
         message = f"gateway {event.gateway} has not started as {event.incarnation}, or did so again since"
@@ -89,7 +94,7 @@ def watch_leader(batch: Batch) -> None:
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     if leader is None:
         return
-    if not _is_live(batch, leader):
+    if not is_live(batch, leader):
         _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
     elif _must_yield(batch, leader):
         _elect_another(batch, Reason.GATEWAY_UNHEARD)
@@ -122,7 +127,7 @@ def _must_yield(batch: Batch, leader: Gateway) -> bool:
 def is_led(batch: Batch) -> bool:
     """Say whether the leader of the quorum was heard in time and is not stopping."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
-    return leader is not None and _is_live(batch, leader)
+    return leader is not None and is_live(batch, leader)
 
 
 def silence_counts_until(batch: Batch, broker: Broker) -> int:
@@ -177,7 +182,7 @@ def _elect_another(batch: Batch, reason: Reason) -> None:
 
 
 def _live_but(batch: Batch, leader: Gateway) -> list[Gateway]:
-    return [one for one in batch.state.gateways.values() if _is_live(batch, one) and one.gateway != leader.gateway]
+    return [one for one in batch.state.gateways.values() if is_live(batch, one) and one.gateway != leader.gateway]
 
 
 def _elect(batch: Batch, gateway: Gateway, unheard: list[tuple[Broker, int]], reason: Reason) -> None:
@@ -238,7 +243,8 @@ def _unheard(batch: Batch) -> list[tuple[Broker, int]]:
     return [(broker, now_ms - silence_counts_until(batch, broker)) for broker in _behind(batch)]
 
 
-def _is_live(batch: Batch, gateway: Gateway) -> bool:
+def is_live(batch: Batch, gateway: Gateway) -> bool:
+    """Return whether a gateway was heard lately and does not stop."""
     return not gateway.is_stopping and not _is_silent(batch, gateway)
 
 

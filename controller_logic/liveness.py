@@ -31,6 +31,7 @@ from state.events import (
     SessionsExtended,
 )
 from state.ids import NO_TIME
+from state.level import NO_LEVEL
 from state.reason import Reason
 
 
@@ -40,6 +41,8 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     A new incarnation of a live broker is a bounce: first all its replicas fail (KIP-380). What the former incarnation
     reported of its logs no longer counts. Behind a gateway, a broker that is not known to be dead keeps its id.
     """
+    if event.level != NO_LEVEL and fencing.is_below_the_level(batch, event.level):
+        return
     refusal = refusal_of(batch, event)
     if refusal is not None:
         batch.recorder.answer(*refusal, broker=event.broker)
@@ -63,6 +66,7 @@ def register(batch: Batch, event: BrokerRegister) -> None:
         features=event.features,
         is_kraft=event.behind_gateway,
         heard_ms=heard_ms,
+        level=event.level,
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
@@ -85,6 +89,7 @@ def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
         offline_log_dirs=_offline_dirs(event, former),
         features=event.features,
         is_kraft=event.behind_gateway,
+        level=event.level,
     )
     if broker != former:
         commit_broker(batch, broker, Reason.BROKER_REGISTERED)

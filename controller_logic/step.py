@@ -16,6 +16,7 @@ from controller_logic import (
     gateways,
     isr,
     isr_request,
+    level,
     liveness,
     log_directories,
     log_end_report,
@@ -73,6 +74,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.CreateAcls: acls.create_acls,
     e.DeleteAcls: acls.delete_acls,
     e.AlterEntity: entities.alter_entity,
+    e.RaiseLevel: level.raise_level,
     # What the engine and its gateways say
     e.Tick: tick.tick,
     e.SessionsExtended: liveness.sessions_extended,

@@ -62,7 +62,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", message)
         return
     is_by_engine = event.settings is not None or batch.logged.is_claim is True
-    commit_claim(batch, str(event.controller_id), event.controller_epoch, has_engine_clock=is_by_engine)
+    commit_claim(batch, str(event.controller_id), event.controller_epoch, event.level, has_engine_clock=is_by_engine)
     before_ms = batch.state.now_ms
     clock.begin(batch, event)
     unheard_ms = max(0, batch.state.now_ms - before_ms)

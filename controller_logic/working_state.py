@@ -57,6 +57,7 @@ class WorkingState:
         self.next_producer_id = cluster.next_producer_id
         self.acls = cluster.acls
         self.entities = cluster.entities
+        self.level, self.engine_level = cluster.level, cluster.engine_level
         # By topic: the partitions whose high watermark is derived at the next tick.
         self._watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
         for name, number in cluster.watermarks_due:
@@ -154,9 +155,9 @@ class WorkingState:
         """Set the engine's clock; the event that sets it came at the bus's time ``entered_ms``."""
         self.now_ms, self.clock_entered_ms = now_ms, entered_ms
 
-    def put_claim(self, controller_id: str, controller_epoch: int, *, has_engine_clock: bool) -> None:
+    def put_claim(self, controller_id: str, controller_epoch: int, level: int, *, has_engine_clock: bool) -> None:
         """Decide in the name of a new claim from here on."""
-        self.controller_id, self.controller_epoch = controller_id, controller_epoch
+        self.controller_id, self.controller_epoch, self.engine_level = controller_id, controller_epoch, level
         self.has_engine_clock = has_engine_clock
 
     def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
@@ -213,6 +214,10 @@ class WorkingState:
     def put_gateway(self, gateway: Gateway) -> None:
         """Put in a gateway as it is from now on."""
         self._gateways[gateway.gateway] = gateway
+
+    def forget_gateways_below(self, level: int) -> None:
+        """Forget the gateways that do not support a level."""
+        self._gateways = {number: held for number, held in self._gateways.items() if held.level >= level}
 
     def add_topic(self, topic: Topic) -> WorkingTopic:
         """Put in a new topic that has no partitions yet."""
@@ -273,6 +278,8 @@ class WorkingState:
             next_producer_id=self.next_producer_id,
             acls=self.acls,
             entities=self.entities,
+            level=self.level,
+            engine_level=self.engine_level,
             backlog=self.totals.backlog(),
             totals=self.totals.totals(),
         )

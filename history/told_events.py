@@ -123,6 +123,11 @@ def _of_admin(event: Told) -> str | None:
         case e.AlterConfig():
             entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
             return f"{who} changed settings of {entity}: {_settings(event)}."
+    return _of_admin_of_the_cluster(event, who)
+
+
+def _of_admin_of_the_cluster(event: Told, who: str) -> str | None:
+    match event:
         case e.CreateAcls():
             return f"{who} asked for {counted(len(event.acls), 'ACL')}."
         case e.DeleteAcls():
@@ -131,6 +136,8 @@ def _of_admin(event: Told) -> str | None:
             return f"{who} asked to change the {event.entity_type} of {named(event.names)}."
         case e.BrokerUnregister():
             return f"{who} unregistered broker {event.broker}."
+        case e.RaiseLevel():
+            return f"{who} asked to raise the level to {event.level}."
     return None
 
 

@@ -30,6 +30,7 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
     "no_op": (R.MAX_IDLE_INTERVAL,),
     "acls": (R.ACLS_CHANGED,),
     "entity": (R.ENTITY_CHANGED, R.TOKEN_EXPIRED),
+    "level": (R.LEVEL_RAISED,),
 }
 KIND_REASONS: tuple[KindReason, ...] = tuple(
     (kind, reason.value) for kind, reasons in _BY_KIND.items() for reason in reasons

@@ -5,6 +5,7 @@ from enum import IntEnum
 import msgspec
 
 from state.ids import NO_TIME
+from state.level import NO_LEVEL
 from state.registration import Feature, Listener
 
 
@@ -54,6 +55,8 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     # It was heard, or its connection was lost, since the clock last moved. The time to which it moves next counts.
     heard_since_tick: bool = False
     lost_since_tick: bool = False
+    # The highest level that a mock broker supports.
+    level: int = NO_LEVEL
 
     @property
     def has_several_dirs(self) -> bool:

@@ -11,6 +11,7 @@ from state.broker import Broker
 from state.decisions import AnyDecision
 from state.entity import Entity
 from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
+from state.level import FIRST_LEVEL
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
@@ -111,6 +112,9 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     acls: dict[str, Acl] = {}
     # By ``entity_id_of``, in its order. Only shard 0 has them.
     entities: dict[str, Entity] = {}
+    # What may be written (``state.level``), and the highest level that the job of the newest claim supports.
+    level: int = FIRST_LEVEL
+    engine_level: int = FIRST_LEVEL
 
     @property
     def policy(self) -> Policy:

@@ -7,26 +7,11 @@ from msgspec import UNSET, UnsetType
 
 from state.acl import Acl, AclWithId
 from state.broker import Broker
+from state.decision import CONTRACT_VERSION as CONTRACT_VERSION
+from state.decision import Decision as Decision
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
 from state.registration import Feature, Listener
-
-CONTRACT_VERSION = 1
-
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """What every decision has. (``seq``, ``index``) is its identity."""
-
-    contract_version: int = CONTRACT_VERSION
-    # The event that caused it.
-    seq: int
-    # Its place among that event's decisions; ``canonical.number`` sets it.
-    index: int = 0
-    controller_epoch: int
-    time_ms: int
-    reason: Reason
-    # Of the admin whose request caused it, if the request says so.
-    principal: str | UnsetType = UNSET
 
 
 class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):
@@ -273,6 +258,12 @@ class EntityDecision(Decision, frozen=True, kw_only=True, tag="entity"):
     values: dict[str, str]
 
 
+class LevelDecision(Decision, frozen=True, kw_only=True, tag="level"):
+    """The level from here on: which decisions, state and records may be written."""
+
+    level: int
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -288,6 +279,7 @@ AnyDecision = (
     | NoOp
     | AclsDecision
     | EntityDecision
+    | LevelDecision
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

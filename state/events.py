@@ -20,6 +20,8 @@ from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
 from state.isr_events import AlterIsrs as AlterIsrs
+from state.level import FIRST_LEVEL, NO_LEVEL
+from state.level_events import RaiseLevel as RaiseLevel
 from state.limits import (
     Assignment,
     BrokerEpoch,
@@ -27,6 +29,7 @@ from state.limits import (
     Epoch,
     Id,
     Ids,
+    Level,
     Name,
     Offset,
     Scalar,
@@ -60,6 +63,8 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
     # Whether it speaks through the gateway that leads the quorum. Its silence counts only while that gateway is heard.
     behind_gateway: bool = False
+    # The highest level that a mock broker supports.
+    level: Level = NO_LEVEL
 
 
 class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
@@ -183,6 +188,8 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
     settings: dict[str, Scalar] | None = None
     # The last event that earlier jobs decided.
     decided_seq: Offset | None = None
+    # The highest level that the job supports.
+    level: Level = FIRST_LEVEL
 
 
 class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):
@@ -249,6 +256,7 @@ AnyEvent = (
     | AlterIsrs
     | LogEndOffsets
     | ReplicaReports
+    | RaiseLevel
 )
 
 

@@ -3,7 +3,14 @@
 As with Kafka's ``metadata.version``, an operator raises it once every process supports it (docs/running.md).
 """
 
+# Of a process that is not of isrflow, as a real broker.
+NO_LEVEL = 0
 # What a new bus begins with.
 FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.
 NEWEST_LEVEL = 1
+
+
+def told(level: int) -> str:
+    """Say that this release does not support a level."""
+    return f"the bus is at level {level}, and this isrflow supports {NEWEST_LEVEL} at most: start a newer release"

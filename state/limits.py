@@ -5,6 +5,8 @@ from typing import Annotated
 from msgspec import Meta
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+# One byte in stored state.
+Level = Annotated[int, Meta(ge=0, le=2**8 - 1)]
 Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BrokerEpoch = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]

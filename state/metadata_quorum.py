@@ -3,6 +3,7 @@
 import msgspec
 
 from state.ids import NO_LEADER, NO_TIME
+from state.level import FIRST_LEVEL
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
@@ -25,6 +26,8 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     heard_ms: int = NO_TIME
     # Whether ``last_contact_ms`` waits for the clock to move on.
     heard_since_tick: bool = False
+    # The highest level that it supports.
+    level: int = FIRST_LEVEL
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):

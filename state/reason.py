@@ -80,6 +80,8 @@ class Reason(StrEnum):
     ACLS_CHANGED = "ACLS_CHANGED"
     # An admin changed a metadata entity.
     ENTITY_CHANGED = "ENTITY_CHANGED"
+    # An operator raised the level.
+    LEVEL_RAISED = "LEVEL_RAISED"
     # A delegation token is past its time.
     TOKEN_EXPIRED = "TOKEN_EXPIRED"
     # The high watermark moved, because replicas reported their log ends.

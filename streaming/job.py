@@ -27,6 +27,7 @@ from streaming.follower import Follower
 from streaming.hadoop_path import HadoopPath
 from streaming.hang_guard import HangGuard
 from streaming.job_errors import JobError, SupersededError
+from streaming.level_watch import LevelWatch
 from streaming.local_dir import local_dir, socket_dir
 from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
@@ -211,8 +212,11 @@ class Job:
     def _claim_in_turn(
         self, active: ActiveWatch, session: SparkSession, lock: CheckpointLock, follower: Follower
     ) -> None:
+        level = LevelWatch(self._bus)
+
         def meanwhile() -> None:
             self._endpoint.retry()
+            level.look()
             if self._tenure.fits:
                 follower.look(active.epoch)
                 self._metrics.follows(follower.is_following)

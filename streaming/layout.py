@@ -10,7 +10,7 @@ from controller_logic.resharding import resharded
 from state.cluster import MappedTopics, State
 from state.ids import page_of, topic_hash
 from state.shard_outcome import CLUSTER_PAGE
-from state.stored.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
+from state.stored.codec import CodecError, LevelError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from streaming.paged_topics import PagedTopics
 
 _PAGES_MAX = 1 << 20
@@ -85,6 +85,8 @@ def _layout(image: Image) -> tuple[int | None, Places]:
                 places |= {(one.topic, one.nth): page.page for one in decode_slices(page.body)}
             else:
                 shards = decode_cluster(page.body).shards
+        except LevelError:
+            raise
         except CodecError as error:
             raise CodecError(f"shard {page.shard}, page {page.page}: {error}") from error
     return shards, places

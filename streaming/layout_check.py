@@ -5,7 +5,7 @@ import structlog
 from bus.interface import Bus, Claim, Image
 from conf.loader import SettingsError
 from conf.settings import Settings
-from state.stored.codec import CodecError
+from state.stored.codec import CodecError, LevelError
 from streaming.job_errors import JobError
 from streaming.layout import misfit
 from streaming.reshard import lay_out_again
@@ -58,6 +58,8 @@ class LayoutCheck:
         """Say whether the state has another layout. Raises ``SettingsError`` if this job may not change that."""
         try:
             found = misfit(image, self._settings)
+        except LevelError:
+            raise
         except CodecError as error:
             raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
         if found is not None and not self._reshards:

@@ -20,6 +20,7 @@ from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure
 from conf.security.exposure import Protection
+from state.stored.codec import CodecError
 
 
 async def _serve(identity: Identity, settings: Settings, protection: Protection, bus: Bus) -> None:
@@ -54,7 +55,7 @@ def main(
     raise_limit()
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
-    refused = (ReplacedError, DirectoryRefusedError, DirectoryLostError)
+    refused = (ReplacedError, DirectoryRefusedError, DirectoryLostError, CodecError)
     with told(refused=refused, unreachable=(BusError, OSError, TimeoutError)), held(directory, broker):
         asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
 

@@ -1,4 +1,7 @@
-"""The bytes in which state is kept: a version byte, whether the rest is compressed, then MessagePack."""
+"""The bytes in which state is kept: its level, whether the rest is compressed, then MessagePack.
+
+The level of the cluster part is the bus's (``state.level``). That of a page is the first at which it is written so.
+"""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -7,28 +10,30 @@ from typing import TypeVar
 import msgspec
 
 from state.cluster import Cluster
+from state.level import FIRST_LEVEL, NEWEST_LEVEL, told
 from state.partition import Partition, Topic
 from state.stored.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
 _T = TypeVar("_T")
-# Of pages and of the cluster part.
-STATE_VERSION = 5
-_PLAIN_HEAD = bytes([STATE_VERSION, 0])
-_COMPRESSED_HEAD = bytes([STATE_VERSION, 1])
+_PLAIN, _COMPRESSED = 0, 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _slices = msgspec.msgpack.Decoder(list[Slice])
 
 
 class CodecError(Exception):
-    """Stored bytes of a version or shape that this code does not read."""
+    """Stored bytes of a shape that this code does not read."""
+
+
+class LevelError(CodecError):
+    """Stored bytes of a level that this release does not support."""
 
 
 def encode_cluster(cluster: Cluster) -> bytes:
     """Write the cluster part."""
-    return _encoded(cluster)
+    return _encoded(cluster, cluster.level)
 
 
 def decode_cluster(body: bytes) -> Cluster:
@@ -38,7 +43,7 @@ def decode_cluster(body: bytes) -> Cluster:
 
 def encode_slices(slices: list[Slice]) -> bytes:
     """Write one page."""
-    return _encoded(slices)
+    return _encoded(slices, FIRST_LEVEL)
 
 
 def decode_slices(body: bytes) -> list[Slice]:
@@ -90,9 +95,11 @@ def holds_the_same(one: bytes, other: bytes) -> bool:
         return False
 
 
-def _encoded(value: object) -> bytes:
+def _encoded(value: object, level: int) -> bytes:
     body = _encoder.encode(value)
-    return _PLAIN_HEAD + body if len(body) < COMPRESSED_BYTES_MIN else _COMPRESSED_HEAD + compressed(body)
+    if len(body) < COMPRESSED_BYTES_MIN:
+        return bytes([level, _PLAIN]) + body
+    return bytes([level, _COMPRESSED]) + compressed(body)
 
 
 def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
@@ -103,13 +110,12 @@ def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
 
 
 def _content(body: bytes) -> bytes | memoryview:
-    head = body[:2]
-    if head == _PLAIN_HEAD:
+    if len(body) < 2 or not body[0] or body[1] > _COMPRESSED:
+        raise CodecError(f"state cannot be read: it begins with {body[:2].hex() or 'nothing'}")
+    if body[0] > NEWEST_LEVEL:
+        raise LevelError(told(body[0]))
+    if body[1] == _PLAIN:
         return memoryview(body)[2:]
-    if body[:1] != _PLAIN_HEAD[:1]:
-        raise CodecError(f"state of version {body[0] if body else 'none'}; this isrflow reads version {STATE_VERSION}")
-    if head != _COMPRESSED_HEAD:
-        raise CodecError(f"state cannot be read: it begins with {head.hex()}")
     try:
         return decompressed(body[2:])
     except ValueError as error:

@@ -22,6 +22,7 @@ from bus.interface import (
 from bus.kafka import sending
 from bus.open_bus import open_bus
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
+from state.level import NEWEST_LEVEL
 from tests.support.commits import readable
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -87,6 +88,7 @@ def test_a_claim_takes_an_epoch_and_publishes_an_event(bus: Bus, other: Bus) -> 
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
         "decided_seq": 0,
+        "level": NEWEST_LEVEL,
     }
     assert list(entries)[1:] == [first.seq, second.seq]
 

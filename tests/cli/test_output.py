@@ -35,6 +35,7 @@ WITHOUT_FORMAT = {
 CHANGE = {
     *("topics create", "topics delete", "topics alter", "topics add-partitions", "partitions transfer-leadership"),
     *("brokers fence", "brokers unregister", "reassign execute", "reassign cancel", "elect"),
+    "level raise",
 }
 
 

@@ -22,6 +22,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "elect_leaders": {"election_type": "unclean", "partitions": None},
     "alter_config": {"entity": "topic", "name": "t", "config": {"retention.ms": "1"}},
     "broker_unregister": {"broker": 2},
+    "raise_level": {"level": 1},
     "create_acls": {"acls": []},
     "delete_acls": {"filters": [{}]},
     "alter_entity": {"entity_type": "client_quota", "names": {"user": "a"}, "values": {"producer_byte_rate": 1}},

@@ -60,6 +60,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "replica_reports": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, "leader"]]}]},
     "log_end_offsets": {"broker": 1, "broker_epoch": 1, "topics": [{"topic": "t", "partitions": [[0, 0, 5]]}]},
     "assign_replicas_to_dirs": {"topic": "t", "broker": 1, "broker_epoch": 1, "directory": "A", "partitions": [0]},
+    "raise_level": {"level": 1},
     "create_acls": {"acls": []},
     "delete_acls": {"filters": []},
     "alter_entity": {"entity_type": "group", "names": {"group": "g"}, "values": {}},

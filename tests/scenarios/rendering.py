@@ -113,6 +113,8 @@ def _of_the_cluster(decision: d.AnyDecision) -> list[str]:
             return [f"config {who}: {settings(decision.config) or 'nothing'}"]
         case d.QuorumDecision():
             return [f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}   {decision.reason}"]
+        case d.LevelDecision():
+            return [f"level {decision.level}   {decision.reason}"]
         case d.EntityDecision():
             values = settings(shown_values(decision.entity_type, decision.values))
             return [f"{decision.entity_type} of {named(decision.names)}: {values or 'nothing'}"]

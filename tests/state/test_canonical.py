@@ -61,6 +61,7 @@ def test_kinds_are_ordered_as_in_the_contract() -> None:
         "no_op",
         "acls",
         "entity",
+        "level",
     ]
 
 

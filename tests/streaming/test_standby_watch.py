@@ -8,9 +8,14 @@ import msgspec
 import pytest
 
 from bus.embedded import EmbeddedBus
-from bus.interface import OvertakenError
+from bus.interface import OvertakenError, Page
+from state.cluster import Cluster
 from state.events import Tick
-from streaming import standby
+from state.level import FIRST_LEVEL, NEWEST_LEVEL
+from state.shard_outcome import CLUSTER_PAGE
+from state.stored.codec import LevelError, encode_cluster
+from streaming import level_watch, standby
+from streaming.level_watch import LevelWatch
 from streaming.standby import ActiveWatch, claim_in_turn, wait_for_turn
 
 TIMEOUT_MS = 2_000
@@ -181,3 +186,22 @@ def test_a_standby_that_is_stopped_claims_nothing(bus: EmbeddedBus) -> None:
     claimed: list[int] = []
     assert not claim_in_turn(ActiveWatch(bus), 3_600_000, stopping, stopping.set, claimed.append, unknown)
     assert claimed == []
+
+
+def test_a_standby_sees_within_seconds_that_the_level_was_raised(
+    bus: EmbeddedBus, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(level_watch, "steady_ms", clock)
+    watch = LevelWatch(bus)
+
+    def commit(level: int) -> None:
+        seq = bus.publish([EVENT])
+        bus.commit(1, seq, [], [Page(0, CLUSTER_PAGE, encode_cluster(Cluster(level=level)))])
+
+    commit(FIRST_LEVEL)
+    watch.look()
+    commit(NEWEST_LEVEL + 1)
+    watch.look()
+    clock.ms += level_watch.INTERVAL_MS
+    with pytest.raises(LevelError, match=f"the bus is at level {NEWEST_LEVEL + 1}"):
+        watch.look()

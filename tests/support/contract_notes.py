@@ -57,6 +57,7 @@ FIELDS = {
     "is_new": "Whether the partition is new to the brokers in `to`.",
     "isr": "The in-sync replicas.",
     "leader": "The broker that leads; -1 is none.",
+    "level": "The level.",
     "leader_epoch": "Rises with each change of leader or ISR by the controller. A stale one is refused.",
     "leader_recovery_state": "RECOVERING after an unclean election, until the leader has recovered (KIP-704).",
     "listeners": "Where clients reach the broker.",

@@ -37,6 +37,8 @@ class MockCluster:
         self.bus = EmbeddedBus(self.bus_path)
         self.brokers = tuple(range(1, size + 1))
         self._settings = settings
+        # What runs a broker that is started from now on.
+        self.python: tuple[str, ...] = (sys.executable,)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, *brokers: int) -> None:
@@ -58,7 +60,7 @@ class MockCluster:
         folder = folder or self.folder(broker)
         folder.mkdir(parents=True, exist_ok=True)
         sets = [part for setting in self._settings for part in ("--set", setting)]
-        command = [sys.executable, "-m", "brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]
+        command = [*self.python, "-m", "brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]
         with (self.directory / f"broker-{broker}.log").open("ab") as output:
             self._processes[broker] = subprocess.Popen(
                 [*command, "--dir", str(folder), *sets], stdin=subprocess.DEVNULL, stdout=output, stderr=output

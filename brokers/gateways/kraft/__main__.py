@@ -22,6 +22,7 @@ from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
+from state.stored.codec import CodecError
 
 
 async def _serve(
@@ -81,7 +82,8 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
     with told(
-        refused=(SupersededError, StorageError, UnknownDecisionError), unreachable=(BusError, OSError, TimeoutError)
+        refused=(SupersededError, StorageError, UnknownDecisionError, CodecError),
+        unreachable=(BusError, OSError, TimeoutError),
     ):
         asyncio.run(_serve(identity, settings, security, protection, bus))
 

@@ -64,6 +64,8 @@ from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.interface import Bus
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
+from state.level import NEWEST_LEVEL
+from state.stored.codec import LevelError
 
 logger = structlog.get_logger()
 # After a stall, the event loop gets this long to read what brokers sent meanwhile, before the stall is reported.
@@ -214,6 +216,7 @@ class Gateway:
                 gateway=self._identity.gateway,
                 incarnation=self._incarnation,
                 voters=voters,
+                level=NEWEST_LEVEL,
             ),
             lane=Lane.GATEWAY,
         )
@@ -257,6 +260,7 @@ class Gateway:
             incarnation=self._incarnation,
             late_ms=late_ms,
             want_shutdown=want_shutdown,
+            level=NEWEST_LEVEL,
             hears=self._heard_brokers.told(leads=view.leads, live=live),
         )
 
@@ -276,10 +280,10 @@ class Gateway:
             if answer.error == "INVALID_REQUEST":
                 logger.warning("the engine refuses heartbeats", why=answer.message, hint="is the clock wrong?")
                 self._counts = self._counts or False
+            if answer.error == "UNSUPPORTED_VERSION":
+                raise LevelError(answer.message)
             if answer.error == "STALE_BROKER_EPOCH":
-                raise SupersededError(
-                    f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"
-                )
+                raise SupersededError(f"gateway {self._identity.gateway} was replaced: {answer.message}")
 
     def _gone(self, peer: Peer) -> None:
         """Probe a broker whose connection ended, because it may have died."""

@@ -19,6 +19,7 @@ from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
+from state.stored.codec import CodecError
 
 
 async def _serve(identity: Identity, settings: Settings, protection: Protection, url: str, *, adopting: bool) -> None:
@@ -66,7 +67,8 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     collect_rarely()
     with told(
-        refused=(UnknownDecisionError,), unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError)
+        refused=(UnknownDecisionError, CodecError),
+        unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError),
     ):
         asyncio.run(_serve(identity, settings, protection, bus, adopting=adopting))
 

@@ -11,7 +11,9 @@ from bus.clock import now_ms
 from state.decisions import AnyDecision, Rejected
 from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
+from state.level import NEWEST_LEVEL
 from state.reason import Reason
+from state.stored.codec import LevelError
 
 logger = structlog.get_logger()
 
@@ -40,15 +42,21 @@ class Heartbeats:
             incarnation=self._incarnation,
             voters=self._voters,
             is_kraft=False,
+            level=NEWEST_LEVEL,
         )
         self._engine.tell(started, lane=Lane.GATEWAY)
 
     def hear(self, decisions: Iterable[AnyDecision]) -> None:
-        """Notice that the engine has refused the start because the clock was ahead."""
+        """Notice that the engine has refused the start, because the clock was ahead. Raises ``LevelError``."""
         for decision in decisions:
-            if isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
-                event = decode(decision.raw.encode())
-                self._was_refused |= isinstance(event, GatewayStarted) and event.incarnation == self._incarnation
+            if not isinstance(decision, Rejected):
+                continue
+            event = decode(decision.raw.encode())
+            if not isinstance(event, GatewayStarted | GatewayHeartbeat) or event.incarnation != self._incarnation:
+                continue
+            if decision.field == "level":
+                raise LevelError(decision.message)
+            self._was_refused |= decision.reason == Reason.TIME_AHEAD and isinstance(event, GatewayStarted)
 
     def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
@@ -82,5 +90,9 @@ class Heartbeats:
 
     def _next(self) -> GatewayHeartbeat:
         return GatewayHeartbeat(
-            time_ms=now_ms(), gateway=self._gateway, incarnation=self._incarnation, late_ms=self._untold_ms
+            time_ms=now_ms(),
+            gateway=self._gateway,
+            incarnation=self._incarnation,
+            late_ms=self._untold_ms,
+            level=NEWEST_LEVEL,
         )

@@ -17,6 +17,7 @@ from brokers.mock.settings import Identity, Settings
 from bus.clock import now_ms
 from state.decisions import Answer, AnyDecision, BrokerDecision
 from state.events import BrokerHeartbeat, BrokerRegister
+from state.level import NEWEST_LEVEL
 from state.registration import Listener
 
 logger = structlog.get_logger()
@@ -91,6 +92,7 @@ class Lifecycle:
                 listeners=(listener,),
                 log_dirs=(str(self._identity.directory.resolve()),),
                 previous_broker_epoch=self._previous_broker_epoch,
+                level=NEWEST_LEVEL,
             )
         )
 

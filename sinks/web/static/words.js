@@ -48,7 +48,7 @@ const REASONS = {
   MALFORMED: "the event is malformed", TIME_AHEAD: "its time is ahead", UNKNOWN_BROKER: "the broker is not registered",
   LOG_DIR_FAILED: "a log directory failed", LOG_DIR_ASSIGNED: "a broker said where its replica is",
   LOG_LEFT_BEHIND: "its last in-sync replica came back without its log",
-  TOPIC_ADOPTED: "the topic was taken over", ACLS_CHANGED: "it was requested", ENTITY_CHANGED: "it was requested", TOKEN_EXPIRED: "its time is over",
+  TOPIC_ADOPTED: "the topic was taken over", ACLS_CHANGED: "it was requested", ENTITY_CHANGED: "it was requested", LEVEL_RAISED: "it was requested", TOKEN_EXPIRED: "its time is over",
   UNKNOWN_CLAIM: "no job claimed that epoch", INVARIANT_BROKEN: "an invariant would break", RULES_FAILED: "a rule failed",
 };
 
@@ -86,6 +86,7 @@ export function told(one) {
     case "config": return [`settings of ${one.entity}${one.name ? ` ${one.name}` : ""}`, "changed"];
     case "answer": return [one.request, `refused: ${one.error}`];
     case "rejected": return ["an event", `rejected: ${[one.field, one.message].filter(Boolean).join(": ")}`];
+    case "level": return ["the level", `is ${one.level}`];
     case "acls": return ["ACLs", "changed"];
     case "entity": return [entity(one), one.reason === "TOKEN_EXPIRED" ? "removed" : "changed"];
     case "quorum": return [`gateway ${one.voter}`, "leads the metadata quorum"];

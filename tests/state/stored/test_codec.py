@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster, Totals
+from state.level import FIRST_LEVEL, NEWEST_LEVEL
 from state.partition import (
     LeaderRecoveryState,
     Partition,
@@ -21,8 +22,8 @@ from state.partition import (
 )
 from state.registration import Listener
 from state.stored.codec import (
-    STATE_VERSION,
     CodecError,
+    LevelError,
     decode_cluster,
     decode_slices,
     encode_cluster,
@@ -118,7 +119,7 @@ BORN_VALUES: dict[type[IntEnum], str] = {
 }
 
 
-# Bytes that isrflow wrote. A change that cannot read them needs another ``STATE_VERSION``.
+# Bytes that isrflow wrote. Every later release reads them.
 def test_a_stored_cluster_part_is_read() -> None:
     assert decode_cluster((GOLDEN / "cluster.bin").read_bytes()) == CLUSTER
 
@@ -176,11 +177,18 @@ def test_an_enum_member_keeps_its_number(kind: type[IntEnum]) -> None:
 @pytest.mark.parametrize("rest", ["", "0090f0", "00", "009090", "00c1", "00a178", "0290"])
 def test_bytes_that_are_not_a_state_are_refused(rest: str) -> None:
     with pytest.raises(CodecError, match="state cannot be read"):
-        decode_slices(bytes([STATE_VERSION]) + bytes.fromhex(rest))
+        decode_slices(bytes([FIRST_LEVEL]) + bytes.fromhex(rest))
 
 
-@pytest.mark.parametrize(("body", "version"), [(b"", "none"), (b"\4x", "4"), (b"c", "99")])
-def test_another_version_is_named(body: bytes, version: str) -> None:
+@pytest.mark.parametrize("body", [b"", b"\0\0\x90"])
+def test_bytes_without_a_level_are_refused(body: bytes) -> None:
+    with pytest.raises(CodecError, match="state cannot be read: it begins with"):
+        decode_cluster(body)
+
+
+def test_a_cluster_part_says_the_level_of_the_bus_and_a_newer_one_is_not_read() -> None:
+    body = encode_cluster(replace(CLUSTER, level=NEWEST_LEVEL + 1))
+    assert body[0] == NEWEST_LEVEL + 1
     for reading in (decode_cluster, decode_slices):
-        with pytest.raises(CodecError, match=f"^state of version {version}; this isrflow reads version 5$"):
+        with pytest.raises(LevelError, match=f"^the bus is at level {NEWEST_LEVEL + 1}, and this isrflow supports"):
             reading(body)

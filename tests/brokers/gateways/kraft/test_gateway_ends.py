@@ -15,6 +15,7 @@ from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.process.ending import EXIT_REFUSED, EXIT_UNREACHABLE
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
+from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
@@ -30,7 +31,7 @@ def test_a_run_that_never_led_ends_when_another_replaces_it(tmp_path: Path) -> N
         wait_until(lambda: first.has_ended, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
-        assert ended.group_contains(SupersededError, match="another start of gateway 101 has replaced this one")
+        assert ended.group_contains(SupersededError, match="gateway 101 was replaced")
         assert quorum.state.voter == 100
     finally:
         quorum.stop()
@@ -47,6 +48,7 @@ def run(folder: Path, *more: str) -> int:
         (SupersededError("another start"), EXIT_REFUSED, "another start"),
         (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
         (UnknownDecisionError("a later kind"), EXIT_REFUSED, "a later kind"),
+        (LevelError("a later level"), EXIT_REFUSED, "a later level"),
         (BusError("gone"), EXIT_UNREACHABLE, "gone"),
         (OSError(28, "no space"), EXIT_UNREACHABLE, "no space"),
         (OSError(13, "no access", "log/a"), EXIT_UNREACHABLE, "log/a: no access"),

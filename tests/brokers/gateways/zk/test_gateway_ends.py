@@ -9,6 +9,7 @@ from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.gateways.zk import __main__ as command
 from brokers.gateways.zk.gateway import Gateway
 from bus.interface import BusError
+from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 
 
@@ -16,6 +17,7 @@ from tests.brokers.gateways.failing import Said, fail
     ("error", "code", "why"),
     [
         (UnknownDecisionError("start a newer isrflow"), 1, "start a newer isrflow"),
+        (LevelError("a later level"), 1, "a later level"),
         (BusError("gone"), 3, "gone"),
     ],
 )

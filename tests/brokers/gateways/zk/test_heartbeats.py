@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.event_queue import Lane, QueueFullError
@@ -16,6 +17,7 @@ from state.decisions import Rejected
 from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.reason import Reason
+from state.stored.codec import LevelError
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -52,6 +54,18 @@ def rejected(incarnation: str, reason: Reason) -> Rejected:
     started = GatewayStarted(time_ms=1, gateway=100, incarnation=incarnation, voters=(100,))
     raw = msgspec.json.encode(started).decode()
     return Rejected(seq=1, controller_epoch=1, time_ms=1, reason=reason, raw=raw, field="time_ms", message="")
+
+
+def test_a_gateway_that_does_not_support_the_level_ends(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    engine = EngineClient(bus, "i", Settings())
+    heartbeats = Heartbeats(engine, 100, "i", (100,))
+    told = replace(rejected("another", Reason.REQUEST_REFUSED), field="level", message="the level is 2")
+    heartbeats.hear([told])
+    with pytest.raises(LevelError, match="the level is 2"):
+        heartbeats.hear([told, replace(told, raw=rejected("i", Reason.REQUEST_REFUSED).raw)])
+    engine.close()
+    bus.close()
 
 
 def test_a_start_that_was_refused_for_its_time_is_told_again(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Two releases, each installed in an environment of its own: the last one, and one that supports a higher level."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+from state.level import NEWEST_LEVEL
+from tests.support.wheel import ROOT, build_wheel, libraries_alone
+
+INSTALL_TIMEOUT_S = 300
+LOCK = "deploy/requirements.lock"
+
+
+class Release(NamedTuple):
+    """An installed release: its command, and its Python, which finds no other isrflow."""
+
+    name: str
+    isrflow: str
+    python: tuple[str, ...]
+
+
+def last_release(directory: Path) -> Release:
+    """Install the last release of releases.toml; before there is one, the commit of this tree."""
+    releases = tomllib.loads((ROOT / "releases.toml").read_text()).get("release", [])
+    archive = directory / "last.zip"
+    commit = releases[-1]["commit"] if releases else "HEAD"
+    subprocess.run(["git", "archive", f"--output={archive}", commit], cwd=ROOT, check=True, timeout=INSTALL_TIMEOUT_S)
+    return _installed(directory / "last", archive)
+
+
+def next_release(directory: Path) -> Release:
+    """Install this tree, with one more level."""
+    release = _installed(directory / "next")
+    [level] = (directory / "next" / "environment" / "lib").glob("python*/site-packages/state/level.py")
+    text, line = level.read_text(), f"\nNEWEST_LEVEL = {NEWEST_LEVEL}\n"
+    assert text.count(line) == 1
+    level.write_text(text.replace(line, f"\nNEWEST_LEVEL = {NEWEST_LEVEL + 1}\n"))
+    return release
+
+
+def _installed(directory: Path, archive: Path | None = None) -> Release:
+    directory.mkdir()
+    wheel, environment, lock = build_wheel(directory, archive), directory / "environment", directory / "sources" / LOCK
+    python = str(environment / "bin" / "python")
+    if not lock.exists() or lock.read_bytes() == (ROOT / LOCK).read_bytes():
+        libraries_alone(environment)
+        # Spark starts faster with these, which setup has made for the libraries that the environments share.
+        (environment / "share").symlink_to(Path(sys.prefix) / "share")
+    else:
+        _run("venv", str(environment))
+        _run("pip", "--quiet", "--python", python, "install", "--require-hashes", "--requirement", str(lock))
+    _run("pip", "--quiet", "--python", python, "install", "--no-deps", "--no-index", str(wheel))
+    return Release(directory.name, str(environment / "bin" / "isrflow"), (python, "-P"))
+
+
+def _run(module: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", module, *arguments], check=True, timeout=INSTALL_TIMEOUT_S)

@@ -1,0 +1,117 @@
+"""The last release and the next one on one bus: either may run what the other ran, until the level is raised.
+
+Until there is a release, the commit of this tree is the last one. The next one is this tree with a level more.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from brokers.process.ending import EXIT_REFUSED
+
+from state import codec
+from state.level import NEWEST_LEVEL
+from tests.support.engine import START_TIMEOUT_S
+from tests.upgrade.releases import Release, last_release, next_release
+from tests.upgrade.site import Site
+
+pytestmark = [pytest.mark.spark, pytest.mark.mock_brokers, pytest.mark.kraft]
+
+OTHER_RELEASE, SUPERSEDED = 2, 4
+TOLD = f"the bus is at level {NEWEST_LEVEL + 1}, and this isrflow supports {NEWEST_LEVEL} at most"
+
+
+@pytest.fixture
+def last(tmp_path: Path) -> Release:
+    return last_release(tmp_path)
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Release:
+    return next_release(tmp_path)
+
+
+@pytest.fixture
+def site(tmp_path: Path, last: Release, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    # The test itself reads the state at both levels.
+    monkeypatch.setattr(codec, "NEWEST_LEVEL", NEWEST_LEVEL + 1)
+    directory = tmp_path / "site"
+    directory.mkdir()
+    site = Site(directory, last)
+    yield site
+    site.end()
+
+
+def test_either_release_runs_what_the_other_ran_until_the_level_is_raised(
+    site: Site, last: Release, newer: Release
+) -> None:
+    engines_take_over_from_each_other(site, last, newer)
+    standbys_take_over_from_killed_engines(site, last, newer)
+    the_level_waits_for_all_processes(site, last, newer)
+    the_last_release_ends_at_the_new_level(site, last, newer)
+    site.load.end(site.cluster.bootstrap())
+
+
+def engines_take_over_from_each_other(site: Site, last: Release, newer: Release) -> None:
+    """Go from the last release to the next and back. A broker and the gateway follow each engine."""
+    for release in (newer, last):
+        former = site.engine
+        site.take_over(site.start_engine(release))
+        assert former.wait() == SUPERSEDED
+        for client in (last, newer):
+            assert site.program(client, f"{release.name}-by-{client.name}") == "NONE"
+            code, told = site.command(client, "topics", "list")
+            assert code == 0, told
+        site.replace_brokers(release, 1)
+        site.start_gateway(release)
+
+
+def standbys_take_over_from_killed_engines(site: Site, last: Release, newer: Release) -> None:
+    for release in (newer, last):
+        standby = site.stand_by(release)
+        site.engine.kill()
+        site.take_over(standby)
+
+
+def the_level_waits_for_all_processes(site: Site, last: Release, newer: Release) -> None:
+    code, told = site.command(newer, "level", "raise")
+    lacking = (f"{one} ({NEWEST_LEVEL})" for one in ("the engine", "gateway 100", "broker 1", "broker 2", "broker 3"))
+    assert (code, ", ".join(lacking) in told) == (1, True), told
+    site.take_over(site.start_engine(newer))
+    site.replace_brokers(newer, 1, 2, 3)
+    code, told = site.command(newer, "level", "raise")
+    assert (code, f"not supported by gateway 100 ({NEWEST_LEVEL})" in told) == (1, True), told
+    site.start_gateway(newer)
+    standby = site.stand_by(last)
+    code, told = site.command(newer, "level", "raise")
+    assert (code, told) == (0, f"The bus is at level {NEWEST_LEVEL + 1}.\n")
+    assert standby.wait(START_TIMEOUT_S) == OTHER_RELEASE
+    assert_one_line(standby.log)
+
+
+def the_last_release_ends_at_the_new_level(site: Site, last: Release, newer: Release) -> None:
+    engine = site.start_engine(last)
+    assert engine.wait(START_TIMEOUT_S) == OTHER_RELEASE
+    assert_one_line(engine.log)
+    code, told = site.command(last, "topics", "list")
+    assert (code, told) == (OTHER_RELEASE, f"Error: {TOLD}: start a newer release\n")
+    assert site.program(last, "by-last-at-the-new-level") == f"NONE {NEWEST_LEVEL + 1}"
+    site.stop_gateway()
+    assert site.launch_gateway(last).wait(START_TIMEOUT_S) == EXIT_REFUSED
+    assert_one_line(site.directory / "gateway.log")
+    assert site.cluster.terminate(1) == 0
+    site.cluster.python = last.python
+    site.cluster.launch(1)
+    assert site.cluster.exit_code(1) == EXIT_REFUSED
+    assert_one_line(site.directory / "broker-1.log")
+    site.cluster.python = newer.python
+    site.cluster.start(1)
+    site.start_gateway(newer)
+    site.load.check_goes_on()
+
+
+def assert_one_line(log: Path) -> None:
+    """Check that a process said last that the level is not supported, and showed no stack."""
+    lines = log.read_text().splitlines()
+    assert TOLD in lines[-1], "\n".join(lines[-20:])
+    assert "Traceback" not in log.read_text()
