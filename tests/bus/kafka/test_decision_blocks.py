@@ -144,7 +144,7 @@ def test_every_reader_gets_every_decision_from_any_place_and_with_any_limit(
 def decisions_of(row: Decided | DecidedColumns) -> list[Decided]:
     if isinstance(row, Decided):
         return [row]
-    bodies = row.block.bodies(row.idx, 0, row.block.decision_count)
+    bodies = list(row.block.lines(row.idx))
     return [Decided(row.seq, idx, body) for idx, body in enumerate(bodies, row.idx)]
 
 
