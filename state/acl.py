@@ -47,7 +47,7 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
     # The name, or what names begin with; * as a literal name is every resource of the type.
     resource_name: Annotated[str, Meta(min_length=1, max_length=4_096)]
     pattern_type: PatternType
-    # In Kafka's form. User:* is everybody.
+    # In Kafka's form. User:* is every principal.
     principal: Annotated[str, Meta(max_length=4_096, pattern=r"^[^:]+:")]
     # An address, or * for any.
     host: Annotated[str, Meta(min_length=1, max_length=1_024)]

@@ -61,7 +61,7 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     log_dirs: Texts = ()
     previous_broker_epoch: BrokerEpoch = -1
     features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
-    # Whether it speaks through the gateway that leads the quorum. Its silence counts only while that gateway is heard.
+    # Whether it speaks through the gateway that leads the quorum. Its silence counts only while it could be heard.
     behind_gateway: bool = False
     # The highest level that a mock broker supports.
     level: Level = NO_LEVEL

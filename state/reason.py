@@ -44,7 +44,7 @@ class Reason(StrEnum):
     REPLICA_FENCED = "REPLICA_FENCED"
     # A broker came back, and learns what its replica has to do.
     REPLICA_ONLINE = "REPLICA_ONLINE"
-    # A broker came back without the log directory of a replica that was the last one in sync, so nobody leads.
+    # A broker came back without the log directory of a replica that was the last one in sync, so no replica leads.
     LOG_LEFT_BEHIND = "LOG_LEFT_BEHIND"
     # No in-sync replica was left, so one that was not in sync leads. Records may be lost.
     UNCLEAN_ELECTION = "UNCLEAN_ELECTION"

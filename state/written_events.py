@@ -14,7 +14,7 @@ class IsrWritten(Event, frozen=True, kw_only=True, tag="isr_written"):
 
     topic: Name
     partition: Id
-    # The leader that wrote, and its leader epoch. The engine may have decided on a later one that nobody has heard of.
+    # The leader that wrote, and its leader epoch. The engine may have decided on a later one that no broker knows yet.
     broker: Id
     leader_epoch: Epoch
     # The partition epoch that the gateway knows.

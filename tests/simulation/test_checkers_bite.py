@@ -17,7 +17,7 @@ FOUND_AT = {
     "truncation to the high watermark": 16,
     "no truncation": 13,
     "a follower reports before it truncates": 6,
-    "an append is settled by its offset alone": 592,
+    "an append is settled by its offset alone": 989,
     "older partition epochs are accepted": 51,
     "reports about a namesake count": 52,
     "restarted members are accepted": 36,

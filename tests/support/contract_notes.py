@@ -36,7 +36,7 @@ FIELDS = {
     "assignment": "The replicas of each partition.",
     "broker": "The broker's id.",
     "broker_epoch": "The seq of the event that registered the broker. A stale one is refused.",
-    "by_ms": "How long nobody could be heard.",
+    "by_ms": "How long no broker could be heard.",
     "caught_up": "Ignored.",
     "config": "Settings by Kafka's names. In an event, null removes one.",
     "controller_epoch": "The epoch of the job that decides.",
