@@ -211,7 +211,7 @@ class EmbeddedBus(EmbeddedHistory):
 
 
 def _has_due(connection: sqlite3.Connection, after: int) -> bool:
-    """Say whether an event came after ``after`` that is not deferrable."""
+    """Return whether an event came after ``after`` that is not deferrable."""
     found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,))
     return bool(found.fetchone()[0])
 

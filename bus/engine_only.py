@@ -9,10 +9,10 @@ _TICK = str(Tick.__struct_config__.tag)
 
 
 def is_started(raw: bytes) -> bool:
-    """Say whether an event is a ``controller_started``."""
+    """Return whether an event is a ``controller_started``."""
     return engine_kind_of(raw) == _STARTED
 
 
 def is_tick(raw: bytes) -> bool:
-    """Say whether an event is a ``tick``."""
+    """Return whether an event is a ``tick``."""
     return engine_kind_of(raw) == _TICK

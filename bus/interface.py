@@ -197,7 +197,7 @@ class Bus(Past, Protocol):
         ...
 
     def changed(self) -> bool:
-        """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
+        """Return whether anything may have been written since this thread last asked. Cheap enough to ask often."""
         ...
 
     def image(self) -> Image:

@@ -121,7 +121,7 @@ class Decider:
             raise
 
     def is_active(self) -> bool:
-        """Say whether the query runs. Raises one of ``SPARK_ERRORS`` if Spark itself is gone."""
+        """Return whether the query runs. Raises one of ``SPARK_ERRORS`` if Spark itself is gone."""
         return self._query is not None and self._query.isActive
 
     def go_on(self) -> None:
@@ -151,7 +151,7 @@ class Decider:
         self._start_settled(cause, aside=True)
 
     def _is_just_moved(self, decided_seq: int) -> bool:
-        """Say whether the checkpoint was moved aside, and the job has not decided for long since then."""
+        """Return whether the checkpoint was moved aside, and the job has not decided for long since then."""
         if self._moved_aside is None:
             return False
         moved_s, moved_seq = self._moved_aside

@@ -10,7 +10,7 @@ _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python 
 
 
 def has_late_worker(text: str) -> bool:
-    """Say whether an error of Spark's says that a Python worker was too slow to connect."""
+    """Return whether an error of Spark's says that a Python worker was too slow to connect."""
     return any(sign in text for sign in _LATE_WORKER)
 
 
@@ -21,7 +21,7 @@ class LateWorkers:
         self.count = 0
 
     def allow_another_start(self, text: str) -> bool:
-        """Say whether the error ``text`` is worth another start, and count it if a late worker caused it."""
+        """Return whether the error ``text`` is worth another start, and count it if a late worker caused it."""
         if not has_late_worker(text):
             return False
         self.count += 1

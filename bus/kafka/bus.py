@@ -164,7 +164,7 @@ class KafkaBus(KafkaHistory):
         return self._controller.mark().through
 
     def _are_readable(self, mark: Mark) -> bool:
-        """Say whether the decisions that a mark refers to can be read yet."""
+        """Return whether the decisions that a mark refers to can be read yet."""
         return self._connection.end_offset(self.address.decisions) >= mark.decisions_end
 
     def decisions(

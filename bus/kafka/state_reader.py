@@ -61,7 +61,7 @@ class StateReader:
         return self._mark
 
     def _has(self, newest: Mark) -> bool:
-        """Say whether the state contains what is decided at ``newest``. Claims change no state."""
+        """Return whether the state contains what is decided at ``newest``. Claims change no state."""
         return self._mark.through >= newest.through and self._mark.layouts >= newest.layouts
 
     def _read(self, end: int) -> None:
