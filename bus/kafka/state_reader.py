@@ -1,5 +1,6 @@
 """Read the state of a bus on Kafka: its pages, and the mark that says up to which event they are."""
 
+import contextlib
 import time
 
 from bus.interface import BusError
@@ -16,12 +17,8 @@ def read_state(connection: Connection, newest: Mark) -> tuple[Mark, dict[PageKey
 
     Raises ``BusError``.
     """
-    reader = StateReader(connection)
-    try:
-        mark = reader.read_to_end(newest)
-        return mark, reader.take()
-    finally:
-        reader.close()
+    with contextlib.closing(StateReader(connection)) as reader:
+        return reader.read_to_end(newest), reader.take()
 
 
 class StateReader:
