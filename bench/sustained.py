@@ -26,9 +26,9 @@ from bench.report import Figure
 from bench.session import measured
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
-from bus.engine_only import is_tick
 from bus.image import read_image
 from bus.interface import Bus
+from isrflow.engine_only import engine_kind_of
 
 PARTITIONS = "200000"
 RATE = 300_000
@@ -194,7 +194,11 @@ def follow(bus: Bus, publisher: Publisher) -> Followed:
         decided, at_s = bus.decided_seq(), time.monotonic()
         if at_s > began_s + DECIDE_TIMEOUT_S:
             raise TimeoutError(f"{len(delays_s)} of {len(publisher.sent)} slices are committed")
-        ticks = [one.seq for one in bus.read(through, decided) if len(one.raw) < _TICK_BYTES_MAX and is_tick(one.raw)]
+        ticks = [
+            one.seq
+            for one in bus.read(through, decided)
+            if len(one.raw) < _TICK_BYTES_MAX and engine_kind_of(one.raw) == "tick"
+        ]
         through, tick = decided, max(ticks, default=tick)
         sent = publisher.sent[len(delays_s) :]
         delays_s += [at_s - one.at_s for one in sent if one.seq < tick]

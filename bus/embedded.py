@@ -1,6 +1,5 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
-import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +12,12 @@ from bus.embedded_history import EmbeddedHistory
 from bus.event_table import entries_between, has_kind, insert_recorded, newest_of
 from bus.interface import (
     TICK_SOUGHT_MAX,
-    Bus,
     Claim,
     Decided,
     DivergedError,
     Entry,
     FencedError,
     Image,
-    OpenOptions,
     Page,
     Snapshot,
     TrimmedError,
@@ -30,7 +27,7 @@ from bus.page_table import check_same_decisions, check_same_pages, read_pages, r
 from bus.retention import WalBound
 from bus.weight import last_within
 from isrflow.bus_url import EMBEDDED
-from isrflow.contract import LOG_END_REPORTS, SQLITE
+from isrflow.contract import LOG_END_REPORTS
 from isrflow.decision_blocks import rows_in_making
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.bus_file import Access
@@ -174,7 +171,7 @@ class EmbeddedBus(EmbeddedHistory):
                 return
             fresh = [run for run in runs if run.seq > decided_seq]
             with rows_in_making(fresh) as rows:
-                partition_index.add(connection, fresh, decided_seq, through)
+                partition_index.add(connection, fresh, through)
                 write_pages(connection, pages)
                 decision_table.write(connection, rows())
             self._raise_mark(connection, "decided", through)
@@ -211,7 +208,7 @@ class EmbeddedBus(EmbeddedHistory):
 
 
 def _has_due(connection: sqlite3.Connection, after: int) -> bool:
-    """Say whether an event came after ``after`` that is not deferrable."""
+    """Return whether an event came after ``after`` that is not deferrable."""
     found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,))
     return bool(found.fetchone()[0])
 
@@ -222,14 +219,3 @@ def _last_due(connection: sqlite3.Connection, after: int, through: int) -> int |
         "SELECT seq FROM events WHERE seq > ? AND seq <= ? AND NOT patient ORDER BY seq DESC LIMIT 1", (after, through)
     ).fetchone()
     return int(found[0]) if found else None
-
-
-def open_url(url: str, options: OpenOptions) -> Bus:
-    """Open ``sqlite:PATH`` or a bare path (``open_bus.Kind``)."""
-    access = Access.READ if options.read_only else Access.MAKE if options.create else Access.WRITE
-    return EmbeddedBus(url.removeprefix(SQLITE), access, lock_timeout_s=options.lock_timeout_s)
-
-
-def files_name(url: str) -> str:
-    """Return the path of the bus itself (``open_bus.Kind``), or of the file that a link at this path leads to."""
-    return os.path.realpath(url.removeprefix(SQLITE))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from bus import former_pages, partition_index
 from bus.event_table import entries_between
-from bus.interface import Entry, Image, Seqs, Snapshot, TrimmedError
+from bus.interface import Entry, Image, Snapshot, TrimmedError
 from bus.past import ALL_EVENTS
 from bus.retention import SLICE_ROWS, WalBound, remove_decisions, remove_events
 from bus.thinning import thin_decisions, thin_events
@@ -57,7 +57,7 @@ class EmbeddedHistory(LogFile):
                     high = middle
             return found
 
-    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> list[int]:
         with self._errors(), self._snapshot() as connection:
             return partition_index.seqs_about(connection, topic, partition, before, limit)
 

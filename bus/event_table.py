@@ -28,7 +28,7 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def has_kind(connection: sqlite3.Connection, kind: str, after: int) -> bool:
-    """Say whether there is an event of a kind after ``after``."""
+    """Return whether there is an event of a kind after ``after``."""
     found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND kind = ?)", (after, kind))
     return bool(found.fetchone()[0])
 

@@ -7,7 +7,6 @@ from bus.past import Entry as Entry
 from bus.past import Image as Image
 from bus.past import Page as Page
 from bus.past import Past as Past
-from bus.past import Seqs as Seqs
 from bus.past import Snapshot as Snapshot
 from isrflow.column_blocks import DecidedColumns as DecidedColumns
 from isrflow.contract import AFTER_ALL_OF as AFTER_ALL_OF
@@ -47,21 +46,12 @@ class Claim(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Events that nobody can decide yet, because an open transaction begins before them."""
+    """Events on Kafka that cannot be decided yet, because an open transaction begins before them."""
 
-    # Where it begins: topic, partition and offset.
-    place: tuple[str, int, int]
-    # How many records stand there and behind, marks of transactions included.
+    # Where the transaction begins.
+    offset: int
+    # How many records come from there on, including markers of transactions.
     records: int
-
-
-class OpenOptions(NamedTuple):
-    """How a bus is opened (``open_bus``)."""
-
-    create: bool
-    read_only: bool
-    lock_timeout_s: float
-    replication_factor: int
 
 
 class Bus(Past, Protocol):
@@ -197,7 +187,7 @@ class Bus(Past, Protocol):
         ...
 
     def changed(self) -> bool:
-        """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
+        """Return whether anything may have been written since this thread last asked. Cheap enough to ask often."""
         ...
 
     def image(self) -> Image:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bus import partition_index
 from bus.decided_runs import runs_in
-from bus.interface import AFTER_ALL_OF, BusError, Decided, Seqs
+from bus.interface import AFTER_ALL_OF, BusError, Decided
 
 _DECISIONS_PER_READ = 20_000
 _LOCK_TIMEOUT_S = 30.0
@@ -28,7 +28,7 @@ class LocalIndex:
 
     def seqs_about(
         self, read: Read, gone: int, decided: int, topic: str, partition: int, before: int, limit: int
-    ) -> Seqs:
+    ) -> list[int]:
         """Take in what was decided through the seq ``decided``, and find the seqs about a partition.
 
         The bus no longer has all decisions on the events through the seq ``gone``.
@@ -57,7 +57,7 @@ class LocalIndex:
                     # Another process has taken them in meanwhile.
                     connection.execute("ROLLBACK")
                     break
-                partition_index.add(connection, runs_in(decisions), after, through)
+                partition_index.add(connection, runs_in(decisions), through)
                 connection.execute("COMMIT")
                 after = through
 

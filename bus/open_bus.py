@@ -1,33 +1,21 @@
 """Open a bus by the URL that settings and commands give it."""
 
-from typing import Protocol
+import hashlib
+import os
+import re
+from pathlib import Path
 
-from bus import embedded
-from bus.interface import Bus, OpenOptions
-from bus.kafka import by_url
-from isrflow.bus_url import EMBEDDED, KAFKA, BusKind, check_url, kind_of
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus
+from conf.settings import DEFAULT_BUS
+from isrflow.bus_url import KAFKA, check_url, kind_of
+from isrflow.contract import SQLITE
+from isrflow.kafka.address import parse
+from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 
-
-class Kind(Protocol):
-    """One kind of bus: a module with these functions."""
-
-    def open_url(self, url: str, options: OpenOptions) -> Bus:
-        """Open the bus at ``url``. Raises ``BusError``."""
-        ...
-
-    def files_name(self, url: str) -> str:
-        """Return the common prefix of all files beside the bus. It is the same for all spellings of one bus's URL.
-
-        Raises ``ValueError`` if the URL is malformed.
-        """
-        ...
-
-
-_MODULES: dict[BusKind, Kind] = {
-    EMBEDDED: embedded,
-    KAFKA: by_url,
-}
+_NAME_MAX = 100
+_DIGEST_MAX = 12
 
 
 def open_bus(
@@ -45,10 +33,25 @@ def open_bus(
     ``replication_factor`` replicas.
     """
     check_url(url)
-    options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)
-    return _MODULES[kind_of(url)].open_url(url, options)
+    if kind_of(url) is KAFKA:
+        # Kafka's client takes a while to load.
+        from bus.kafka.bus import KafkaBus
+
+        return KafkaBus(url, create=create and not read_only, replication_factor=replication_factor)
+    access = Access.READ if read_only else Access.MAKE if create else Access.WRITE
+    return EmbeddedBus(url.removeprefix(SQLITE), access, lock_timeout_s=lock_timeout_s)
 
 
 def files_name(url: str) -> str:
-    """Return the common prefix of all files beside a bus (``Kind.files_name``)."""
-    return _MODULES[kind_of(url)].files_name(url)
+    """Return the common prefix of all files beside a bus. It is the same for all spellings of one bus's URL.
+
+    For a bus on Kafka it is a path beside the default bus. Raises ``ValueError`` if the URL is malformed.
+    """
+    if kind_of(url) is not KAFKA:
+        return os.path.realpath(url.removeprefix(SQLITE))
+    servers, prefix = parse(url)
+    named = f"{','.join(sorted(servers.split(',')))}/{prefix}"
+    # Two addresses may look the same after the replacement, so the name ends with a digest.
+    digest = hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_MAX]
+    folder = Path(DEFAULT_BUS.removeprefix(SQLITE)).parent
+    return str(folder / f"kafka-{re.sub(r'[^A-Za-z0-9._-]', '-', named)[:_NAME_MAX]}-{digest}")

@@ -29,7 +29,6 @@ from itertools import islice
 
 import msgspec
 
-from bus.interface import Seqs
 from state.decision_columns import Columns
 from state.numbered_run import NumberedRun
 
@@ -44,10 +43,9 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS index_tail (through INTEGER PRIMARY KEY, entries BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS partition_seqs (bucket INTEGER NOT NULL, era INTEGER NOT NULL, entries BLOB NOT NULL,"
     " PRIMARY KEY (bucket, era)) WITHOUT ROWID",
-    # The newest era is the tail. The index covers the decisions from first_seq on. A file may have older decisions,
-    # written by a program without an index.
+    # The newest era is the tail.
     "CREATE TABLE IF NOT EXISTS index_eras ("
-    " era INTEGER PRIMARY KEY, count INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL)",
+    " era INTEGER PRIMARY KEY, count INTEGER NOT NULL, last_seq INTEGER NOT NULL)",
 )
 _ENTRY = struct.Struct(">IQ")
 _SEQ = struct.Struct(">Q")
@@ -143,22 +141,17 @@ def _keys_in(body: bytes) -> Iterator[int]:
             yield key_of(result.topic, result.partition)
 
 
-def add(connection: sqlite3.Connection, decisions: Sequence[NumberedRun], after: int, through: int) -> None:
-    """Add the decisions on the events after ``after``, through ``through``, in the caller's transaction.
-
-    If a program without an index wrote decisions in between, the index begins with these.
-    """
+def add(connection: sqlite3.Connection, decisions: Sequence[NumberedRun], through: int) -> None:
+    """Add the decisions on the events since the last call, through ``through``, in the caller's transaction."""
     entries = entries_of(decisions)
-    newest = connection.execute("SELECT * FROM index_eras ORDER BY era DESC LIMIT 1").fetchone()
-    era, count, first_seq, last_seq = newest or (0, 0, after + 1, after)
-    if last_seq != after or count >= ERA_ENTRIES:
+    newest = connection.execute("SELECT era, count FROM index_eras ORDER BY era DESC LIMIT 1").fetchone()
+    era, count = newest or (0, 0)
+    if count >= ERA_ENTRIES:
         _end_era(connection, era)
-        era, count, first_seq = era + 1, 0, first_seq if last_seq == after else after + 1
+        era, count = era + 1, 0
     if entries:
         connection.execute("INSERT INTO index_tail VALUES (?, ?)", (through, b"".join(entries)))
-    connection.execute(
-        "INSERT OR REPLACE INTO index_eras VALUES (?, ?, ?, ?)", (era, count + len(entries), first_seq, through)
-    )
+    connection.execute("INSERT OR REPLACE INTO index_eras VALUES (?, ?, ?)", (era, count + len(entries), through))
 
 
 def _end_era(connection: sqlite3.Connection, era: int) -> None:
@@ -177,21 +170,18 @@ def _unpacked(connection: sqlite3.Connection) -> Iterator[bytes]:
             yield packed[start : start + _ENTRY.size]
 
 
-def seqs_about(connection: sqlite3.Connection, topic: str, partition: int, before: int, limit: int) -> Seqs:
+def seqs_about(connection: sqlite3.Connection, topic: str, partition: int, before: int, limit: int) -> list[int]:
     """Find the seqs about a partition (``Bus.seqs_about``)."""
-    eras = connection.execute("SELECT era, first_seq FROM index_eras ORDER BY era DESC").fetchall()
-    if not eras:
-        return Seqs([], None)
+    eras = connection.execute("SELECT era FROM index_eras ORDER BY era DESC").fetchall()
     keys = {key_of(topic, partition), key_of(topic, WHOLE_TOPIC), EVERY}
-    complete_from = eras[0][1]
     found: list[int] = []
-    for place, (era, first_seq) in enumerate(eras):
-        if len(found) >= limit or first_seq != complete_from:
+    for place, (era,) in enumerate(eras):
+        if len(found) >= limit:
             break
         seqs = _in_era(connection, era, keys) if place else _in_tail(connection, keys)
         # An event may have entries on both sides of an era's end.
         found += sorted({seq for seq in seqs if seq < before and seq not in found[-1:]}, reverse=True)
-    return Seqs(found[:limit], complete_from)
+    return found[:limit]
 
 
 def _in_tail(connection: sqlite3.Connection, keys: set[int]) -> Iterator[int]:

@@ -46,15 +46,6 @@ class Snapshot(NamedTuple):
     time_ms: int
 
 
-class Seqs(NamedTuple):
-    """Where to look for the decisions about a partition."""
-
-    # Newest first. Some of them may have no decision about the partition.
-    seqs: list[int]
-    # The first seq whose decisions are in the index; None if the index is empty.
-    complete_from: int | None
-
-
 class Past(Protocol):
     """The part of ``bus.interface.Bus`` that reads the past and removes it. Every method may raise ``BusError``."""
 
@@ -78,10 +69,10 @@ class Past(Protocol):
         """Return the seq of the last event that came by ``time_ms`` on the bus's clock; 0 if no remaining event did."""
         ...
 
-    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> list[int]:
         """Return up to ``limit`` seqs before ``before`` of events that led to decisions about a partition or its topic.
 
-        High watermarks do not count. The search uses an index, not a scan.
+        They come newest first. Some may have no decision about the partition. High watermarks do not count.
         """
         ...
 

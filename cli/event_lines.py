@@ -6,12 +6,12 @@ from typing import BinaryIO, NamedTuple, get_args
 import msgspec
 
 from bus.clock import now_ms
-from bus.engine_only import engine_kind_of
 from bus.interface import MAX_EVENT_BYTES
 from cli.errors import WrongUse
 from cli.field_advice import FieldAdvice
 from conf.near_names import suggestion
 from history.envelope import is_envelope
+from isrflow.engine_only import engine_kind_of
 from state.event_text import decode
 from state.events import AnyEvent, Malformed
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bus.interface import Bus
-from history import log
 from history.about import decisions_about
 from history.reach import BeyondReachError, oldest_seq
 from history.state_at import state_at
@@ -95,21 +94,10 @@ def _seqs(bus: Bus, topic: str, partition: int, through: int) -> Iterator[int]:
     before = through + 1
     while True:
         found = bus.seqs_about(topic, partition, before, SEQS_PER_READ)
-        yield from found.seqs
-        if len(found.seqs) < SEQS_PER_READ:
-            break
-        before = found.seqs[-1]
-    end = through if found.complete_from is None else min(through, found.complete_from - 1)
-    yield from _scanned(bus, topic, partition, end)
-
-
-def _scanned(bus: Bus, topic: str, partition: int, through: int) -> list[int]:
-    """Read through the decisions that are older than the index."""
-    if through <= 0:
-        return []
-    name = b'"topic":"%b"' % topic.encode()
-    seqs = {one.seq for page in log.decision_pages(bus, 0, through) for one in page if name in one.body}
-    return sorted(seqs, reverse=True)
+        yield from found
+        if len(found) < SEQS_PER_READ:
+            return
+        before = found[-1]
 
 
 def _as_a_decision(bus: Bus, topic: str, partition: int, seq: int) -> d.LeaderAndIsr | None:

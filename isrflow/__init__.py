@@ -21,14 +21,3 @@ from isrflow.errors import EngineOnlyError as EngineOnlyError
 from isrflow.errors import NoAnswerError as NoAnswerError
 from isrflow.errors import NoBusError as NoBusError
 from isrflow.errors import TrimmedError as TrimmedError
-
-__all__ = [
-    "BusError",
-    "Client",
-    "DamagedError",
-    "EngineOnlyError",
-    "NoAnswerError",
-    "NoBusError",
-    "TrimmedError",
-    "connect",
-]

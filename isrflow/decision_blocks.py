@@ -43,7 +43,7 @@ THREADS_MAX = 2
 
 
 def is_block(body: bytes) -> bool:
-    """Say whether a row with this body is a block."""
+    """Return whether a row with this body is a block."""
     return body[:1] == _MARK
 
 
@@ -120,7 +120,7 @@ def _rows(group: _Group) -> list[Decided]:
 
 
 def _has_lines(run: Run) -> bool:
-    """Say whether each of a run's texts is one line. A text of several lines cannot be in a block."""
+    """Return whether each of a run's texts is one line. A text of several lines cannot be in a block."""
     return run.columns is not None or run.lines.count(b"\n") == run.decisions - 1
 
 

@@ -1,8 +1,11 @@
 """The metrics under the names that dashboards for Kafka's own controller use."""
 
 from collections.abc import Callable
+from typing import Literal
 
-from sinks.metric_names import Labelled, Series, expands, expired, rejected, shrinks
+import msgspec
+
+from sinks.metric_names import OWN, Labelled, Series
 from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import COMMIT_AGE_MS_MAX
 from sinks.web.partitions import Row
@@ -34,6 +37,12 @@ def _of_rows(read: Callable[[Row], float]) -> Callable[[MetricSnapshot], Labelle
     return lambda s: {(row.topic, str(row.partition)): float(read(row)) for row in s.at_risk}
 
 
+def _like(own: str, name: str, kind: Literal["gauge", "counter"] = "gauge") -> Series:
+    """Return one of our own metrics under Kafka's name for it."""
+    [found] = [series for series in OWN if series.name == f"isrflow_{own}"]
+    return msgspec.structs.replace(found, name=name, kind=kind)
+
+
 KAFKA = (
     Series(
         f"{_CONTROLLER}activecontrollercount",
@@ -42,25 +51,15 @@ KAFKA = (
         _decides,
     ),
     Series(f"{_CONTROLLER}newactivecontrollerscount", "gauge", "Take-overs by this job.", lambda s: s.takeovers),
-    Series(f"{_CONTROLLER}globaltopiccount", "gauge", "Topics.", lambda s: s.totals.topics),
-    Series(f"{_CONTROLLER}globalpartitioncount", "gauge", "Partitions.", lambda s: s.totals.partitions),
-    Series(f"{_CONTROLLER}offlinepartitionscount", "gauge", "Partitions without a leader.", lambda s: s.totals.offline),
-    Series(
-        f"{_CONTROLLER}preferredreplicaimbalancecount",
-        "gauge",
-        "Partitions that are not led by their preferred (first assigned) replica.",
-        lambda s: s.totals.not_preferred,
-    ),
+    _like("topics", f"{_CONTROLLER}globaltopiccount"),
+    _like("partitions", f"{_CONTROLLER}globalpartitioncount"),
+    _like("offline_partitions", f"{_CONTROLLER}offlinepartitionscount"),
+    _like("not_preferred_partitions", f"{_CONTROLLER}preferredreplicaimbalancecount"),
     Series(f"{_CONTROLLER}activebrokercount", "gauge", "Active brokers.", _in_state(BrokerState.active)),
     Series(f"{_CONTROLLER}fencedbrokercount", "gauge", "Fenced brokers.", _in_state(BrokerState.fenced)),
-    Series(f"{_CONTROLLER}timedoutbrokerheartbeatcount", "gauge", "Brokers fenced because they fell silent.", expired),
-    Series(f"{_CONTROLLER}metadataerrorcount", "gauge", "Malformed, refused and failed events.", rejected),
-    Series(
-        f"{_CONTROLLER}lastappliedrecordoffset",
-        "gauge",
-        "The seq of the last decided event.",
-        lambda s: s.decided_seq,
-    ),
+    _like("broker_sessions_expired", f"{_CONTROLLER}timedoutbrokerheartbeatcount"),
+    _like("rejected_events", f"{_CONTROLLER}metadataerrorcount"),
+    _like("decided_seq", f"{_CONTROLLER}lastappliedrecordoffset"),
     Series(
         f"{_CONTROLLER}lastappliedrecordtimestamp",
         "gauge",
@@ -73,12 +72,7 @@ KAFKA = (
         "How long ago, by the engine's clock, the last decided tick was.",
         _lag_ms,
     ),
-    Series(
-        "kafka_controller_controllerstats_uncleanleaderelections",
-        "counter",
-        "Elections of a replica that was not in sync.",
-        lambda s: s.unclean,
-    ),
+    _like("unclean_elections", "kafka_controller_controllerstats_uncleanleaderelections", "counter"),
     Series(
         "kafka_controller_controllereventmanager_eventqueuetimems",
         "summary",
@@ -91,36 +85,19 @@ KAFKA = (
         "Milliseconds of the batch that an event was decided in. Quantiles of the last 256 batches.",
         lambda s: s.recent_batches,
     ),
-    Series(f"{_REPLICAS}partitioncount", "gauge", "Replicas, summed over the brokers.", lambda s: s.totals.replicas),
+    _like("replicas", f"{_REPLICAS}partitioncount"),
     Series(
         f"{_REPLICAS}leadercount",
         "gauge",
         "Led partitions, summed over the brokers.",
         lambda s: s.totals.partitions - s.totals.offline,
     ),
-    Series(
-        f"{_REPLICAS}underreplicatedpartitions",
-        "gauge",
-        "Partitions with fewer in-sync replicas than assigned.",
-        lambda s: s.totals.under_replicated,
-    ),
-    Series(
-        f"{_REPLICAS}underminisrpartitioncount",
-        "gauge",
-        "Partitions with fewer in-sync replicas than min.insync.replicas.",
-        lambda s: s.totals.under_min_isr,
-    ),
-    Series(
-        f"{_REPLICAS}atminisrpartitioncount",
-        "gauge",
-        "Partitions with exactly min.insync.replicas in sync.",
-        lambda s: s.totals.at_min_isr,
-    ),
-    Series(f"{_REPLICAS}isrshrinks", "counter", "ISR changes that removed replicas.", shrinks),
-    Series(f"{_REPLICAS}isrexpands", "counter", "ISR changes that added replicas.", expands),
-    Series(
-        f"{_REPLICAS}failedisrupdates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
-    ),
+    _like("under_replicated_partitions", f"{_REPLICAS}underreplicatedpartitions"),
+    _like("under_min_isr_partitions", f"{_REPLICAS}underminisrpartitioncount"),
+    _like("at_min_isr_partitions", f"{_REPLICAS}atminisrpartitioncount"),
+    _like("isr_shrinks", f"{_REPLICAS}isrshrinks", "counter"),
+    _like("isr_expands", f"{_REPLICAS}isrexpands", "counter"),
+    _like("failed_isr_updates", f"{_REPLICAS}failedisrupdates", "counter"),
     *(
         Series(f"{_PARTITION}{name}", "gauge", f"{what}, for each of the 500 worst partitions at risk.", read, _PLACE)
         for name, what, read in (

@@ -1,5 +1,7 @@
 """Our own metrics by name: what each means, and how to read its value from a snapshot."""
 
+from collections.abc import Callable
+
 from conf import metric_series
 from conf.metric_series import Labelled as Labelled
 from sinks.known_labels import KIND_REASONS, PARTS_AFTER_COMMIT, PHASES
@@ -24,40 +26,8 @@ def _brokers(s: MetricSnapshot) -> Labelled:
     return {(state.name,): s.brokers.get(state.name, 0) for state in REGISTERED_STATES}
 
 
-def is_active(s: MetricSnapshot) -> float:
-    return float(s.active)
-
-
-def _skew_s(s: MetricSnapshot) -> float:
-    return (s.clock_off_ms or 0) / 1000
-
-
-def _bus_skew_s(s: MetricSnapshot) -> float:
-    return (s.bus_clock_off_ms or 0) / 1000
-
-
-def shrinks(s: MetricSnapshot) -> float:
-    return s.decided_for("leader_and_isr", Reason.ISR_SHRUNK)
-
-
-def expands(s: MetricSnapshot) -> float:
-    return s.decided_for("leader_and_isr", Reason.ISR_EXPANDED)
-
-
-def expired(s: MetricSnapshot) -> float:
-    return s.decided_for("broker", Reason.BROKER_SESSION_EXPIRED)
-
-
-def _rule_failures(s: MetricSnapshot) -> float:
-    return s.decided_for("rejected", Reason.RULES_FAILED)
-
-
-def _broken_invariants(s: MetricSnapshot) -> float:
-    return s.decided_for("rejected", Reason.INVARIANT_BROKEN)
-
-
-def rejected(s: MetricSnapshot) -> float:
-    return s.decided_for("rejected")
+def _decided_for(kind: str, reason: Reason | None = None) -> Callable[[MetricSnapshot], float]:
+    return lambda s: s.decided_for(kind, reason)
 
 
 OWN = (
@@ -68,7 +38,12 @@ OWN = (
         lambda s: {(s.version, s.controller_id): 1},
         ("version", "controller_id"),
     ),
-    Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", is_active),
+    Series(
+        "isrflow_controller_active",
+        "gauge",
+        "1 while this job holds the controller epoch.",
+        lambda s: float(s.active),
+    ),
     Series(
         "isrflow_controller_standby",
         "gauge",
@@ -111,19 +86,24 @@ OWN = (
         ("part",),
     ),
     Series("isrflow_events", "counter", "Events read.", lambda s: s.events),
-    Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", rejected),
+    Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", _decided_for("rejected")),
     Series(
         "isrflow_malformed_events",
         "counter",
         "Events that could not be understood.",
-        lambda s: s.decided_for("rejected", Reason.MALFORMED),
+        _decided_for("rejected", Reason.MALFORMED),
     ),
-    Series("isrflow_rule_failures", "counter", "Events that a rule failed on, which is a defect.", _rule_failures),
+    Series(
+        "isrflow_rule_failures",
+        "counter",
+        "Events that a rule failed on, which is a defect.",
+        _decided_for("rejected", Reason.RULES_FAILED),
+    ),
     Series(
         "isrflow_broken_invariants",
         "counter",
         "Changes that were withheld because they would break an invariant, which is a defect.",
-        _broken_invariants,
+        _decided_for("rejected", Reason.INVARIANT_BROKEN),
     ),
     Series(
         "isrflow_bus_lag_events",
@@ -161,13 +141,13 @@ OWN = (
         "isrflow_clock_skew_seconds",
         "gauge",
         "How far the engine's clock was ahead of its machine's at the last commit. Negative if behind.",
-        _skew_s,
+        lambda s: (s.clock_off_ms or 0) / 1000,
     ),
     Series(
         "isrflow_bus_clock_skew_seconds",
         "gauge",
         "How far the engine's clock was ahead of the bus's when the newest decided tick entered the bus.",
-        _bus_skew_s,
+        lambda s: (s.bus_clock_off_ms or 0) / 1000,
     ),
     Series("isrflow_wall_clock_steps", "counter", "How often the machine's clock was set.", lambda s: s.clock_steps),
     Series("isrflow_brokers", "gauge", "Registered brokers, by state.", _brokers, ("state",)),
@@ -178,7 +158,12 @@ OWN = (
         lambda s: {(str(broker),): count for broker, count in s.backlog.items()},
         ("broker",),
     ),
-    Series("isrflow_broker_sessions_expired", "counter", "Brokers fenced because they fell silent.", expired),
+    Series(
+        "isrflow_broker_sessions_expired",
+        "counter",
+        "Brokers fenced because they fell silent.",
+        _decided_for("broker", Reason.BROKER_SESSION_EXPIRED),
+    ),
     Series("isrflow_topics", "gauge", "Topics.", lambda s: s.totals.topics),
     Series("isrflow_partitions", "gauge", "Partitions.", lambda s: s.totals.partitions),
     Series("isrflow_replicas", "gauge", "Replicas of all partitions.", lambda s: s.totals.replicas),
@@ -211,8 +196,18 @@ OWN = (
         "isrflow_reassigning_partitions", "gauge", "Partitions under reassignment.", lambda s: s.totals.reassigning
     ),
     Series("isrflow_unclean_elections", "counter", "Elections of a replica that was not in sync.", lambda s: s.unclean),
-    Series("isrflow_isr_shrinks", "counter", "ISR changes requested by a leader that removed replicas.", shrinks),
-    Series("isrflow_isr_expands", "counter", "ISR changes requested by a leader that added replicas.", expands),
+    Series(
+        "isrflow_isr_shrinks",
+        "counter",
+        "ISR changes by which a leader removed replicas.",
+        _decided_for("leader_and_isr", Reason.ISR_SHRUNK),
+    ),
+    Series(
+        "isrflow_isr_expands",
+        "counter",
+        "ISR changes by which a leader added replicas.",
+        _decided_for("leader_and_isr", Reason.ISR_EXPANDED),
+    ),
     Series(
         "isrflow_failed_isr_updates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
     ),

@@ -42,34 +42,31 @@ class Metrics(Collector):
         self.registry.register(self)
         self._snapshot = MetricSnapshot(version=version("isrflow"), controller_id=controller_id)
         self._meter = meter
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def snapshot(self) -> MetricSnapshot:
         return self._snapshot
 
     def _replace(self, **changes: Any) -> None:
-        self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
+        with self._lock:
+            self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
 
     def stands_by(self) -> None:
         """Record that this job waits to take over."""
-        with self._lock:
-            self._replace(standby=True)
+        self._replace(standby=True)
 
     def follows(self, is_following: bool) -> None:
         """Record whether this job takes in what the active engine writes, while it waits to take over."""
-        with self._lock:
-            self._replace(following=is_following)
+        self._replace(following=is_following)
 
     def loaded(self) -> None:
         """Record that this job could take over at once."""
-        with self._lock:
-            self._replace(loaded=True)
+        self._replace(loaded=True)
 
     def looked(self) -> None:
         """Record that a standby looked whether it is its turn, and that all that it needs for that answered."""
-        with self._lock:
-            self._replace(looked_steady_ms=steady_ms())
+        self._replace(looked_steady_ms=steady_ms())
 
     @property
     def decided_seq(self) -> int:
@@ -95,8 +92,7 @@ class Metrics(Collector):
 
     def gave_up(self) -> None:
         """Record that this job no longer decides, because it was fenced or stops."""
-        with self._lock:
-            self._replace(active=False)
+        self._replace(active=False)
 
     def committed(
         self,
@@ -157,8 +153,7 @@ class Metrics(Collector):
 
     def at_risk(self, rows: Sequence[Row]) -> None:
         """Record the worst partitions at risk."""
-        with self._lock:
-            self._replace(at_risk=tuple(rows))
+        self._replace(at_risk=tuple(rows))
 
     def bus_at(self, last_seq: int) -> None:
         """Record the newest event that a batch is due for, so that the lag also grows while no batch ends."""

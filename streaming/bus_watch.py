@@ -24,7 +24,7 @@ class BusWatch:
         self._metrics = metrics
         self._clock = clock
         self._look_at_ms = 0
-        self._place: tuple[str, int, int] | None = None
+        self._offset: int | None = None
         self._since_ms = 0
         self._blocker = ""
 
@@ -38,10 +38,10 @@ class BusWatch:
 
     def _look_for_blocked(self, now_ms: int) -> None:
         blocked = self._bus.blocked()
-        place = blocked.place if blocked else None
-        if place != self._place:
+        offset = blocked.offset if blocked else None
+        if offset != self._offset:
             self._end(now_ms)
-            self._place, self._since_ms = place, now_ms
+            self._offset, self._since_ms = offset, now_ms
         if blocked is None:
             self._metrics.blocked(0, 0, "")
             return

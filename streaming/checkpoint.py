@@ -50,7 +50,7 @@ SPARK_FILE = "metadata"
 
 
 def has_batches(checkpoint: Checkpoint) -> bool:
-    """Say whether the query that wrote a checkpoint has finished any batch."""
+    """Return whether the query that wrote a checkpoint has finished any batch."""
     return bool(_numbers(checkpoint / "commits"))
 
 

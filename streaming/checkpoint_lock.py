@@ -39,7 +39,7 @@ class Holder(msgspec.Struct, frozen=True):
         return cls(os.getpid(), name, bus.identities(name))
 
     def has_same_bus(self, other: "Holder") -> bool:
-        """Say whether both jobs are on one bus, so that they take turns."""
+        """Return whether both jobs are on one bus, so that they take turns."""
         return not set(self.identities).isdisjoint(other.identities)
 
 
@@ -74,7 +74,7 @@ class CheckpointLock:
         return True
 
     def is_free(self) -> bool:
-        """Say whether no process holds the lock now."""
+        """Return whether no process holds the lock now."""
         if self.held or not self._lock_now():
             return False
         fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
@@ -91,7 +91,7 @@ class CheckpointLock:
         self._file.write(msgspec.json.encode(self._holder))
 
     def is_left_in(self, controller_epoch: int) -> bool:
-        """Say whether a job on this machine held the lock while it decided in an epoch, and has ended or died."""
+        """Return whether a job on this machine held the lock while it decided in an epoch, and has ended or died."""
         if self.held or not self._lock_now():
             return False
         try:

@@ -26,6 +26,7 @@ Spark passes our own errors on as text, not as objects. So ``_commit`` keeps the
 import contextlib
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import structlog
 from py4j.protocol import Py4JJavaError
@@ -43,7 +44,6 @@ from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query import Commit, start_query, stop_between_batches
 from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
-from streaming.spark_dirs import lost_among, spark_dirs
 
 # A query that has decided for this long since its checkpoint was moved aside was helped by that.
 WELL_AFTER_S = 600.0
@@ -68,7 +68,7 @@ class Decider:
     ) -> None:
         self._session = session
         # Asked for now, because Spark may be gone when it matters.
-        self._spark_dirs = spark_dirs(session)
+        self._spark_dirs = _dirs_of(session)
         self._bus = bus
         self._settings = settings
         self._write = write
@@ -121,7 +121,7 @@ class Decider:
             raise
 
     def is_active(self) -> bool:
-        """Say whether the query runs. Raises one of ``SPARK_ERRORS`` if Spark itself is gone."""
+        """Return whether the query runs. Raises one of ``SPARK_ERRORS`` if Spark itself is gone."""
         return self._query is not None and self._query.isActive
 
     def go_on(self) -> None:
@@ -151,7 +151,7 @@ class Decider:
         self._start_settled(cause, aside=True)
 
     def _is_just_moved(self, decided_seq: int) -> bool:
-        """Say whether the checkpoint was moved aside, and the job has not decided for long since then."""
+        """Return whether the checkpoint was moved aside, and the job has not decided for long since then."""
         if self._moved_aside is None:
             return False
         moved_s, moved_seq = self._moved_aside
@@ -193,7 +193,8 @@ class Decider:
             raise BusError(of_bus)
         if lack := lack_in(f"{message}\n{cause}"):
             raise JobError(f"the query failed: {lack}: {cause}")
-        if deleted := lost_among(self._spark_dirs):
+        # Spark's error does not name it.
+        if deleted := next((one for one in self._spark_dirs if not one.is_dir()), None):
             raise JobError(f"the query failed: {deleted} was deleted, and Spark needs it while it runs: {cause}")
         # Raises if the bus itself is gone.
         self._bus.last_seq()
@@ -202,3 +203,10 @@ class Decider:
         except OSError as lost:
             raise JobError(f"the query failed: {cause}; the checkpoint cannot be used: {lost}") from lost
         return cause
+
+
+def _dirs_of(session: SparkSession) -> list[Path]:
+    """Return where Spark has its blocks and sockets. Another program may delete them, such as a cleaner of ``/tmp``."""
+    conf = session.sparkContext.getConf()
+    settings = ("spark.local.dir", "spark.python.unix.domain.socket.dir")
+    return [Path(directory) for setting in settings if (directory := conf.get(setting))]

@@ -127,7 +127,7 @@ def _tell_elections(run: NumberedRun, shown: int) -> None:
 
 
 def _is_election(body: bytes) -> bool:
-    """Say whether a leader_and_isr is an election, from its text, because decoding it takes three times as long."""
+    """Return whether a leader_and_isr is an election, from its text, because decoding it takes three times as long."""
     start = body.index(_REASON) + len(_REASON)
     return body[start : body.index(b'"', start)] in _ELECTION_TEXTS or _PASSED_OVER in body
 

@@ -105,7 +105,7 @@ class Follower:
             self._start()
 
     def _is_lock_left(self) -> bool:
-        """Say whether the lock has been free for so long that no job on this machine needs it."""
+        """Return whether the lock has been free for so long that no job on this machine needs it."""
         now_ms, before_ms = steady_ms(), self._looked_ms
         self._looked_ms = now_ms
         if now_ms < self._paused_until_ms or not self._lock.is_free():
@@ -115,7 +115,7 @@ class Follower:
         return self._free_since_ms is not None and now_ms - self._free_since_ms >= FREE_MS
 
     def _has_state(self) -> bool:
-        """Say whether there is a state, laid out as the settings say, on which the active engine has decided."""
+        """Return whether there is a state, laid out as the settings say, on which the active engine has decided."""
         return self._bus.decided_seq() >= self._seq_after_claim > 0 and self._bus.layouts() == self._layouts
 
     def _start(self) -> None:
@@ -157,11 +157,11 @@ class Follower:
 
     @property
     def is_following(self) -> bool:
-        """Say whether there is a query that takes in what the active engine writes."""
+        """Return whether there is a query that takes in what the active engine writes."""
         return self._query is not None
 
     def is_ready(self) -> bool:
-        """Say whether the query runs, on a state that is still laid out as it was."""
+        """Return whether the query runs, on a state that is still laid out as it was."""
         return self._query is not None and self._query.isActive and self._bus.layouts() == self._layouts
 
     def let_decide(self, claim: Claim, commit: Commit) -> StreamingQuery:

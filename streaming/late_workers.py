@@ -9,11 +9,6 @@ LATE_WORKERS_MAX = 10
 _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 
 
-def has_late_worker(text: str) -> bool:
-    """Say whether an error of Spark's says that a Python worker was too slow to connect."""
-    return any(sign in text for sign in _LATE_WORKER)
-
-
 class LateWorkers:
     """The count of workers in a row that were too slow."""
 
@@ -21,8 +16,8 @@ class LateWorkers:
         self.count = 0
 
     def allow_another_start(self, text: str) -> bool:
-        """Say whether the error ``text`` is worth another start, and count it if a late worker caused it."""
-        if not has_late_worker(text):
+        """Return whether the error ``text`` is worth another start, and count it if a late worker caused it."""
+        if not any(sign in text for sign in _LATE_WORKER):
             return False
         self.count += 1
         return self.count <= LATE_WORKERS_MAX

@@ -55,7 +55,7 @@ class LayoutCheck:
         )
 
     def _is_misfit(self, image: Image) -> bool:
-        """Say whether the state has another layout. Raises ``SettingsError`` if this job may not change that."""
+        """Return whether the state has another layout. Raises ``SettingsError`` if this job may not change that."""
         try:
             found = misfit(image, self._settings)
         except LevelError:

@@ -59,7 +59,7 @@ def socket_dir() -> Iterator[Path | None]:
 
 
 def _is_private(parent: Path) -> bool:
-    """Say whether a directory, which is made if it is missing, belongs to this user alone."""
+    """Return whether a directory, which is made if it is missing, belongs to this user alone."""
     try:
         private_dir(parent)
         found = parent.lstat()

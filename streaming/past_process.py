@@ -25,7 +25,7 @@ class PastProcess:
 
     @property
     def is_running(self) -> bool:
-        """Say whether the process is there."""
+        """Return whether the process is there."""
         process = self._process
         return process is not None and process.poll() is None
 

@@ -5,7 +5,7 @@ hold the state in its old pages.
 
     claim ──► read the state ──► one transaction: all pages replaced, layouts + 1
       │                              │
-      └ fences the deciding job      └ refused if somebody has claimed since
+      └ fences the deciding job      └ refused if another job has claimed since
 
 The insight: a claim already gives one job the right to write, and takes it from all others. So the command is a job
 that claims, replaces the image and ends. Its claim carries the settings that are already in force, so it changes none
@@ -14,8 +14,6 @@ checks the layout before its claim, and once more if another claim came in betwe
 notes ``Bus.layouts``, so one from an earlier layout is moved aside (``checkpoint``).
 """
 
-from typing import NamedTuple
-
 from bus.clock import now_ms
 from bus.image import read_cluster
 from bus.interface import Bus, Image
@@ -23,17 +21,10 @@ from conf.settings import Settings
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.checkpoint_place import files_place
 from streaming.job_errors import JobError
-from streaming.layout import laid_out, misfit
+from streaming.layout import LaidOut, laid_out, misfit
 
 
-class Resharded(NamedTuple):
-    """The result: the number of shards before, and how many topics were moved."""
-
-    shards_before: int
-    topics: int
-
-
-def reshard(bus: Bus, settings: Settings) -> Resharded | None:
+def reshard(bus: Bus, settings: Settings) -> LaidOut | None:
     """Lay the state out as ``settings`` say. Return None if there is no state yet, or if its layout fits already.
 
     Raises ``JobError`` if an engine of this machine runs, ``FencedError`` if one starts meanwhile, and ``CodecError``
@@ -51,11 +42,11 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
         return lay_out_again(bus, bus.image(), settings, claim.controller_epoch)
 
 
-def lay_out_again(bus: Bus, image: Image, settings: Settings, controller_epoch: int) -> Resharded:
+def lay_out_again(bus: Bus, image: Image, settings: Settings, controller_epoch: int) -> LaidOut:
     """Lay out as ``settings`` say the state that was read after the claim of ``controller_epoch``.
 
     Raises ``FencedError`` if another job has claimed since, and ``CodecError`` if the state cannot be read.
     """
-    found = laid_out(image, settings.shards, settings.pages)
-    bus.replace_image(controller_epoch, found.image)
-    return Resharded(found.shards_before, found.topics)
+    made = laid_out(image, settings.shards, settings.pages)
+    bus.replace_image(controller_epoch, made.image)
+    return made

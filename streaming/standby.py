@@ -79,7 +79,7 @@ class ActiveWatch:
         return was_locked
 
     def has_resigned(self) -> bool:
-        """Say whether nobody holds the newest epoch, because its job has resigned or there was no job yet."""
+        """Return whether nobody holds the newest epoch, because its job has resigned or there was no job yet."""
         return self._bus.resigned_epoch() == self.epoch
 
 

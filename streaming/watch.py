@@ -1,19 +1,10 @@
 """What a job checks again and again while it runs: who holds the claim, and whether its parts still work."""
 
-from typing import Protocol
-
 from bus.interface import Bus, Claim
+from streaming.decider import Decider
 from streaming.job_errors import JobError, SupersededError
 from streaming.retention import Retention
 from streaming.ticker import Ticker
-
-
-class Query(Protocol):
-    """A query that may end and be restarted."""
-
-    def is_active(self) -> bool: ...
-
-    def go_on(self) -> None: ...
 
 
 def check_claim(bus: Bus, claim: Claim) -> None:
@@ -25,7 +16,7 @@ def check_claim(bus: Bus, claim: Claim) -> None:
         )
 
 
-def check_parts(bus: Bus, claim: Claim, ticker: Ticker, retention: Retention, query: Query) -> None:
+def check_parts(bus: Bus, claim: Claim, ticker: Ticker, retention: Retention, decider: Decider) -> None:
     """Start an ended query again. Raise ``SupersededError`` if another job claimed, ``JobError`` if a thread ended.
 
     The ticker, and often the query too, end by themselves if another job has claimed. So the claim is checked first.
@@ -34,9 +25,9 @@ def check_parts(bus: Bus, claim: Claim, ticker: Ticker, retention: Retention, qu
         check_claim(bus, claim)
         raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}") from ticker.error
     if not retention.is_alive():
-        # Without it the bus would grow until the disk is full, and nobody would notice before that.
+        # Otherwise the bus would grow unnoticed until the disk is full.
         check_claim(bus, claim)
         raise JobError(f"old events cannot be removed from the bus: {retention.error!r}") from retention.error
-    if not query.is_active():
+    if not decider.is_active():
         check_claim(bus, claim)
-        query.go_on()
+        decider.go_on()

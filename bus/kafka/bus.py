@@ -7,7 +7,6 @@ from functools import partial
 from bus import pieces
 from bus.clock import now_ms
 from bus.decided_runs import DecidedRuns, runs_in
-from bus.engine_only import refuse_engine_kinds
 from bus.interface import (
     DECISIONS_BYTES_MAX,
     Blocked,
@@ -17,7 +16,6 @@ from bus.interface import (
     DivergedError,
     Image,
     Page,
-    Seqs,
 )
 from bus.kafka.connection import AWAY_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import Controller
@@ -32,6 +30,7 @@ from bus.kafka.undecidable import Undecidable
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
 from isrflow.bus_url import KAFKA
+from isrflow.engine_only import refuse_engine_kinds
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
@@ -46,7 +45,6 @@ class KafkaBus(KafkaHistory):
     """
 
     kind = KAFKA.name
-    # A batch starts at fixed intervals.
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         # Only an engine makes a bus.
@@ -164,7 +162,7 @@ class KafkaBus(KafkaHistory):
         return self._controller.mark().through
 
     def _are_readable(self, mark: Mark) -> bool:
-        """Say whether the decisions that a mark refers to can be read yet."""
+        """Return whether the decisions that a mark refers to can be read yet."""
         return self._connection.end_offset(self.address.decisions) >= mark.decisions_end
 
     def decisions(
@@ -175,7 +173,7 @@ class KafkaBus(KafkaHistory):
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
         return self._decisions.columns(after, limit)
 
-    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> list[int]:
         index = LocalIndex(cache_dir() / f"partitions-{self.bus_id()}.db")
         read = partial(self.decisions, passing_over=True)
         gone, _ = self._decisions.newest_gone()

@@ -1,5 +1,6 @@
 """The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -38,11 +39,8 @@ def newest_claims(connection: Connection) -> Claims:
 
 def newest_mark(connection: Connection, topic: str, end: int) -> Mark:
     """Return the mark that a topic ends with before the offset ``end``. The state's topic ends with one too."""
-    reader = LogReader(connection, topic)
-    try:
+    with contextlib.closing(LogReader(connection, topic)) as reader:
         newest = reader.last(connection.start_offset(topic), end)
-    finally:
-        reader.close()
     return Mark() if newest is None else decode_mark(newest.value)
 
 
@@ -69,16 +67,13 @@ class FormerClaims:
 
     def _read(self, last_seq: int, end: int) -> None:
         found: list[Found] = []
-        reader = LogReader(self._connection, self._connection.address.events)
-        try:
+        with contextlib.closing(LogReader(self._connection, self._connection.address.events)) as reader:
             reader.seek(self._next)
             while not _is_complete(found, last_seq) and (record := reader.peek(end)) is not None:
                 reader.skip()
                 found += found_in([(seq_of(record.offset), record.value, record.time_ms, None)])
             self._found += found
             self._next = reader.next_offset
-        finally:
-            reader.close()
 
 
 def _is_complete(found: Sequence[Found], last_seq: int) -> bool:

@@ -55,12 +55,12 @@ _silent.propagate = False
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Say whether a later producer with the same transactional id has replaced this one."""
+    """Return whether a later producer with the same transactional id has replaced this one."""
     return error.code() in _FENCED
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Say whether the same call may succeed a moment later."""
+    """Return whether the same call may succeed a moment later."""
     return error.code() in _PASSING
 
 

@@ -16,23 +16,14 @@ from confluent_kafka import Producer
 
 from bus import pieces
 from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
-from bus.interface import (
-    BusError,
-    Claim,
-    DivergedError,
-    FencedError,
-    Image,
-    Page,
-)
+from bus.interface import BusError, Claim, DivergedError, FencedError, Image, Page
 from bus.kafka.claims import newest_mark
-from bus.kafka.commit_rows import rows_in_making
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
-from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
 from bus.kafka.marks import Marks
 from bus.kafka.page_keys import MARK_KEY, PageKey, key_of
-from bus.kafka.sending import BULK
-from bus.kafka.transaction import Transaction, transaction
+from bus.kafka.sending import BULK, DeliveryReports
+from bus.kafka.transaction import Transaction, rows_in_making, transaction
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
 from state.numbered_run import NumberedRun
@@ -52,6 +43,7 @@ class Controller(Marks):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self._address = connection.address
         self._producer: Producer | None = None
         self._held = Claim(-1, 0, 0)
         # Held for a whole transaction.
@@ -72,14 +64,14 @@ class Controller(Marks):
                     producer = self._connected_producer()
                     # Checked right before the producer opens, because that fences the job that holds the newest epoch.
                     # Several standbys see a silence at the same time.
-                    state = self._connection.address.state
+                    state = self._address.state
                     self.check_not_behind(newest_mark(self._connection, state, self._connection.end_offset(state)))
-                    check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
+                    check_not_overtaken(self.mark().controller_epoch, after_epoch, self._address)
                     return self._claim(producer, controller_id, settings, time_ms, after_epoch)
             except FencedError:
                 time.sleep(random.uniform(*CLAIM_PAUSE_S))
         raise BusError(
-            f"bus {self._connection.address}: other jobs claimed it during each of {CLAIM_ATTEMPTS} attempts: "
+            f"bus {self._address}: other jobs claimed it during each of {CLAIM_ATTEMPTS} attempts: "
             "how many jobs are running?"
         )
 
@@ -88,7 +80,7 @@ class Controller(Marks):
         producer = self._connection.producer(
             **BULK,
             **{
-                "transactional.id": f"{self._connection.address.prefix}.controller",
+                "transactional.id": f"{self._address.prefix}.controller",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             },
         )
@@ -102,17 +94,17 @@ class Controller(Marks):
         # Now the previous job's transaction is committed or aborted, and it cannot begin another one.
         before = self.mark()
         # Another standby claimed between the check and now, and is fenced by this one. It takes its epoch back.
-        check_not_overtaken(before.controller_epoch, after_epoch, self._connection.address)
+        check_not_overtaken(before.controller_epoch, after_epoch, self._address)
         mark = msgspec.structs.replace(
             before,
-            controller_epoch=epoch_after(before.controller_epoch, self._connection.address),
+            controller_epoch=epoch_after(before.controller_epoch, self._address),
             controller_id=controller_id,
             bus_id=before.bus_id or draw_bus_id(),
         )
         started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
         reports = DeliveryReports()
-        with transaction(producer, self._connection.address, self._connection.timeout_s) as begun:
-            begun.write(self._connection.address.events, None, started, reports=reports)
+        with transaction(producer, self._connection) as begun:
+            begun.write(self._address.events, None, started, reports=reports)
             # The mark contains the event's offset, so that must be known first.
             begun.flush()
             mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
@@ -128,7 +120,7 @@ class Controller(Marks):
 
         Do nothing while another program's transaction is open on the events topic: the next batch could not know of it.
         """
-        events, reports = self._connection.address.events, DeliveryReports()
+        events, reports = self._address.events, DeliveryReports()
 
         def write(before: Mark) -> bool:
             if self._connection.end_offset(events) < self._connection.written_offset(events):
@@ -157,10 +149,7 @@ class Controller(Marks):
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
             try:
-                with (
-                    self._connection.errors(),
-                    transaction(self._producer, self._connection.address, self._connection.timeout_s) as begun,
-                ):
+                with self._connection.errors(), transaction(self._producer, self._connection) as begun:
                     begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
                     begun.end()
             except FencedError:
@@ -195,13 +184,11 @@ class Controller(Marks):
 
         def write(before: Mark) -> None:
             if image.seq != before.through:
-                raise DivergedError(
-                    f"bus {self._connection.address}: the state is at seq {before.through}, not {image.seq}"
-                )
+                raise DivergedError(f"bus {self._address}: the state is at seq {before.through}, not {image.seq}")
             kept = {(page.shard, page.page) for page in pieces.cut(image.pages)}
             with self._transaction(controller_epoch) as begun:
                 for shard, page in sorted(set(former) - kept):
-                    begun.write(self._connection.address.state, key_of(Page(shard, page, b"")), None)
+                    begun.write(self._address.state, key_of(Page(shard, page, b"")), None)
                 mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
                 self._write_pages(begun, mark, image.pages)
 
@@ -230,14 +217,9 @@ class Controller(Marks):
     @contextlib.contextmanager
     def _transaction(self, controller_epoch: int) -> Iterator[Transaction]:
         if self._producer is None or self._held.controller_epoch != controller_epoch:
-            raise BusError(
-                f"bus {self._connection.address}: controller epoch {controller_epoch} belongs to another process"
-            )
+            raise BusError(f"bus {self._address}: controller epoch {controller_epoch} belongs to another process")
         try:
-            with (
-                self._connection.errors(),
-                transaction(self._producer, self._connection.address, self._connection.timeout_s) as begun,
-            ):
+            with self._connection.errors(), transaction(self._producer, self._connection) as begun:
                 yield begun
         except FencedError as error:
             raise self._fenced(controller_epoch, error) from error
@@ -245,8 +227,8 @@ class Controller(Marks):
     def _write_pages(self, begun: Transaction, mark: Mark, pages: Sequence[Page]) -> None:
         """Write pages and then the mark, and commit."""
         for page in pieces.cut(pages):
-            begun.write(self._connection.address.state, key_of(page), page.body)
-        for topic in (self._connection.address.state, self._topic):
+            begun.write(self._address.state, key_of(page), page.body)
+        for topic in (self._address.state, self._topic):
             begun.write(topic, MARK_KEY, msgspec.json.encode(mark))
         begun.end()
         self._note(mark)
@@ -268,12 +250,12 @@ class Controller(Marks):
             mark = self.mark()
             if mark.controller_epoch == controller_epoch:
                 self._producer = producer
-                return _ReopenedError(f"bus {self._connection.address}: Kafka ended this job's transaction: {error}")
+                return _ReopenedError(f"bus {self._address}: Kafka ended this job's transaction: {error}")
         return self._superseded(controller_epoch, mark)
 
     def _superseded(self, controller_epoch: int, mark: Mark) -> FencedError:
         return FencedError(
-            f"bus {self._connection.address}: controller epoch {mark.controller_epoch} was claimed; "
+            f"bus {self._address}: controller epoch {mark.controller_epoch} was claimed; "
             f"this job holds {controller_epoch}"
         )
 

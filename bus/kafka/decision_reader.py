@@ -129,7 +129,7 @@ class DecisionReader:
         return self._newest_mark().last_decision if first is None else _previous(first)
 
     def changed(self) -> bool:
-        """Say whether there may be decisions that have not been read yet."""
+        """Return whether there may be decisions that have not been read yet."""
         if self._after is None:
             return True
         with self._lock:

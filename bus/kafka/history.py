@@ -1,11 +1,11 @@
 """The past of a bus on Kafka: read old events and states, and remove them."""
 
+import contextlib
 import threading
 from collections.abc import Sequence
 
 from confluent_kafka import TopicPartition
 
-from bus.engine_only import is_started
 from bus.interface import Entry, Image, Snapshot, TrimmedError
 from bus.kafka.claims import Claims, FormerClaims, newest_claims
 from bus.kafka.connection import Connection
@@ -14,6 +14,7 @@ from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import CLAIMS_KEPT
 from bus.kafka.snapshots import Snapshots
 from bus.past import ALL_EVENTS
+from isrflow.engine_only import engine_kind_of
 from isrflow.kafka.seqs import offset_after, seq_of
 from state.found import Found, found_ms
 
@@ -116,12 +117,9 @@ class KafkaHistory:
     def _forget_decisions(self, through: int) -> int:
         topic = self.address.decisions
         start = self._connection.start_offset(topic)
-        reader = LogReader(self._connection, topic)
-        try:
+        with contextlib.closing(LogReader(self._connection, topic)) as reader:
             reader.seek_first(lambda record: place_of(record)[0] > through, start, self._connection.end_offset(topic))
             end = reader.next_offset
-        finally:
-            reader.close()
         if end > start:
             self._connection.delete_records(TopicPartition(topic, 0, end))
         return max(0, end - start)
@@ -129,6 +127,9 @@ class KafkaHistory:
 
 def _entry(record: Record, claims: Claims, found: Sequence[Found]) -> Entry:
     is_known = len(claims.offsets) < CLAIMS_KEPT or record.offset >= min(claims.offsets)
-    is_claim = record.offset in claims.offsets if is_known or not is_started(record.value) else None
+    if is_known or engine_kind_of(record.value) != "controller_started":
+        is_claim: bool | None = record.offset in claims.offsets
+    else:
+        is_claim = None
     seq = seq_of(record.offset)
     return Entry(seq, record.value, record.time_ms, is_claim, found_ms(seq, found))

@@ -67,7 +67,7 @@ class LogReader:
         self.is_lost = False
 
     def stands_at(self, offset: int) -> bool:
-        """Say whether the next record is the first one from ``offset`` on."""
+        """Return whether the next record is the first one from ``offset`` on."""
         return offset == self.next_offset and not self.is_lost
 
     def seek(self, offset: int) -> None:
@@ -132,7 +132,7 @@ class LogReader:
                 )
 
     def has_more(self) -> bool:
-        """Say whether records have come in, without waiting."""
+        """Return whether records have come in, without waiting."""
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
 
     def arrived(self) -> list[Record]:
@@ -169,7 +169,7 @@ class LogReader:
         return self._fetched_offset > before
 
     def _is_of_a_former_position(self, error: KafkaError) -> bool:
-        """Say whether ``error`` is about the position before the last ``seek``, which retention has removed.
+        """Return whether ``error`` is about the position before the last ``seek``, which retention has removed.
 
         If the present position is outside the log too, the error may be about that one. The position is then before the
         log's start, or after its end if the topic was made again.

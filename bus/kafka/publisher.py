@@ -8,8 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import Connection
-from bus.kafka.delivery_reports import DeliveryReports
-from bus.kafka.sending import fatal_errors
+from bus.kafka.sending import DeliveryReports, fatal_errors
 from isrflow.kafka.limits import MESSAGE_BYTES_MAX
 from state.chunks import chunks
 

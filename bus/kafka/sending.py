@@ -5,11 +5,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from bus.interface import BusError
-from bus.kafka.connection import TRANSACTION_TIMEOUT_MS
-from bus.kafka.delivery_reports import DeliveryReports
+from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
 from isrflow.kafka.address import Address
 
 Headers = dict[str, str | bytes | None]
@@ -25,40 +24,71 @@ BULK: dict[str, Any] = {
 }
 
 
-def send(
-    producer: Producer,
-    address: Address,
-    topic: str,
-    key: bytes | None,
-    value: bytes | None,
-    *,
-    timeout_s: float,
-    partition: int = 0,
-    headers: Headers | None = None,
-    reports: DeliveryReports | None = None,
-) -> None:
-    """Hand a record to the client as soon as there is room for it. Raises ``BusError`` if there is none in time."""
-    on_delivery = reports.add if reports else None
-    deadline_s = time.monotonic() + timeout_s
-    while True:
-        try:
-            producer.produce(topic, key=key, value=value, partition=partition, headers=headers, on_delivery=on_delivery)
-            return
-        except BufferError as error:
-            if time.monotonic() > deadline_s:
-                raise BusError(f"bus {address}: the client's queue stays full, so {topic} cannot be written") from error
-            with fatal_errors(producer, address):
-                producer.poll(_ROOM_POLL_S)
+class DeliveryReports:
+    """The delivery reports so far. Pass ``add`` to the producer."""
+
+    def __init__(self) -> None:
+        self._error: KafkaError | None = None
+        self._offset = -1
+        self._time_ms = 0
+
+    def add(self, error: KafkaError | None, message: Message) -> None:
+        """Add the report of one record."""
+        self._error = self._error or error
+        self._offset = max(self._offset, message.offset() or 0)
+        self._time_ms = max(self._time_ms, message.timestamp()[1])
+
+    def last_offset(self) -> int:
+        """Return the greatest offset. Raises ``KafkaException`` if any record was not written."""
+        if self._error is not None:
+            raise KafkaException(self._error)
+        return self._offset
+
+    def last_time_ms(self) -> int:
+        """Return the greatest timestamp of a record, as its topic stores it."""
+        return self._time_ms
 
 
-def flush(producer: Producer, address: Address, timeout_s: float) -> None:
-    """Wait until all records are written. Raises ``BusError`` once none is written for ``timeout_s``."""
-    left = len(producer)
-    with fatal_errors(producer, address):
-        while producer.flush(timeout_s):
-            if len(producer) >= left:
-                raise BusError(f"bus {address}: no answer in {timeout_s:.0f} s")
-            left = len(producer)
+class Sender:
+    """A producer of one bus, whose waits end. Every method raises ``KafkaException`` or ``BusError``."""
+
+    def __init__(self, producer: Producer, connection: Connection) -> None:
+        self.producer = producer
+        self._address = connection.address
+        self._timeout_s = connection.timeout_s
+
+    def write(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | None = None,
+        reports: DeliveryReports | None = None,
+        partition: int = 0,
+    ) -> None:
+        """Hand a record to the client as soon as there is room for it. A record without a value deletes ``key``."""
+        on_delivery = reports.add if reports else None
+        record: dict[str, Any] = {"key": key, "value": value, "partition": partition, "headers": headers}
+        deadline_s = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                self.producer.produce(topic, **record, on_delivery=on_delivery)
+                return
+            except BufferError as error:
+                if time.monotonic() > deadline_s:
+                    full = f"the client's queue stays full, so {topic} cannot be written"
+                    raise BusError(f"bus {self._address}: {full}") from error
+                with fatal_errors(self.producer, self._address):
+                    self.producer.poll(_ROOM_POLL_S)
+
+    def flush(self) -> None:
+        """Wait until all records are written. Raises ``BusError`` once none is written in time."""
+        left = len(self.producer)
+        with fatal_errors(self.producer, self._address):
+            while self.producer.flush(self._timeout_s):
+                if len(self.producer) >= left:
+                    raise BusError(f"bus {self._address}: no answer in {self._timeout_s:.0f} s")
+                left = len(self.producer)
 
 
 @contextlib.contextmanager

@@ -10,17 +10,17 @@ The insight: the copy is written in the background, and nobody waits for it. It 
 a reader reads only the newest index.
 """
 
+import contextlib
 import struct
 
 import msgspec
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from bus import pieces
 from bus.interface import BusError, Image, Page, Snapshot
 from bus.kafka.connection import Connection
-from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
-from bus.kafka.sending import BULK, flush, send
+from bus.kafka.sending import BULK, DeliveryReports, Sender
 
 PARTITIONS = 2
 _PAGES, _INDEX = 0, 1
@@ -55,11 +55,8 @@ class Snapshots:
 
     def _stored(self) -> list[Stored]:
         end = self._connection.end_offset(self._topic, _INDEX)
-        reader = LogReader(self._connection, self._topic, _INDEX)
-        try:
+        with contextlib.closing(LogReader(self._connection, self._topic, _INDEX)) as reader:
             newest = reader.last(self._connection.start_offset(self._topic, _INDEX), end)
-        finally:
-            reader.close()
         if newest is None:
             return []
         start = self._connection.start_offset(self._topic, _PAGES)
@@ -75,9 +72,8 @@ class Snapshots:
         stored = next((one for one in self._stored() if one.seq == seq), None)
         if stored is None:
             return None
-        reader = LogReader(self._connection, self._topic, _PAGES)
         found: list[Page] = []
-        try:
+        with contextlib.closing(LogReader(self._connection, self._topic, _PAGES)) as reader:
             reader.seek(stored.begin)
             while (record := reader.peek(stored.end)) is not None:
                 reader.skip()
@@ -85,8 +81,6 @@ class Snapshots:
                 # A killed writer may have left pages of another snapshot here.
                 if of_seq == seq:
                     found.append(Page(shard, page, record.value))
-        finally:
-            reader.close()
         return Image(seq, pieces.joined(found))
 
     def write(self, image: Image, time_ms: int) -> bool:
@@ -94,18 +88,20 @@ class Snapshots:
         if any(one.seq == image.seq for one in self._stored()):
             return False
         with self._connection.errors():
-            producer = self._connection.producer(**BULK)
+            sender = Sender(self._connection.producer(**BULK), self._connection)
             begin = self._connection.end_offset(self._topic)
             reports = DeliveryReports()
             for page in pieces.cut(image.pages):
-                self._send(producer, _PAGES, _KEY.pack(image.seq, page.shard, page.page), page.body, reports)
-            self._flush(producer)
+                key = _KEY.pack(image.seq, page.shard, page.page)
+                sender.write(self._topic, key, page.body, reports=reports, partition=_PAGES)
+            _flush(sender)
             stored = Stored(image.seq, time_ms, begin, reports.last_offset() + 1)
             # Read again, because the copy takes a while, and a job that took over may have added snapshots meanwhile.
             index = [one for one in self._stored() if one.seq != image.seq] + [stored]
             last = DeliveryReports()
-            self._send(producer, _INDEX, b"index", msgspec.json.encode(index[-_LISTED_MAX:]), last)
-            self._flush(producer)
+            body = msgspec.json.encode(index[-_LISTED_MAX:])
+            sender.write(self._topic, b"index", body, reports=last, partition=_INDEX)
+            _flush(sender)
             last.last_offset()
         return True
 
@@ -122,21 +118,10 @@ class Snapshots:
             self._connection.delete_records(TopicPartition(self._topic, _PAGES, end))
         return len(gone)
 
-    def _send(self, producer: Producer, partition: int, key: bytes, value: bytes, reports: DeliveryReports) -> None:
-        send(
-            producer,
-            self._connection.address,
-            self._topic,
-            key,
-            value,
-            timeout_s=self._connection.timeout_s,
-            partition=partition,
-            reports=reports,
-        )
 
-    def _flush(self, producer: Producer) -> None:
-        try:
-            flush(producer, self._connection.address, self._connection.timeout_s)
-        except BusError:
-            producer.purge()
-            raise
+def _flush(sender: Sender) -> None:
+    try:
+        sender.flush()
+    except BusError:
+        sender.producer.purge()
+        raise

@@ -1,5 +1,6 @@
 """Read the state of a bus on Kafka: its pages, and the mark that says up to which event they are."""
 
+import contextlib
 import time
 
 from bus.interface import BusError
@@ -16,12 +17,8 @@ def read_state(connection: Connection, newest: Mark) -> tuple[Mark, dict[PageKey
 
     Raises ``BusError``.
     """
-    reader = StateReader(connection)
-    try:
-        mark = reader.read_to_end(newest)
-        return mark, reader.take()
-    finally:
-        reader.close()
+    with contextlib.closing(StateReader(connection)) as reader:
+        return reader.read_to_end(newest), reader.take()
 
 
 class StateReader:
@@ -61,7 +58,7 @@ class StateReader:
         return self._mark
 
     def _has(self, newest: Mark) -> bool:
-        """Say whether the state contains what is decided at ``newest``. Claims change no state."""
+        """Return whether the state contains what is decided at ``newest``. Claims change no state."""
         return self._mark.through >= newest.through and self._mark.layouts >= newest.layouts
 
     def _read(self, end: int) -> None:

@@ -2,33 +2,35 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from bus.decided_runs import DecidedRuns
 from bus.interface import BusError, Decided
-from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, is_fenced
-from bus.kafka.delivery_reports import DeliveryReports
+from bus.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection, is_fenced
 from bus.kafka.mark import Mark
-from bus.kafka.sending import Headers, fatal_errors, flush, send
-from isrflow.decision_blocks import last_of
-from isrflow.kafka.address import Address
+from bus.kafka.sending import DeliveryReports, Headers, Sender, fatal_errors
+from isrflow import decision_blocks
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 from isrflow.warning import warn
+from state.numbered_run import NumberedRun
 
 # Short, because a job whose bus has failed waits for it before it ends.
 ABORT_TIMEOUT_S = 5.0
+# A commit has blocks if so many of its decisions could be in one. So a program that follows a small cluster with any
+# Kafka client hardly ever meets a block.
+BLOCKS_COMMIT_MIN = 1_000
 
 
-class Transaction:
-    """What a producer writes from now until ``end``. Every method raises ``KafkaException`` or ``BusError``."""
+class Transaction(Sender):
+    """What a producer writes from now until ``end``."""
 
-    def __init__(self, producer: Producer, address: Address, timeout_s: float) -> None:
-        self.producer = producer
-        self._timeout_s = timeout_s
-        self._address = address
+    def __init__(self, producer: Producer, connection: Connection) -> None:
+        super().__init__(producer, connection)
         try:
             producer.begin_transaction()
         except KafkaException as error:
@@ -37,26 +39,6 @@ class Transaction:
             # The abort of the transaction before this one had no answer in time.
             producer.abort_transaction(ABORT_TIMEOUT_S)
             producer.begin_transaction()
-
-    def write(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None = None,
-        reports: DeliveryReports | None = None,
-    ) -> None:
-        """Hand a record to the client, as soon as there is room for it. A record without a value deletes ``key``."""
-        send(
-            self.producer,
-            self._address,
-            topic,
-            key,
-            value,
-            headers=headers,
-            reports=reports,
-            timeout_s=self._timeout_s,
-        )
 
     def write_decisions(self, before: Mark, rows: Sequence[Decided]) -> Mark:
         """Write the decisions that come after ``before``, or blocks of them, and return the mark after them."""
@@ -67,14 +49,10 @@ class Transaction:
         for row in rows:
             headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
             self.write(self._address.decisions, DECISION_KEY.pack(row.seq, row.idx), row.body, headers, reports=reports)
-            last = last_of(row)
+            last = decision_blocks.last_of(row)
         # The mark contains the offset after the decisions, so they must be written first.
         self.flush()
         return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
-
-    def flush(self) -> None:
-        """Wait until everything is written."""
-        flush(self.producer, self._address, self._timeout_s)
 
     def end(self) -> None:
         """Commit."""
@@ -102,14 +80,32 @@ class Transaction:
 
 
 @contextlib.contextmanager
-def transaction(producer: Producer, address: Address, timeout_s: float) -> Iterator[Transaction]:
+def transaction(producer: Producer, connection: Connection) -> Iterator[Transaction]:
     """Begin a transaction for the block, which ends it. Abort it if the block fails.
 
     Otherwise it would hold back everybody who reads its topics until Kafka ends it or another job claims the bus.
     """
-    begun = Transaction(producer, address, timeout_s)
+    begun = Transaction(producer, connection)
     try:
         yield begun
     except Exception:
         begun.abort()
         raise
+
+
+@contextlib.contextmanager
+def rows_in_making(runs: Sequence[NumberedRun]) -> Iterator[Callable[[], Sequence[Decided]]]:
+    """Begin to turn a commit's runs into rows, in order, and yield a function that returns the rows."""
+    if _fitting_blocks(runs) >= BLOCKS_COMMIT_MIN:
+        with decision_blocks.rows_in_making(runs) as rows:
+            yield rows
+    else:
+        yield lambda: DecidedRuns(runs)
+
+
+def _fitting_blocks(runs: Sequence[NumberedRun]) -> int:
+    """Count the decisions on events that led to enough of them for a block."""
+    on_event = Counter[int]()
+    for run in runs:
+        on_event[run.seq] += run.decisions
+    return sum(count for count in on_event.values() if count >= decision_blocks.BLOCK_DECISIONS_MIN)

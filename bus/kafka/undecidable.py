@@ -10,10 +10,10 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
-from bus.engine_only import is_tick
 from bus.interface import TICK_SOUGHT_MAX, Blocked
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
+from isrflow.engine_only import engine_kind_of
 from isrflow.kafka.blocker import blocker_of
 from isrflow.kafka.seqs import seq_of
 
@@ -36,20 +36,19 @@ class Undecidable:
         # In this order, or a record that comes in between would look like one that cannot be read.
         end = self._connection.written_offset(topic)
         readable = self._connection.end_offset(topic)
-        return Blocked((topic, 0, readable), end - readable) if readable < end else None
+        return Blocked(readable, end - readable) if readable < end else None
 
     def blocker(self) -> str:
         """Say what keeps them from being decided (``Bus.blocker``)."""
         found = self.blocked()
         if found is None:
             return ""
-        topic, partition, offset = found.place
+        address = self._connection.address
         try:
-            return blocker_of(self._connection.address)
+            return blocker_of(address)
         except KafkaError as error:
-            return (
-                f"an open transaction in {topic}-{partition} at offset {offset}, of which Kafka says no more: {error}"
-            )
+            where = f"{address.events}-0 at offset {found.offset}"
+            return f"an open transaction in {where}, of which Kafka says no more: {error}"
 
     def newest_tick(self) -> int:
         """Return the newest tick (``Bus.newest_tick``)."""
@@ -63,7 +62,7 @@ class Undecidable:
             if not first <= reader.next_offset <= end or reader.is_lost:
                 reader.seek(first)
             for record in reader.take(end, TICK_SOUGHT_MAX):
-                if is_tick(record.value):
+                if engine_kind_of(record.value) == "tick":
                     self._newest_tick = seq_of(record.offset)
             return self._newest_tick if self._newest_tick >= seq_of(first) else 0
 

@@ -29,7 +29,7 @@ class ReadAhead:
         self._rows = RowReader(bus)
 
     def has_any_after(self, place: Place) -> bool:
-        """Say whether a decision after a place is among them."""
+        """Return whether a decision after a place is among them."""
         return bool(self.records) and self.records[-1].last > place
 
     def take(self, after: Place, limit: int, bytes_max: int) -> list[Decided]:

@@ -79,7 +79,7 @@ class Connections:
                     self.drop_mine()
 
     def is_used(self) -> bool:
-        """Say whether any thread is using a connection."""
+        """Return whether any thread is using a connection."""
         return bool(self._uses)
 
     def check_usable(self) -> None:

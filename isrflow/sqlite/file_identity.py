@@ -59,7 +59,7 @@ def obstacle_above(path: Path) -> str:
 
 
 def _is_sqlite(path: Path) -> bool:
-    """Say whether SQLite accepts the file as its own.
+    """Return whether SQLite accepts the file as its own.
 
     Only SQLite may open the file. When a process closes a file, it loses all its locks on it. The next process that
     closes the bus would then remove the log that this one writes to. SQLite knows its own locks and defers the close.

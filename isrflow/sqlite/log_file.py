@@ -122,7 +122,7 @@ class LogFile(BusFile):
         return self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1
 
     def changed(self) -> bool:
-        """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
+        """Return whether anything may have been written since this thread last asked. Cheap enough to ask often."""
         # data_version changes when another connection commits. Each thread of this instance has its own connection.
         with self._errors():
             self._reopen_if_written()

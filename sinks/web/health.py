@@ -52,7 +52,7 @@ def role_of(snapshot: MetricSnapshot) -> str:
 
 
 def liveness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
-    """Say whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
+    """Return whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
     why = []
     # A restart cannot end a stranger's transaction.
     began_ms = max(snapshot.took_over_steady_ms, snapshot.last_blocked_steady_ms)
@@ -81,7 +81,7 @@ def _not_committed(snapshot: MetricSnapshot, steady_ms: int) -> list[str]:
 
 
 def readiness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
-    """Say whether the engine decides now, at ``steady_ms`` of the steady clock."""
+    """Return whether the engine decides now, at ``steady_ms`` of the steady clock."""
     why = []
     if not snapshot.active:
         why.append(f"it does not decide: {role_of(snapshot)}")
@@ -97,7 +97,7 @@ def readiness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
 
 
 def availability(snapshot: MetricSnapshot, steady_ms: int) -> Health:
-    """Say whether the engine decides, or has loaded everything and waits for its turn."""
+    """Return whether the engine decides, or has loaded everything and waits for its turn."""
     why = _not_looked(snapshot, steady_ms, COMMIT_AGE_MS_MAX)
     if snapshot.active:
         why += _not_committed(snapshot, steady_ms)

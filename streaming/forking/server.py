@@ -81,7 +81,7 @@ def _run(launcher: socket.socket) -> None:
 
 
 def _is_of_a_stopped_query(error: BaseException | None) -> bool:
-    """Say whether the JVM has closed its end, or has removed its socket before the process connected to it.
+    """Return whether the JVM has closed its end, or has removed its socket before the process connected to it.
 
     The query has stopped, and the engine says why. A stack would look like a crash.
     """

@@ -18,7 +18,6 @@ from bus.changes import changes_by
 from bus.embedded import EmbeddedBus
 from conf.settings import Settings
 from isrflow.sqlite.bus_file import Access
-from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, SCHEMA, rows_of
 from streaming.sources.interface import Source
 
@@ -106,7 +105,7 @@ class BusReader(DataSourceStreamReader):
         self.max_bytes = int(options["max_bytes"])
         self.after = int(options["after"])
         self.defer = options["defer"] == "true"
-        self.lock_timeout_s = float(options.get("lock_timeout_s", LOCK_TIMEOUT_S))
+        self.lock_timeout_s = float(options["lock_timeout_s"])
         self._bus: EmbeddedBus | None = None
 
     def __getstate__(self) -> dict[str, Any]:

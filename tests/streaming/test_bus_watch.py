@@ -6,7 +6,7 @@ from bus.interface import Blocked
 from sinks.metrics import Metrics
 from streaming.bus_watch import BLOCKED_AFTER_MS, LOOK_INTERVAL_MS, BusWatch
 
-FIRST, SECOND = Blocked(("events", 0, 5), 3), Blocked(("events", 0, 9), 1)
+FIRST, SECOND = Blocked(5, 3), Blocked(9, 1)
 
 
 class BlockedBus:
@@ -67,7 +67,7 @@ def test_short_transactions_in_turn_block_nothing() -> None:
     watched = Watched()
     with capture_logs() as told:
         for number in range(10):
-            watched.look(Blocked(("events", 0, number), 1), BLOCKED_AFTER_MS // LOOK_INTERVAL_MS)
+            watched.look(Blocked(number, 1), BLOCKED_AFTER_MS // LOOK_INTERVAL_MS)
     assert told == []
     assert watched.measured == (1, 1_000, "")
 

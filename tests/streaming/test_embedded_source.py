@@ -20,7 +20,7 @@ def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monk
     options = {"max_events": "3", "max_bytes": "1000", "after": "0", "defer": "false"}
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.load([Entry(FIRST + nth * 2**20, b"%d" % nth) for nth in range(5)])
-    reader = BusReader({"path": str(bus.path), **options})
+    reader = BusReader({"path": str(bus.path), "lock_timeout_s": "20", **options})
     assert taken_by(reader) == [[[b"0", b"1"], [b"2"]], [[b"3", b"4"]]]
     bus.close()
 
@@ -30,7 +30,16 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
     bus = EmbeddedBus(tmp_path / "bus.db")
     sizes = [10, 10, 10, 90, 1, 30, 5, 5]
     bus.publish([b"x" * size for size in sizes])
-    reader = BusReader({"path": str(bus.path), "max_events": "6", "max_bytes": "50", "after": "0", "defer": "false"})
+    reader = BusReader(
+        {
+            "path": str(bus.path),
+            "lock_timeout_s": "20",
+            "max_events": "6",
+            "max_bytes": "50",
+            "after": "0",
+            "defer": "false",
+        }
+    )
     found = [[[len(raw) for raw in part] for part in batch] for batch in taken_by(reader)]
     assert found == [[[10, 10], [10]], [[90]], [[1], [30], [5, 5]]]
     bus.close()
@@ -38,7 +47,7 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
 
 def bounded_reader(bus: EmbeddedBus, *, defer: bool) -> BusReader:
     bounds = {"max_events": "10", "max_bytes": "1000", "after": "0"}
-    return BusReader({"path": str(bus.path), "defer": "true" if defer else "false", **bounds})
+    return BusReader({"path": str(bus.path), "lock_timeout_s": "20", "defer": "true" if defer else "false", **bounds})
 
 
 def test_a_question_waits_for_an_event_that_starts_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ def test_a_ticker_that_ended_for_another_job_does_not_hide_that(
 def test_a_job_whose_retention_ended_stops_too(
     bus: EmbeddedBus, claim: Claim, ticker: Ticker, retention: Retention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(through: int, retain: int = 0) -> int:
+    def fail(through: int, retain: int) -> int:
         raise OverflowError("too large")
 
     check_parts(bus, claim, ticker, retention, Running())

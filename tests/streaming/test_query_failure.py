@@ -6,7 +6,7 @@ import pytest
 
 from bus.interface import BusError, DamagedError, FencedError, NoBusError, TrimmedError
 from isrflow import errors
-from streaming.late_workers import has_late_worker
+from streaming.late_workers import LateWorkers
 from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in, without_stacks
 
 PLAN = """
@@ -109,5 +109,6 @@ def test_errors_that_no_new_checkpoint_cures_are_recognized() -> None:
     ],
 )
 def test_a_late_worker_is_recognized(said: str) -> None:
-    assert has_late_worker(f": org.apache.spark.SparkException: {said}\n\tat org.apache.spark.api.python")
-    assert not has_late_worker(BATCH + WORKER)
+    late = LateWorkers()
+    assert late.allow_another_start(f": org.apache.spark.SparkException: {said}\n\tat org.apache.spark.api.python")
+    assert not late.allow_another_start(BATCH + WORKER)

@@ -37,7 +37,7 @@ def test_an_open_transaction_is_named_with_its_producer_and_the_command_that_abo
     bus.publish([EVENT])
     stranger.write(bus.address.events)
     behind = bus.publish([EVENT])
-    assert bus.blocked() == Blocked((bus.address.events, 0, 1), 2)
+    assert bus.blocked() == Blocked(1, 2)
     assert bus.last_seq() < behind
     told = bus.blocker()
     assert f"{bus.address.events}-0 at offset 1" in told
