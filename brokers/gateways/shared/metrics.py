@@ -1,4 +1,4 @@
-"""What a gateway tells Prometheus of itself."""
+"""The metrics of a gateway's own process."""
 
 from collections.abc import Mapping
 

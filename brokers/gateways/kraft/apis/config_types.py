@@ -68,5 +68,5 @@ def type_of(resource_type: int, name: str) -> int:
 
 
 def is_secret(resource_type: int, name: str) -> bool:
-    """Say whether nobody may read a setting. Only brokers' may be secret."""
+    """Return whether a setting's value is never shown. Only settings of brokers are secret."""
     return resource_type == BROKER_RESOURCE and is_secret_of_brokers(name)

@@ -74,7 +74,7 @@ def _changed(answered: Values, expected: int) -> int:
 
 
 def _named(context: Context, request: Request) -> list[_Named]:
-    """List the topics in a request. One that is named twice changes nothing, because it is refused."""
+    """List the topics in a request. A topic that is named twice does not count, because it is refused."""
     body = request.values
     if request.name == "DeleteTopics":
         deleted = [_deleted(context, "TopicNames", name, name, None) for name in body["TopicNames"]]

@@ -25,7 +25,7 @@ from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.proven_log import write_proven_log
 from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.voters import Voter
 from bus.interface import Bus
 
@@ -59,7 +59,6 @@ class Opening:
     ) -> None:
         """Lock the directory. Raises ``StorageError`` when another process has the lock."""
         self._identity = identity
-        # How other gateways are reached.
         self._client = client
         self._directory = identity.directory
         self._snapshot_interval_bytes = snapshot_interval_bytes
@@ -82,7 +81,7 @@ class Opening:
         raise StorageError(f"{self._directory} was damaged again right after it was rebuilt: its disk may be failing")
 
     async def _in_thread(self, work: Callable[..., T], *given: Any) -> T:
-        """Do what reads a whole log, or writes one, while the event loop serves others."""
+        """Run work that reads or writes a whole log, while the event loop serves others."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
 
     def _begun(self, bus: Bus) -> Storage:
@@ -92,7 +91,7 @@ class Opening:
         except BaseException:
             storage.abandon()
             raise
-        # Noted here, because nobody may wait for this thread any more.
+        # Kept here for ``close``, because the task that waits for this thread may have been cancelled.
         self._storage = storage
         return storage
 

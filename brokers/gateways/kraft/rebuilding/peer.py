@@ -29,7 +29,7 @@ _PLAIN = Client()
 
 
 class PeerError(Exception):
-    """Another gateway does not give its log; the message says which and why."""
+    """Another gateway does not give its log. The message names the gateway and the reason."""
 
 
 async def copy(voter: Voter, cluster_id: str, into: Path, client: Client = _PLAIN) -> None:

@@ -1,4 +1,4 @@
-"""Compare a metadata log with the engine's state: does the log lack anything that was decided?"""
+"""The comparison of a metadata log with the engine's state, which shows whether the log lacks a decision."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Who may change anything through a gateway: ``super.users``, or everybody if none are named.
+"""Who may change anything through a gateway: ``super.users``, or every caller if none are named.
 
 Brokers pass on clients' requests with the client's principal. They do not check what the client may do, because in
 Kafka the controller does (``ControllerApis``). A caller that connects to the gateway itself has the principal that its
@@ -41,15 +41,15 @@ class Caller(NamedTuple):
 
     @property
     def connection(self) -> str:
-        """Say how the request reached the gateway."""
+        """How the request reached the gateway."""
         return "direct" if self.is_direct else "broker"
 
 
 def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
     """Return the client whose request a broker passes on.
 
-    A broker with its own principal builder may write principals that nobody else can read. Such a principal becomes an
-    empty text, or is refused if it ``must_be_known``.
+    A broker with its own principal builder may write principals that no other program can read. Such a principal
+    becomes an empty text, or is refused if it ``must_be_known``.
     Raises ``RefusedError`` with the error that answers the Envelope.
     """
     try:
@@ -114,5 +114,5 @@ def _refusal_of_resources(body: Values) -> Values:
 
 
 def is_of_brokers(request: Request) -> bool:
-    """Say whether a broker makes this request in its own name, for the topics that hold groups and transactions."""
+    """Return whether brokers make this request in their own name: it only creates internal topics."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS

@@ -20,7 +20,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NotLetInError(OSError):
-    """The other side does not accept who this side is."""
+    """The other side does not accept this side's identity."""
 
 
 async def connect(host: str, port: int, client: Client) -> Streams:

@@ -1,6 +1,6 @@
 """Which operation on which resource each request to a controller needs: Kafka's table (``ControllerApis``). Pure.
 
-It has requests that gateways do not serve too, because Kafka's table has them.
+It also has requests that gateways do not serve, because Kafka's table has them.
 """
 
 from brokers.gateways.kraft.metadata.image import (
@@ -13,7 +13,7 @@ from brokers.gateways.kraft.security.authorizer import Action
 from brokers.wire.schema import Values
 from state.acl import CLUSTER_NAME, Operation, ResourceType
 
-# Requests that need nothing: who asks is not known yet, or is about to become known.
+# Requests that need no permission, because the caller is not known yet.
 FREE = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 # Requests that are allowed or refused as a whole, by an operation on the cluster.
 ON_CLUSTER: dict[str, Operation] = {

@@ -37,14 +37,14 @@ _ANSWERED_IN = {
     "DescribeConfigs": "Results",
     "IncrementalAlterConfigs": "Responses",
 }
-# Says whether an action is allowed; a refusal is no news if ``is_quiet``.
+# Returns whether an action is allowed. A refusal is not audited if ``is_quiet``.
 May = Callable[..., bool]
 
 
 class Permitted(NamedTuple):
     """What may be done of a request, and the answers to the rest."""
 
-    # None: nothing of it.
+    # None if nothing of it may be done.
     request: Request | None
     # In the response's list of topics or resources; or the whole response, if ``is_whole``.
     refused: list[Values]
@@ -76,7 +76,7 @@ def _without_settings(topic: Values) -> Values:
 
 
 def permitted(request: Request, image: MetadataImage, may: May) -> Permitted:
-    """Ask for each part of a request whether its caller may do it."""
+    """Return which parts of a request its caller may do."""
     name = request.name
     if name in FREE:
         return Permitted(request, [])
@@ -87,7 +87,7 @@ def permitted(request: Request, image: MetadataImage, may: May) -> Permitted:
             return Permitted(request, [])
         return Permitted(None, [refusal_of(request, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)], is_whole=True)
     if name not in ON_TOPICS:
-        # A request that the table does not know is for those who may change the cluster.
+        # A request that the table does not know is for callers who may change the cluster.
         if may(on_cluster(ON_CLUSTER.get(name, "ALTER"))):
             return Permitted(request, [])
         return Permitted(None, [refusal_of(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)], is_whole=True)

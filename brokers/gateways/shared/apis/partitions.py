@@ -19,7 +19,7 @@ from state.decisions import Answer
 from state.events import AllocateProducerIds, AlterIsrs, Event
 from state.isr_events import IsrRow, TopicIsrs
 
-# The queue takes no more at once.
+# The most rows that are asked for again in one call.
 EVENTS_MAX = 10_000
 
 # A topic id and the number of a partition.
@@ -119,7 +119,7 @@ def _together(body: Values, rows: Sequence[_PlacedRow]) -> AlterIsrs:
 
 
 def _outcomes(context: Asking, rows: Sequence[_PlacedRow], answer: Answer) -> dict[Place, Outcome]:
-    """Say what became of each row. Those that are not refused are committed, and are shown as they stand now."""
+    """Return the outcome of each row: its error, or its partition as it stands now if the change is committed."""
     refused = {(one.topic, one.partition): one.error for one in answer.results or ()}
     outcomes: dict[Place, Outcome] = {}
     for place, (name, _) in rows:
