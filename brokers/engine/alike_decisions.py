@@ -47,7 +47,7 @@ GivenDecision = AnyDecision | AlikeDecisions
 
 
 def one_by_one(given: Iterable[GivenDecision]) -> Iterator[AnyDecision]:
-    """Yield every decision by itself."""
+    """Yield the decisions one at a time."""
     for one in given:
         if isinstance(one, AlikeDecisions):
             yield from one.one_by_one()

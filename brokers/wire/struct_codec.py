@@ -28,8 +28,8 @@ class Encoded(bytes):
 class StructCodec:
     """The codec of one struct in one version; ``size_min`` is in bytes, and ``weight`` in bytes of memory.
 
-    ``absent`` has the defaults of fields that the version does not carry. ``strict`` names those of them that may have
-    no other value.
+    ``absent`` has the defaults of fields that the version does not carry. ``strict`` names the ones among
+    them that may have no other value.
     """
 
     def __init__(

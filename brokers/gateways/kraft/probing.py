@@ -1,4 +1,4 @@
-"""Find out whether a broker whose connection ended has died: the port of a dead process refuses connections.
+"""Probes of a broker whose connection ended. It has died if its port refuses connections.
 
 A connection ends for many reasons. A killed process may still accept a connection for some milliseconds while the
 kernel takes it down, so the port is tried more than once. A port that refuses at all addresses of its host proves that

@@ -158,7 +158,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    # If another gateway leads by now, the broker looks for it only if the Envelope itself says so.
+    # If another gateway leads by now, the broker looks for it only if the Envelope's own error tells it to.
     try:
         return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
     except NotLeadingError:

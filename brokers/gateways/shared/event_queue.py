@@ -72,7 +72,7 @@ class QueuedEvent(msgspec.Struct, eq=False):
 
 
 class EventQueue:
-    """The events on their way. Those without a request id are freed once published, the others once answered."""
+    """The events on their way. An event without a request id is freed once published, any other once answered."""
 
     def __init__(self, events_max: int, bytes_max: int = HELD_BYTES_MAX) -> None:
         self._events_max = events_max

@@ -73,7 +73,7 @@ class FileSettings:
             await self.look()
 
     async def look(self) -> None:
-        """Ask the brokers whose files are not known to agree. Forget those that are gone."""
+        """Ask the brokers whose files are not known to agree, and forget the brokers that are gone."""
         serving = list(self._serving())
         known = {one.broker for one in serving}
         for gone in [broker for broker in self._tries if broker not in known]:

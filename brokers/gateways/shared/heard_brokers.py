@@ -1,4 +1,4 @@
-"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it."""
+"""Which brokers a gateway heard lately. Its heartbeats name them, and the rules choose the leader by them."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,7 @@ logger = structlog.get_logger()
 
 # As many as a heartbeat may name.
 HEARD_MAX = 1_000
-# Brokers find a gateway that begins to lead within so many times the time for which they count there.
+# Brokers find a gateway that begins to lead within this many times ``leading_ms``.
 FIND_TIMES = 3
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from brokers.engine.follow import looked
 from bus.clock import steady_ms
 
-# The disk may take this many times as long as the bus, so that one that is only slow moves no leader.
+# The disk may take this many times as long as the bus, so that a disk that is only slow moves no leader.
 DISK_TIMEOUTS = 3
 
 

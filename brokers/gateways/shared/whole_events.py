@@ -70,13 +70,12 @@ def _size(row: Row) -> int:
 
 
 def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:
-    return [decision for row in rows for decision in _decisions(row)]
-
-
-def _decisions(row: Row) -> Iterable[GivenDecision]:
-    try:
-        return list(decoded(row))
-    except msgspec.ValidationError as error:
-        raise UnknownDecisionError(
-            f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
-        ) from error
+    found: list[GivenDecision] = []
+    for row in rows:
+        try:
+            found += decoded(row)
+        except msgspec.ValidationError as error:
+            raise UnknownDecisionError(
+                f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
+            ) from error
+    return found

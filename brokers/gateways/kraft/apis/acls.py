@@ -93,14 +93,11 @@ def _described(acls: Mapping[str, Acl], wanted: AclFilter) -> Values:
     of_resource = itemgetter(*_RESOURCE)
     return {
         "Resources": [
-            dict(zip(_RESOURCE, resource, strict=True)) | {"Acls": [_without(one, _RESOURCE) for one in some]}
+            dict(zip(_RESOURCE, resource, strict=True))
+            | {"Acls": [{name: value for name, value in one.items() if name not in _RESOURCE} for one in some]}
             for resource, some in groupby(sorted(listed, key=of_resource), key=of_resource)
         ]
     }
-
-
-def _without(values: Values, names: Iterable[str]) -> Values:
-    return {name: value for name, value in values.items() if name not in names}
 
 
 def _filter(values: Values) -> AclFilter | RefusedError:

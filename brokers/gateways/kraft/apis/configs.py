@@ -96,7 +96,13 @@ async def _alter(context: Context, request: Request, changes: Any) -> Values:
                 outcomes[place] = _event(resource, changes(resource), metadata_version, body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
-        return {"Responses": await responses_to(context, request, outcomes, _response)}
+        responses = await responses_to(
+            context,
+            request,
+            outcomes,
+            lambda place, error: {"ResourceType": place[0], "ResourceName": place[1]} | error,
+        )
+        return {"Responses": responses}
 
 
 def _check_resource(context: Context, kind: int, name: str) -> None:
@@ -113,10 +119,6 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
         if node not in context.image.brokers and node not in {voter.voter for voter in context.identity.voters}:
             raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
-
-
-def _response(place: tuple[int, str], error: Values) -> Values:
-    return {"ResourceType": place[0], "ResourceName": place[1]} | error
 
 
 def _event(resource: Values, config: dict[str, str | None], metadata_version: int, validate_only: bool) -> _Event:

@@ -15,7 +15,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 
 _BROKERS, _CONTROLLERS = 1, 2
-# A response has this in place of the allowed operations, if the request did not ask for them.
+# A response has this number instead of the allowed operations if the request did not ask for them.
 _NOT_ASKED = -(2**31)
 _NODES_VERSION = 2
 

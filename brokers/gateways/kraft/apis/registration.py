@@ -9,6 +9,7 @@ from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.quorum_view import BrokerView
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.draft import registration_of
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.uuids import is_reserved
 from brokers.gateways.shared.apis.asking import error_of
@@ -119,15 +120,12 @@ def _check_levels(context: Context, body: Values) -> None:
 
 
 def _is_registered(held: Registration, body: Values) -> bool:
-    endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in body["Listeners"]]
-    features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]]
-    return (held.incarnation, held.rack, held.endpoints, held.log_dirs, held.features) == (
-        body["IncarnationId"],
-        body["Rack"],
-        tuple(endpoints),
-        tuple(body["LogDirs"]),
-        tuple(features),
-    )
+    decided = {
+        "BrokerEpoch": held.broker_epoch,
+        "Fenced": held.fenced,
+        "InControlledShutdown": held.in_controlled_shutdown,
+    }
+    return held == registration_of(body | decided | {"EndPoints": body["Listeners"]})
 
 
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
@@ -159,18 +157,18 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
 
 
 def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[str]]:
-    """Return a broker's log directories that the metadata log shows as readable, and those of them that have failed."""
+    """Return the log directories that the metadata log shows as readable, and which of them the broker reports as failed."""
     held = context.image.brokers.get(body["BrokerId"])
     readable: tuple[str, ...] = () if held is None else held.log_dirs
-    # A broker repeats all failed directories in every heartbeat. Those that the log shows as failed are left out.
+    # A broker repeats all failed directories in every heartbeat. The ones that have failed in the log are left out.
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView, failed: Sequence[str]) -> bool:
     """Hand over the broker's leaderships. Return whether it may stop: all are handed over, and the other brokers know.
 
-    If leaderships remain because there is no other in-sync replica, the broker may stop after some attempts all the
-    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. The wait is bounded
+    If leaderships remain because there is no other in-sync replica, the broker may stop anyway after some attempts,
+    as brokers in ZooKeeper mode do of their own accord. Otherwise it would wait here for minutes. The wait is bounded
     by ``state_wait_max_ms`` and ``followed_wait_max_ms``. If the decision comes later, the next heartbeat's answer has
     it.
     """

@@ -28,7 +28,7 @@ from state.reason import Reason
 
 logger = structlog.get_logger()
 
-# The state is read again after so many deletions, or after as many as were under way in it, whichever is more.
+# The state is read again after this many deletions, or after as many as were under way in it, whichever is more.
 HEARD_MAX = 10_000
 _STARTED = ReplicaState.ReplicaDeletionStarted
 

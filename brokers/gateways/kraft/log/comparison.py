@@ -2,7 +2,7 @@
 
 Brokers that have read a part of the metadata log must always find the same bytes there. So at each start a gateway
 translates the decisions after its newest snapshot again, and compares the result with the disk, byte by byte. Retention
-may have removed some of these decisions from the bus. For those the gateway trusts the log's own records.
+may have removed some of these decisions from the bus. In their place the gateway trusts the log's own records.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ class _Held:
         self._offset = self.base.offset
 
     def replayed_through(self, seq: int) -> Begun:
-        """Replay the log's own records for the decisions up to ``seq``, in place of a translation; 0 replays none.
+        """Replay the log's own records for the decisions up to ``seq``, instead of translating them; 0 replays none.
 
         The first records of a log sum up everything that was decided before them. A translation of single decisions
         does not give them, so they are replayed too, unless ``seq`` is 0.

@@ -1,6 +1,6 @@
 """The first error of the disk while a log is served. It ends the gateway, and the next start mends the log.
 
-Without that, a leading gateway whose log cannot be read would stay the leader, and answer each fetch with an error.
+Otherwise a leading gateway whose log cannot be read would stay the leader, and answer each fetch with an error.
 """
 
 import asyncio

@@ -215,11 +215,11 @@ class Storage:
     async def files(self) -> list[tuple[str, int]]:
         """List the files of the log and how many bytes of each are whole; other gateways copy these.
 
-        The last decision is noted first, so that a copy continues after exactly that one.
+        The last decision is noted first, so that a copy continues after exactly that decision.
         """
         if self._noting is None or self._noting.done():
             self._noting = asyncio.create_task(self._note())
-        # A write is added also if the gateway that asked has left meanwhile: nothing may be written after half of one.
+        # Shielded, because a write must be added even if the gateway that asked has left.
         await asyncio.shield(self._noting)
         with self.failure.noted():
             return self._log.files

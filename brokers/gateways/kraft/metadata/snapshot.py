@@ -20,7 +20,7 @@ _NO_BROKER = -1
 def records_of(image: MetadataImage) -> Iterator[bytes]:
     """Yield an image's records, encoded: the metadata version first, because it says how to read the others.
 
-    A topic whose partitions wait for their first leader is written without them.
+    Partitions that wait for their first leader are not written.
     """
     for name in sorted(image.features, key=lambda feature: (feature != METADATA_VERSION, feature)):
         values = {"Name": name, "FeatureLevel": image.features[name]}

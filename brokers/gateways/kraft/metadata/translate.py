@@ -10,7 +10,7 @@ the decisions and the image that its own earlier records give; it reads no clock
     decisions of seq 7 -> translate(image) -> records of seq 7 -> replay into image -> decisions of seq 8 -> ...
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
-follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
+follow from it. A record comes after the records that it refers to, so the order is: removed topics, brokers, created
 topics, settings, partitions, producer ids, ACLs, metadata entities, and last the empty records. The quorum's voters
 come before all of them, because they are control records, which are never in a batch with others.
 

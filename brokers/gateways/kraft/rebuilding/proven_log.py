@@ -187,7 +187,7 @@ def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -
 def _write(copy: BrokerCopy, place: _Place, gone: int, into: Path) -> None:
     """Write the segment and the snapshot of a copy, with the ends that follow, and force them to disk.
 
-    It is not known which removed decision a batch came from, so all those batches get the seq ``gone``.
+    Which removed decision a batch came from is not known, so all batches before ``place`` get the seq ``gone``.
     """
     epoch = copy.snapshot.epoch if copy.snapshot else NO_QUORUM
     if copy.snapshot is not None:

@@ -22,6 +22,11 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
+# The error that refuses settings of a resource by its type; CLUSTER_AUTHORIZATION_FAILED for all other types.
+SETTINGS_ERRORS = {
+    TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+}
 _VERSION_BYTES = 2
 # The limit of a text in an event (``state.limits.Text``).
 PRINCIPAL_CHARS_MAX = 4_096
@@ -91,26 +96,12 @@ def refused_to(caller: Caller, request: Request, super_users: frozenset[str]) ->
         return None
     if caller.is_direct and caller.is_broker and is_of_brokers(request):
         return None
-    if request.name in _OF_RESOURCES:
-        return _refusal_of_resources(request.values)
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
-
-
-def _refusal_of_resources(body: Values) -> Values:
-    """Refuse a change of settings. The error depends on the type of the resource."""
-    codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
-    others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    refused = [
-        {
-            "ResourceType": one["ResourceType"],
-            "ResourceName": one["ResourceName"],
-            "ErrorCode": codes.get(one["ResourceType"], others),
-            "ErrorMessage": None,
-        }
-        for one in body["Resources"]
-    ]
-    return {"Responses": refused}
+    refusal = refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
+    if request.name in _OF_RESOURCES:
+        for one in refusal["Responses"]:
+            one["ErrorCode"] = SETTINGS_ERRORS.get(one["ResourceType"], error)
+    return refusal
 
 
 def is_of_brokers(request: Request) -> bool:

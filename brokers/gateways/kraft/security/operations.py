@@ -55,8 +55,9 @@ OF_CLUSTER: tuple[Operation, ...] = (
     "ALTER_CONFIGS",
     "IDEMPOTENT_WRITE",
 )
-# Requests about topics, each allowed or refused by itself. An operation on the cluster is enough for all of them.
+# Requests about topics, each allowed or refused by itself.
 ON_TOPICS: dict[str, Operation] = {"CreatePartitions": "ALTER", "CreateTopics": "CREATE", "DeleteTopics": "DELETE"}
+# Of these, the same operation on the cluster allows a request for every topic.
 FOR_ALL_TOPICS = frozenset({"CreateTopics", "DeleteTopics"})
 # Requests about settings, each resource by itself.
 ON_SETTINGS: dict[str, Operation] = {
@@ -75,11 +76,6 @@ _HOLDERS: dict[int, ResourceType] = {
 def on_cluster(operation: Operation) -> Action:
     """Return an operation on the cluster as an action."""
     return Action(operation, "CLUSTER", CLUSTER_NAME)
-
-
-def on_all_topics(request: str) -> Action | None:
-    """Return the action that allows a request for every topic; None if there is none."""
-    return on_cluster(ON_TOPICS[request]) if request in FOR_ALL_TOPICS else None
 
 
 def on_topic(request: str, topic: str) -> Action:

@@ -82,7 +82,7 @@ def _resized(context: Asking, name: str, one: Values) -> Values | None:
 
 
 async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
-    """List the reassignments that are under way, of all partitions or of those named."""
+    """List the reassignments that are under way, of all partitions or of the named ones."""
     partitions = sum(len(topic.partitions) for topic in context.topics())
     return await context.offload(partitions, _listed, context, request.values["Topics"])
 

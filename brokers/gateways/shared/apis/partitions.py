@@ -93,7 +93,7 @@ async def _asked(context: Asking, body: Values, rows: Sequence[_PlacedRow], rows
     parts = [rows[first : first + rows_max] for first in range(0, len(rows), rows_max)]
     requests: dict[Hashable, Event] = {}
     for part in parts:
-        # A repeated request has the same first row and as many. Whether the whole event is the same is compared too.
+        # A repeated request has the same first row and as many rows. ``ask_once`` compares the whole events.
         key = ("alter_isrs", body["BrokerId"], body["BrokerEpoch"], part[0][0], len(part))
         requests[key] = await context.offload(len(part), _together, body, part)
     outcomes: dict[Place, Outcome] = {}
@@ -164,7 +164,7 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
 
 
 async def allocate_producer_ids(context: Asking, request: Request, peer: Peer, first_id_min: int = 0) -> Values:
-    """Ask for the next block of producer ids. Those below ``first_id_min`` are taken."""
+    """Ask for the next block of producer ids. The ids below ``first_id_min`` are taken."""
     body = request.values
     if not may_be_registered(body):
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
