@@ -15,7 +15,7 @@ TOO_MANY_OPEN = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
-    """Write all of ``data``, in as many calls as that takes."""
+    """Write all of ``data``, in several calls if need be."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -16,7 +16,7 @@ class DecisionFeed(Protocol):
     """A reader's place in the decision log, and what it does with the decisions that come after it."""
 
     async def has_news(self) -> bool:
-        """Say whether there may be decisions that were not handled yet. Raises ``BusError``."""
+        """Return whether there may be decisions that were not handled yet. Raises ``BusError``."""
 
     async def catch_up(self) -> None:
         """Handle all decisions up to the present end, in order. Raises ``BusError``.
@@ -26,9 +26,9 @@ class DecisionFeed(Protocol):
 
 
 def looked(changed: Callable[[], bool], poll_interval_ms: int) -> bool:
-    """Ask from this thread, again and again, whether a bus has changed; give up after ``LOOK_MS``.
+    """Ask repeatedly, in this thread, whether a bus has changed; give up after ``LOOK_MS``.
 
-    To go from the event loop to a thread and back takes longer than to ask.
+    Asking takes less time than going from the event loop to a thread and back.
     """
     return changes_by(changed, time.monotonic() + LOOK_MS / 1000, min(poll_interval_ms, LOOK_MS))
 

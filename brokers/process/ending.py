@@ -14,9 +14,9 @@ logger = structlog.get_logger()
 
 @contextlib.contextmanager
 def told(*, refused: Kinds, unreachable: Kinds) -> Iterator[None]:
-    """End the process if the block raises errors of these kinds, in groups or not. If one is ``refused``, it counts.
+    """End the process if the block raises only errors of these kinds, in groups or not. A ``refused`` one counts first.
 
-    Not with ``except*``: several of its clauses may match one group, and two exits would be a group that nobody knows.
+    Not with ``except*``: several of its clauses may match one group, and two exits would make a group of exits.
     """
     try:
         yield
@@ -30,14 +30,14 @@ def told(*, refused: Kinds, unreachable: Kinds) -> Iterator[None]:
 
 
 def _single(error: BaseException) -> list[BaseException]:
-    """Return the errors in the exception groups around them."""
+    """Return the errors that an exception group holds, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         return [one for part in error.exceptions for one in _single(part)]
     return [error]
 
 
 def why_of(error: BaseException) -> str:
-    """Return what an error says. Name its file."""
+    """Return what an error says, with its file if it has one."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or repr(error)

@@ -56,7 +56,7 @@ def parsed(given: Sequence[str], settings_of: Callable[[dict[str, Any]], S]) -> 
 
 
 def bus_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --bus to a command. A text that is no bus is wrong use, and not waited for like one out of reach."""
+    """Add --bus to a command. A text that names no bus is a usage error; no wait would help."""
 
     def checked(context: click.Context, parameter: click.Parameter, bus: str) -> str:
         try:

@@ -81,7 +81,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().__init__((host, port), _Quiet)
 
     def server_bind(self) -> None:
-        # Not WSGIServer's, because that asks the name service who we are.
+        # Not WSGIServer's, because that asks the name service for this host's name.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
@@ -122,4 +122,4 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             end.cancel()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a scraper that has gone is not an error of this process."""
+        """Log nothing: a scraper that has gone is not an error of this process."""

@@ -1,4 +1,4 @@
-"""The limits on a server's connections: in total, per host, and of those that are not authenticated yet."""
+"""The limits on a server's connections: in total, per host, and before they are authenticated."""
 
 import asyncio
 from collections import Counter

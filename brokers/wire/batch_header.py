@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta + 1
+        return self.last_offset + 1
 
 
 def batch_at(data: bytes | bytearray | memoryview, position: int) -> Batch | None:
@@ -63,5 +63,5 @@ def batches_in(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, Batc
 
 
 def intact(data: memoryview, batch: Batch) -> bool:
-    """Say whether the CRC matches; ``data`` must be exactly the batch."""
+    """Return whether the CRC matches; ``data`` must be exactly the batch."""
     return bool(calc_crc32c(data[CRC_FROM:]) == batch.crc)

@@ -125,8 +125,7 @@ class Catalogue:
             raise UnsupportedError(header)
         reader = Reader(frame)
         self.message("RequestHeader").read(2 if found.flexible(header.version) else 1, reader)
-        values = _last(found, header.version, reader)
-        return Request(*header, found.name.removesuffix("Request"), values)
+        return Request(*header, found.name.removesuffix("Request"), found.read_last(header.version, reader))
 
     def encode_request(
         self, api_key: int, version: int, correlation_id: int, client_id: str | None, values: Values
@@ -170,7 +169,7 @@ class Catalogue:
         found = _known(self._responses, api_key)
         reader = Reader(frame)
         header = self.message("ResponseHeader").read(_response_header(found, version), reader)
-        return Response(header["CorrelationId"], _last(found, version, reader))
+        return Response(header["CorrelationId"], found.read_last(version, reader))
 
     def encode_message(self, name: str, version: int, values: Values) -> bytes:
         """Write a message without a header, such as ``LeaderChangeMessage``."""
@@ -196,10 +195,3 @@ def _known(found: Mapping[int, Message], api_key: int) -> Message:
     if api_key not in found:
         raise MessageError(f"API {api_key} has no layout here")
     return found[api_key]
-
-
-def _last(found: Message, version: int, reader: Reader) -> Values:
-    values = found.read(version, reader)
-    if reader.left:
-        raise MessageError(f"{found.name} v{version}: {reader.left} bytes are left over")
-    return values

@@ -48,9 +48,9 @@ class FrameConnection:
 
 
 async def _opened(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect. Raises ``OSError``, also if ``host`` is no name that can be looked up."""
+    """Connect. Raises ``OSError``, even if ``host`` is no possible name."""
     try:
         return await asyncio.open_connection(host, port)
     except ValueError as error:
-        # One with an empty part, for example, or with a zero byte.
+        # A name with an empty part, for example, or with a zero byte.
         raise OSError(f"{host!r} is not a name of a host") from error

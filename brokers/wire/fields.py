@@ -1,8 +1,8 @@
 """The fields of a struct in their order. Numbers that follow each other are read and written together.
 
 The elements of long arrays are mostly numbers: a row of an AlterPartition request has five, and two more for each
-member of the ISR. To take them one by one costs more than everything else about the row. So neighbours are one call of
-``struct``. If that call cannot succeed, the same fields are taken one by one, because that names the field at fault.
+member of the ISR. Taking them one by one costs more than everything else about the row. So neighbours are one call of
+``struct``. If that call fails, the same fields are taken one by one, because that names the field at fault.
 """
 
 import struct
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from brokers.wire.plain import NUMBER_CODES, Fault, Plain, Reader
+from brokers.wire.plain import Fault, Plain, Reader
 
 Values = dict[str, Any]
 
@@ -32,11 +32,6 @@ class Fields(NamedTuple):
 
     read: Callable[[Reader, Values], None]
     write: Callable[[bytearray, Values], None]
-
-
-def number_code(kind: str, *, is_array: bool) -> str | None:
-    """Return the letter for a field of this type in a format of ``struct``; None if the field is not a number."""
-    return None if is_array else NUMBER_CODES.get(kind)
 
 
 def in_order(fields: Iterable[Field]) -> list[Fields]:

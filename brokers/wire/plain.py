@@ -92,11 +92,6 @@ class Plain(NamedTuple):
     write: Callable[[bytearray, Any], None]
 
 
-def fixed(kind: str) -> Plain:
-    """Return the codec of a type of fixed size."""
-    return _FIXED[kind]
-
-
 def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
     """Return the codec of ``string``, ``bytes`` or ``records``."""
     length = compact_length if flexible else (classic_length if kind != "string" else _short_length)
@@ -187,7 +182,7 @@ def array_of_numbers(code: str, size: int, weight: int, flexible: bool, nullable
         except struct.error:
             packed = None
         if packed is None:
-            # This names the element at fault.
+            # One by one, to name the element at fault.
             one_by_one.write(out, values)
             return
         length.write(out, len(values))
@@ -251,10 +246,7 @@ def _bool() -> Plain:
 
 
 # Cached because the same few topics and directories appear again and again.
-@lru_cache(4_096)
-def uuid_text(data: bytes) -> str:
-    """Write the 16 bytes of a uuid as Kafka does: URL-safe base64 without padding."""
-    return as_uuid(data)
+uuid_text = lru_cache(4_096)(as_uuid)
 
 
 @lru_cache(4_096)
@@ -292,5 +284,6 @@ _short_length = _number("h")
 
 # The letters that stand for numbers in a format of ``struct``.
 NUMBER_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
-_FIXED = {kind: _number(code) for kind, code in NUMBER_CODES.items()} | {"bool": _bool(), "uuid": _uuid()}
-assert _FIXED.keys() == FIXED_SIZES.keys()
+# The codecs of the types of fixed size.
+FIXED = {kind: _number(code) for kind, code in NUMBER_CODES.items()} | {"bool": _bool(), "uuid": _uuid()}
+assert FIXED.keys() == FIXED_SIZES.keys()

@@ -2,7 +2,7 @@
 
 A frame takes its size, and more when it has become objects. The two are counted apart, and the second only when the
 whole frame is there. So a client that sends slowly keeps no room for objects from others. A request that has both
-rooms waits for no more room, but its answer may wait for other processes and for earlier answers of its connection.
+rooms needs no further one, but its answer may wait for other processes and for earlier answers of its connection.
 
 Both are kept until the answer. Requests that are answered without another process must not wait behind the others, so
 a server has rooms for each of the two kinds.
@@ -11,9 +11,9 @@ a server has rooms for each of the two kinds.
 import asyncio
 from collections.abc import Callable
 
-# Whether the answer to a request waits for no other process. It is told by the first bytes of the request's frame.
+# Returns, from the first bytes of a request's frame, whether its answer waits for no other process.
 IsQuick = Callable[[bytes], bool]
-# So many bytes of a frame tell it.
+# How many bytes of a frame it gets.
 START_BYTES = 1024
 # How many bytes of memory the objects in a frame of a size may take.
 DecodedBytesMax = Callable[[int], int]
@@ -37,7 +37,7 @@ class _Room:
     async def take(self, size: int) -> None:
         """Wait for room. A request that is larger than the whole room waits until it is empty.
 
-        The first to come is the first to get room. Otherwise a stream of smaller requests would keep out a large one.
+        Requests get room in the order in which they came. Otherwise a stream of small ones would keep out a large one.
         """
         async with self._first:
             while self._left < min(size, self._size):

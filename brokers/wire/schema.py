@@ -41,7 +41,7 @@ class Message:
         return self.layout.name
 
     def flexible(self, version: int) -> bool:
-        """Say whether the version has compact lengths and tagged fields."""
+        """Return whether the version has compact lengths and tagged fields."""
         return version in self.layout.flexible
 
     def encode(self, version: int, values: Values) -> bytes:
@@ -69,7 +69,10 @@ class Message:
 
     def decode(self, version: int, data: bytes | bytearray | memoryview) -> Values:
         """Read a message that makes up all of ``data``. Raises ``MessageError``."""
-        reader = Reader(data)
+        return self.read_last(version, Reader(data))
+
+    def read_last(self, version: int, reader: Reader) -> Values:
+        """Read a message that makes up all bytes that are left. Raises ``MessageError``."""
         values = self.read(version, reader)
         if reader.left:
             raise MessageError(f"{self.name} v{version}: {reader.left} bytes are left over")

@@ -15,10 +15,10 @@ from brokers.wire.rooms import LARGE_REQUEST_BYTES, START_BYTES, DecodedBytesMax
 
 
 class Peer:
-    """The identity of one open connection, and who is at its other end."""
+    """One open connection: the principal and the host at its other end."""
 
     def __init__(self, principal: str = "", host: str = "") -> None:
-        # In Kafka's form; empty if the server does not ask.
+        # In Kafka's form; empty if the server does not authenticate.
         self.principal = principal
         self.host = host
 
@@ -111,7 +111,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def end_those(self, is_unwanted: Callable[[Peer], bool]) -> None:
-        """End the connections of some peers."""
+        """End the connections of the peers that are unwanted."""
         for task, peer in self._peers.items():
             if is_unwanted(peer):
                 logger.info("connection ended", principal=peer.principal, host=peer.host)
@@ -141,7 +141,7 @@ class Server:
             self._connections.leave(task)
 
     async def _admitted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> str | None:
-        """Ask who the client is. Close the connection and return None if it does not say so in time."""
+        """Return the client's principal. If it does not prove one in time, close the connection and return None."""
         assert self._door is not None
         try:
             async with asyncio.timeout(self._limits.authentication_timeout_ms / 1000):
@@ -149,7 +149,7 @@ class Server:
         except (NotAuthenticatedError, WireError, OSError, EOFError, TimeoutError) as error:
             logger.info("not authenticated", host=host, why=str(error) or type(error).__name__)
         except asyncio.CancelledError:
-            # The server stops, or needs the place. The connection ends, and nobody waits for this task.
+            # The server stops, or needs the place. The connection ends, and no other task waits for this one.
             logger.debug("connection ended before it was authenticated", host=host)
         # Nothing is owed to this client, so its socket is not kept until it takes what was sent.
         writer.transport.abort()
@@ -220,7 +220,7 @@ class _Connection:
             self._reader.readexactly(left) if size <= LARGE_REQUEST_BYTES else self._large(size, left, rooms)
         )
         try:
-            if _is_long_answered(frame):
+            if frame.startswith(_LONG_ANSWERED):
                 # Its answer may be as long as all others together, so it waits until they are written.
                 await self._answers.join()
             # Only now, so that a client that sends or reads slowly does not keep this room from others.
@@ -244,7 +244,7 @@ class _Connection:
         try:
             await self._answers.put(answer)
         except asyncio.CancelledError:
-            # The connection ends while the queue is full, so nobody else knows of this request.
+            # The connection ends while the queue is full, so no other task knows of this request.
             answer.cancel()
             raise
 
@@ -268,7 +268,3 @@ class _Connection:
             except (OSError, TimeoutError):
                 return
             self._answers.task_done()
-
-
-def _is_long_answered(frame: bytes) -> bool:
-    return frame.startswith(_LONG_ANSWERED)

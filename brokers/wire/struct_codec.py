@@ -4,9 +4,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from brokers.wire.decoded_size import ARRAY, weight_of_plain, weight_of_struct
-from brokers.wire.fields import Field, Values, in_order, number_code
+from brokers.wire.fields import Field, Values, in_order
 from brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
-from brokers.wire.plain import Fault, Plain, Reader, array_of, array_of_numbers, fixed, sized, write_uvarint
+from brokers.wire.plain import (
+    FIXED,
+    NUMBER_CODES,
+    Fault,
+    Plain,
+    Reader,
+    array_of,
+    array_of_numbers,
+    sized,
+    write_uvarint,
+)
 
 TAGS_MAX = 1_000
 
@@ -18,8 +28,8 @@ class Encoded(bytes):
 class StructCodec:
     """The codec of one struct in one version; ``size_min`` is in bytes, and ``weight`` in bytes of memory.
 
-    ``absent`` has the defaults of fields that the version does not carry. ``strict`` names those of them that may have
-    no other value.
+    ``absent`` has the defaults of fields that the version does not carry. ``strict`` names the ones among
+    them that may have no other value.
     """
 
     def __init__(
@@ -148,7 +158,8 @@ def struct_codec(fields: tuple[FieldLayout, ...], version: int, flexible: bool) 
         tag = field.tag if version in field.tagged else None
         if tag is not None and not flexible:
             raise LayoutError(f"{field.name}: tagged in version {version}, which has no tagged fields")
-        carried.append(Field(field.name, one.plain, one.default, tag, number_code(field.type, is_array=field.array)))
+        code = None if field.array else NUMBER_CODES.get(field.type)
+        carried.append(Field(field.name, one.plain, one.default, tag, code))
         size += one.size_min if tag is None else 0
         inside += one.weight
     weight = weight_of_struct([field.name for field in fields], inside)
@@ -180,7 +191,7 @@ def _field(field: FieldLayout, version: int, flexible: bool) -> _Codec:
     nullable = version in field.nullable
     if field.array:
         one = _one(field, version, flexible, nullable=False)
-        code, sizes = number_code(field.type, is_array=False), (one.size_min, one.weight, flexible, nullable)
+        code, sizes = NUMBER_CODES.get(field.type), (one.size_min, one.weight, flexible, nullable)
         plain = array_of(one.plain, *sizes) if code is None else array_of_numbers(code, *sizes)
         return _Codec(plain, (lambda: None) if field.default is None else list, 1 if flexible else 4, ARRAY)
     return _one(field, version, flexible, nullable)
@@ -190,7 +201,7 @@ def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> _C
     constant = field.default
     if field.type in FIXED_SIZES:
         size = FIXED_SIZES[field.type]
-        return _Codec(fixed(field.type), lambda: constant, size, weight_of_plain(field.type))
+        return _Codec(FIXED[field.type], lambda: constant, size, weight_of_plain(field.type))
     if field.type in SIZED:
         size_min = 1 if flexible else (2 if field.type == "string" else 4)
         plain = sized(field.type, flexible=flexible, nullable=nullable)
@@ -203,8 +214,8 @@ def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> _C
 
 
 def _nullable(struct: StructCodec) -> Plain:
-    """Return the codec of a struct that may be null: a byte in front says whether it is there."""
-    presence = fixed("int8")
+    """Return the codec of a struct that may be null: the byte before it tells whether it is there."""
+    presence = FIXED["int8"]
 
     def read(reader: Reader) -> Values | None:
         return None if presence.read(reader) < 0 else struct.read(reader)

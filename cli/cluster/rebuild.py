@@ -8,8 +8,8 @@ import click
 
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option, copies_option
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.launch.gateway import GatewayProcess
 from bus.interface import BusError
 from cli.closed_output import check_open

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from brokers.process.ending import EXIT_REFUSED
 
+from brokers.process.ending import EXIT_REFUSED
 from state import codec
 from state.level import NEWEST_LEVEL
 from tests.support.engine import START_TIMEOUT_S

@@ -12,10 +12,10 @@ from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
-from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.gateways.shared.metrics import SERIES
 from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals, voters_with
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.process.ending import told
 from brokers.process.given_settings import bus_option, metrics_protection, parsed
 from brokers.process.metrics import OwnMetrics, served

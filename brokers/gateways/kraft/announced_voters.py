@@ -3,9 +3,9 @@
 Brokers that name only ``controller.quorum.bootstrap.servers`` find the leader through any gateway, but send it their
 registration only if the log says where it is. Once the log has voters, brokers believe it and not their own settings.
 
-So a gateway with a new address says where it is before it may lead (UpdateRaftVoter). If it led first, brokers would
-look for the leader at the former address. The leading gateway says which voters there are. It does not repeat the
-address of another gateway, because that one may have a newer one. Each gateway watches its own address.
+So a gateway with a new address announces it before it may lead (UpdateRaftVoter). If it led first, brokers would look
+for the leader at the former address. The leading gateway announces which voters there are. It does not repeat the
+address of another gateway, which may have changed. Each gateway watches its own address.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ _PAUSE_S = 10.0
 
 
 async def announce_here(context: Context) -> None:
-    """Say where this gateway is, if the metadata log names voters, and this one not at all or at another address.
+    """Announce this gateway's address, if the metadata log names voters but not this address.
 
-    Without an answer no gateway can be elected either, so this waits for one.
+    Wait until the engine answers: while it does not, no gateway can be elected either.
     """
     here = str(context.identity.gateway)
     while context.logged_voters and context.logged_voters.get(here) != _endpoints(context, context.identity.here):
@@ -64,7 +64,7 @@ def request(context: Context, *, validate_only: bool) -> AlterEntity:
 
 
 def _due(context: Context) -> dict[str, str | None]:
-    """Return the changes for which this gateway asks by itself."""
+    """Return the changes that this gateway requests without an admin."""
     held, here = context.logged_voters, str(context.identity.gateway)
     if context.quorum_view.leads:
         return _changes(context) if held or context.settings.kraft_version else {}

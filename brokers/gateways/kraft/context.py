@@ -60,16 +60,16 @@ class Context(msgspec.Struct, frozen=True):
     heard_brokers: HeardBrokers
     access: AccessControl
     mutation_quotas: MutationQuotas
-    # None if the listener asks nobody who they are.
+    # None if the listener does not authenticate clients.
     security: Security | None = None
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether bus or disk have not served this gateway for so long that another one may lead."""
+        """Whether the bus or the disk has not served this gateway for so long that another one may lead."""
         return self.engine.is_cut_off or self.read_watch.is_stalled
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
-        """Do ``work`` here if it is short, judged by ``size``, and otherwise in another thread."""
+        """Do ``work`` here if ``size`` is small, and otherwise in another thread."""
         if size < OFFLOAD_ITEMS_MIN:
             return work(*given)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
@@ -78,8 +78,8 @@ class Context(msgspec.Struct, frozen=True):
         """Pass an admin's request to the engine, in the name of the caller.
 
         The events carry the quorum epoch in which the request came, because they may follow from what was known then.
-        The engine decides them in no other epoch, and whoever leads later has read all decisions of this one. If it
-        refuses all of them for that, this raises ``NotLeadingError``.
+        The engine decides them in no other epoch, and a later leader has read all decisions of this one.
+        Raises ``NotLeadingError`` if the engine refuses all of them for their epoch.
         """
         quorum_epoch = UNSET if request.quorum_epoch is None else request.quorum_epoch
         answers = await self.engine.ask(
@@ -114,13 +114,13 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def voters(self) -> Sequence[Voter]:
-        """The voters with their endpoints: those in the metadata log, or if it has none, those of --voters."""
+        """The voters with their endpoints, from the metadata log, or from --voters if the log names none."""
         logged, listener = self.logged_voters, self.settings.listener_names[0]
         return [_placed(int(voter), place, listener) for voter, place in logged.items()] or self.identity.voters
 
     @property
     def endpoints(self) -> list[dict[str, object]]:
-        """List the voters in the form in which responses list nodes."""
+        """The voters as responses list nodes."""
         return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.voters]
 
     def topics(self) -> Collection[TopicState]:

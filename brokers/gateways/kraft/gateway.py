@@ -15,8 +15,8 @@ of two is enough (docs/decisions/021-the-metadata-log.md, docs/decisions/022-the
        |                                  |                    v
        +----fetch---- Storage <--commit-- + <---------- DecisionFeed --> QuorumView, Deletions
 
-An event's decisions reach the disk before anybody hears of them, and an answer goes out only after the records that it
-refers to. So a broker that hears "done" finds the change in the log.
+An event's decisions reach the disk before any broker or client hears of them, and an answer goes out only after the
+records that it refers to. So a broker that hears "done" finds the change in the log.
 
 What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard. If it cannot read, or
 its disk hangs, it stops its heartbeats (``ReadWatch``). If brokers cannot reach it, its heartbeats say so
@@ -57,14 +57,14 @@ from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.gateways.shared.file_settings import FileSettings
 from brokers.gateways.shared.handover import hand_over
 from brokers.gateways.shared.heard_brokers import HeardBrokers
+from brokers.gateways.shared.heartbeats import Heartbeats
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
-from bus.clock import StallWatch, now_ms
+from bus.clock import StallWatch
 from bus.interface import Bus
-from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
-from state.level import NEWEST_LEVEL
+from state.events import BrokerConnectionLost, GatewayHeartbeat
 from state.stored.codec import LevelError
 
 logger = structlog.get_logger()
@@ -91,6 +91,8 @@ class Gateway:
         # Whether the engine counts this start; None until it has answered.
         self._counts: bool | None = None
         self._engine = EngineClient(bus, self._incarnation, settings)
+        voters = [voter.voter for voter in identity.voters]
+        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation, voters, is_kraft=True)
         self._deletions = Deletions(lambda report: self._engine.tell(report, lane=Lane.PARTITION))
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
@@ -147,7 +149,7 @@ class Gateway:
                 tasks = [group.create_task(part) for part in (self._engine.run(), self._serve())]
                 await self._stopping.wait()
                 if self._is_serving:
-                    last = self._heartbeat(want_shutdown=True)
+                    last = self._heartbeats.last(self._heard())
                     await hand_over(self._engine, self._quorum_view, last, self._settings.hand_over_timeout_ms)
                 for task in tasks:
                     task.cancel()
@@ -195,7 +197,7 @@ class Gateway:
             await feed.caught_up.wait()
             await announce_here(context)
             await server.start(here.host, port)
-            self._say_started()
+            self._heartbeats.start()
             self._is_serving = True
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
             logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
@@ -208,61 +210,25 @@ class Gateway:
             finally:
                 await server.stop()
 
-    def _say_started(self) -> None:
-        voters = tuple(voter.voter for voter in self._identity.voters)
-        self._engine.tell(
-            GatewayStarted(
-                time_ms=now_ms(),
-                gateway=self._identity.gateway,
-                incarnation=self._incarnation,
-                voters=voters,
-                level=NEWEST_LEVEL,
-            ),
-            lane=Lane.GATEWAY,
-        )
-
     async def _live(self, group: asyncio.TaskGroup) -> None:
-        """Send heartbeats, and report with each how long this process was held up since the last one that went out.
-
-        Some heartbeats ask for an answer. A run that never led learns only from a refusal that it has been replaced.
-        """
+        """Send heartbeats. Some ask for an answer: a run that never led learns only from it that it was replaced."""
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
-        untold_ms = 0
         for number in count():
             stall.begin()
             await asyncio.sleep(interval_s)
             if late_ms := stall.end():
                 logger.warning("held up", late_ms=late_ms)
-                untold_ms += late_ms
                 self._heard_brokers.forgive(late_ms)
                 await asyncio.sleep(READ_FIRST_S)
-            if self._read_watch.is_stalled:
-                # This gateway cannot learn who leads. Without its heartbeats the engine soon names another one.
-                logger.warning("no heartbeat sent", why=self._read_watch.why)
-                continue
-            heartbeat = self._heartbeat(late_ms=untold_ms)
-            try:
-                if number % ASKING_EVERY == 0 and not heartbeat.late_ms:
-                    group.create_task(self._ask(heartbeat))
-                else:
-                    self._engine.tell(heartbeat, lane=Lane.GATEWAY)
-                untold_ms = 0
-            except QueueFullError as error:
-                logger.warning("heartbeat skipped", why=str(error))
+            ask = (lambda beat: group.create_task(self._ask(beat))) if number % ASKING_EVERY == 0 else None
+            # A gateway that cannot learn who leads is silent, so the engine soon names another one.
+            self._heartbeats.send(late_ms, self._read_watch.why, self._heard(), ask)
 
-    def _heartbeat(self, *, late_ms: int = 0, want_shutdown: bool = False) -> GatewayHeartbeat:
+    def _heard(self) -> tuple[int, ...]:
         view = self._quorum_view
         live = [number for number, broker in view.brokers.items() if broker.is_serving]
-        return GatewayHeartbeat(
-            time_ms=now_ms(),
-            gateway=self._identity.gateway,
-            incarnation=self._incarnation,
-            late_ms=late_ms,
-            want_shutdown=want_shutdown,
-            level=NEWEST_LEVEL,
-            hears=self._heard_brokers.told(leads=view.leads, live=live),
-        )
+        return self._heard_brokers.told(leads=view.leads, live=live)
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
         """Send a heartbeat that asks for an answer, and fail if this run no longer counts.
@@ -272,7 +238,7 @@ class Gateway:
         """
         with contextlib.suppress(NoAnswerError, QueueFullError):
             if self._counts is False:
-                self._say_started()
+                self._heartbeats.start()
             [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "NONE":
                 self._counts = True

@@ -1,24 +1,26 @@
 """The quota ``controller_mutation_rate``: how many partitions per second a client may create and delete (KIP-599).
 
-In Kafka the controller that leads keeps it, in memory, and so does the gateway that leads. Another one that leads
-starts with full buckets.
+As in Kafka, the leader keeps the buckets in memory. A gateway that begins to lead starts with full ones.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from brokers.gateways.kraft.token_bucket import TokenBucket
 from state.entity import Entity, entity_id_of
 
 KEY = "controller_mutation_rate"
-# How many clients' buckets are kept. The one that was not used for longest is dropped, and is full when it is back.
+# ``controller.quota.window.num`` windows of ``controller.quota.window.size.seconds`` by default: what may come at once.
+BURST_S = 11.0
+_INT_MAX = 2**31 - 1
+# How many clients' buckets are kept. The least recently used one is dropped, and is full when it is back.
 BUCKETS_MAX = 1_000
 
 Clock = Callable[[], float]
 
 
 class Limit(NamedTuple):
-    """The quota of a client: who shares it, and how many tokens come per second."""
+    """The quota of a client: the clients that share it, and how many tokens come per second."""
 
     # The user and the client-id; an empty one does not count.
     shared_by: tuple[str, str]
@@ -45,6 +47,35 @@ def _levels(user: str, client_id: str) -> Iterator[tuple[dict[str, str | None], 
         yield {"client-id": other}, ("", client_id)
 
 
+class TokenBucket:
+    """Kafka's bucket: tokens that come at a rate of so many per second, up to those of ``BURST_S`` seconds.
+
+    More may be taken than there are. Then the tokens are below zero until enough have come. The rate is given each
+    time, because an admin may change it. A new bucket is full.
+    """
+
+    def __init__(self) -> None:
+        # ≤ BURST_S * rate from the first use on.
+        self._tokens = math.inf
+        self._filled_s = -math.inf
+
+    def take(self, count: float, rate: float, now_s: float) -> None:
+        """Take ``count`` tokens; a negative count gives some back."""
+        self._fill(rate, now_s)
+        self._tokens = min(self._tokens - count, BURST_S * rate)
+
+    def wait_ms(self, rate: float, now_s: float) -> int:
+        """Return how long it takes until the tokens are no longer below zero; 0 if they are not."""
+        self._fill(rate, now_s)
+        # As Kafka's responses carry it, in 32 bits.
+        return math.ceil(min(max(0.0, -self._tokens) / rate * 1000, _INT_MAX))
+
+    def _fill(self, rate: float, now_s: float) -> None:
+        if now_s > self._filled_s:
+            self._tokens = min(self._tokens + rate * (now_s - self._filled_s), BURST_S * rate)
+            self._filled_s = now_s
+
+
 class Quota:
     """What one client may still change, while one of its requests is served."""
 
@@ -67,7 +98,7 @@ class MutationQuotas:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # The one that was not used for longest comes first.
+        # The least recently used one comes first.
         self._buckets: dict[tuple[str, str], TokenBucket] = {}
 
     def quota_of(self, entities: Mapping[str, Entity], principal: str, client_id: str | None) -> Quota | None:

@@ -1,8 +1,8 @@
-"""Find out whether a broker whose connection ended has died: the port of a dead process refuses connections.
+"""Probes of a broker whose connection ended. It has died if its port refuses connections.
 
 A connection ends for many reasons. A killed process may still accept a connection for some milliseconds while the
 kernel takes it down, so the port is tried more than once. A port that refuses at all addresses of its host proves that
-nobody listens there. A port that accepts, or a host that does not answer, proves nothing, and the session decides.
+no process listens there. A port that accepts, or a host that does not answer, proves nothing, and the session decides.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ PLAINTEXT = PROTOCOLS["PLAINTEXT"]
 DEADLINE_S = 0.5
 PAUSE_S = 0.02
 
-# This machine has no network of that kind, such as IPv6, or no way into it.
+# This machine has no network of that kind, such as IPv6, or no route into it.
 _NO_WAY = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH})
 
 Endpoint = tuple[str, int]
@@ -83,7 +83,7 @@ def serving(quorum_view: QuorumView, registration_of: Callable[[int], Registrati
 
 
 async def is_refused(endpoints: Iterable[Endpoint]) -> bool:
-    """Say whether all of a broker's endpoints refuse connections; they are tried for half a second."""
+    """Return whether all of a broker's endpoints refuse connections. Try them for half a second."""
     listed = list(endpoints)
     try:
         async with asyncio.timeout(DEADLINE_S):
@@ -97,7 +97,7 @@ async def is_refused(endpoints: Iterable[Endpoint]) -> bool:
 
 
 async def _refuses(host: str, port: int) -> bool:
-    """Say whether the port refuses at every address of its host that this machine can reach."""
+    """Return whether the port refuses at every address of its host that this machine can reach."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

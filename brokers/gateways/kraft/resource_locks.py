@@ -1,7 +1,7 @@
-"""Make requests run one after another if they change what they have read.
+"""Locks that make requests run one after another if they change what they have read.
 
 The requests of two gateways are kept apart by the quorum epoch in their events (``Context.ask_as_admin``). A request
-that gave up frees its locks, though the engine may still do it: nobody was told that it was done.
+that gave up frees its locks, though the engine may still do it: its client was not told that it was done.
 """
 
 import asyncio

@@ -103,7 +103,7 @@ def versions_of(context: Context, request: Request) -> Values:
 
 
 def door_of(context: Context) -> GatewayDoor | None:
-    """Return the door of a gateway; None if its listener asks nobody who they are."""
+    """Return the door of a gateway; None if its listener does not authenticate clients."""
     if context.security is None:
         return None
     timeout_s = context.settings.authentication_timeout_ms / 1000
@@ -158,7 +158,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    # If another gateway leads by now, the broker looks for it only if the Envelope itself says so.
+    # If another gateway leads by now, the broker looks for it only if the Envelope's own error tells it to.
     try:
         return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
     except NotLeadingError:
@@ -212,23 +212,21 @@ def answering(context: Context) -> Answer:
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
-        if context.security is None:
-            caller = Caller(ANONYMOUS, peer.host, is_direct=True, is_broker=True)
-            _hear(context, request)
-            return framed(await _served(context, request, peer, caller, len(frame)))
-        refusal = refused_by_name(context.security, peer, request)
-        if refusal is not None:
-            return framed(_encoded(request, refusal))
+        principal, is_broker = ANONYMOUS, True
+        if context.security is not None:
+            refusal = refused_by_name(context.security, peer, request)
+            if refusal is not None:
+                return framed(_encoded(request, refusal))
+            principal, is_broker = peer.principal, context.security.brokers.node_of(peer.principal) is not None
         _hear(context, request)
-        is_broker = context.security.brokers.node_of(peer.principal) is not None
-        caller = Caller(peer.principal, peer.host, is_direct=True, is_broker=is_broker)
+        caller = Caller(principal, peer.host, is_direct=True, is_broker=is_broker)
         return framed(await _served(context, request, peer, caller, len(frame)))
 
     return answer
 
 
 def _hear(context: Context, request: Request) -> None:
-    """Note which broker asks, whichever gateway leads. Only registered ones count, unless there are none."""
+    """Note which broker asks, whichever gateway leads. Only registered brokers count, if there are any."""
     sender, known = sender_of(request), context.quorum_view.brokers
     is_of_here = request.values.get("ClusterId") in (None, context.identity.cluster_id)
     if sender is not None and is_of_here and (sender in known or (sender >= 0 and not known)):

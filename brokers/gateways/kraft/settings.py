@@ -17,7 +17,7 @@ DAY_MS = 86_400_000
 # Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
 # in flight.
 REQUESTS_IN_FLIGHT = 4
-# A broker that does not reach the leader asks each of the voters once in about so many time-outs
+# A broker that does not reach the leader asks each of the voters once in about this many time-outs
 # (``KafkaRaftClient.maybeSendFetchToBestNode``). From the leader it fetches twice a second.
 ASKING_TIMEOUTS = 2
 # Names of listeners, with commas.
@@ -27,6 +27,8 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 ClientAuthSetting = Literal["", "none", "requested", "required"]
 MaybeFile = Annotated[str, Meta(max_length=4_096)]
 Rules = Annotated[str, Meta(max_length=65_536)]
+# A name that is a CN alone becomes that CN, as ``broker.principal`` expects it by default. A longer name stays whole,
+# because an authority may have given the same CN to another subject.
 DEFAULT_RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
 AuditLevel = Literal["debug", "info", "off"]
 TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
@@ -61,7 +63,7 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     super_users: SuperUsers = ""
     authorizer_class_name: AuthorizerClass = ""
     allow_everyone_if_no_acl_found: bool = False
-    # On a PLAINTEXT listener everybody can pose as a broker, and speak for any client.
+    # On a PLAINTEXT listener any program can pose as a broker, and speak for any client.
     allow_authorizer_on_plaintext: bool = False
     authorizer_log_level: AuditLevel = "info"
     security_protocol: SecurityProtocol = "PLAINTEXT"
@@ -82,17 +84,17 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
 
     @property
     def listener_names(self) -> list[str]:
-        """List the names that brokers have for this gateway's listener."""
+        """The names that brokers have for this gateway's listener."""
         return self.controller_listener_names.split(",")
 
     @property
     def asked_within_ms(self) -> int:
-        """Return how long a broker counts as heard that asked this gateway while another one led."""
+        """How long a broker that asked this gateway while another one led counts as heard."""
         return ASKING_TIMEOUTS * self.controller_quorum_fetch_timeout_ms
 
     @property
     def limits(self) -> Limits:
-        """Return what clients may use."""
+        """The limits on what clients may use."""
         return replace(
             super().limits,
             queued_max_request_bytes=self.queued_max_request_bytes,

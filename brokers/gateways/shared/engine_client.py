@@ -66,7 +66,7 @@ class EngineClient:
         # By request id, each until it is answered or given up.
         self._unanswered: dict[str, QueuedEvent] = {}
         self._unanswered_once: dict[Hashable, QueuedEvent] = {}
-        # Events of ``ask_once``. Once the engine has passed an event's seq, it will not answer the event any more.
+        # Events of ``ask_once``. Once the engine has passed an event's seq, it never answers the event.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
         self._wake = asyncio.Event()
@@ -74,12 +74,12 @@ class EngineClient:
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether the bus has accepted nothing, not even heartbeats, for so long that another gateway may lead."""
+        """Whether the bus has accepted nothing, not even heartbeats, for so long that another gateway may lead."""
         return steady_ms() - self._published_ms > self._cut_off_ms
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """Return how many events are on their way or unanswered, and how many bytes."""
+        """How many events are on their way or unanswered, and how many bytes they have."""
         return self._queue.held
 
     def tell(self, *events: Event, lane: Lane) -> None:
@@ -103,7 +103,10 @@ class EngineClient:
         Raises ``NoAnswerError`` when an answer does not come in time, and what ``tell`` raises.
         """
         timeout_ms = timeout_ms or self._timeout_ms
-        queued = [self._request(_with_deadline(event, timeout_ms), lane) async for event in in_slices(events)]
+        queued = [
+            self._request(replace(one, timeout_ms=timeout_ms) if isinstance(one, AdminEvent) else one, lane)
+            async for one in in_slices(events)
+        ]
         self._send(queued, lane)
         return await self._answers(queued, timeout_ms)
 
@@ -127,8 +130,9 @@ class EngineClient:
 
     def _request(self, event: Event, lane: Lane, key: Hashable = None) -> QueuedEvent:
         self._count += 1
-        queued = _queued(replace(event, request_id=f"{self._incarnation}-{self._count}"), lane)
-        queued.request_id = f"{self._incarnation}-{self._count}"
+        request_id = f"{self._incarnation}-{self._count}"
+        queued = _queued(replace(event, request_id=request_id), lane)
+        queued.request_id = request_id
         queued.key, queued.content = key, None if key is None else replace(event, time_ms=0)
         return queued
 
@@ -220,10 +224,6 @@ class EngineClient:
     def close(self) -> None:
         """Wait for the call to the bus that is under way, if any."""
         self._publisher.close()
-
-
-def _with_deadline(event: Event, timeout_ms: int) -> Event:
-    return replace(event, timeout_ms=timeout_ms) if isinstance(event, AdminEvent) else event
 
 
 def _queued(event: Event, lane: Lane) -> QueuedEvent:

@@ -66,13 +66,13 @@ class QueuedEvent(msgspec.Struct, eq=False):
     # The event without its time and request id; set exactly when ``key`` is.
     content: Event | None = None
     answer: Answer | None = None
-    # Nobody waits for the answer any more, so the event is not published if it still waits here.
+    # No request waits for the answer any longer, so the event is not published if it still waits here.
     is_withdrawn: bool = False
     waiters: list[Waiter] = []
 
 
 class EventQueue:
-    """The events on their way. Those without a request id are freed once published, the others once answered."""
+    """The events on their way. An event without a request id is freed once published, any other once answered."""
 
     def __init__(self, events_max: int, bytes_max: int = HELD_BYTES_MAX) -> None:
         self._events_max = events_max
@@ -85,7 +85,7 @@ class EventQueue:
 
     @property
     def held(self) -> tuple[int, int]:
-        """Return how many events are held, and how many bytes."""
+        """How many events are held, and how many bytes they have."""
         return self._held_events, self._held_bytes
 
     def put(self, events: Sequence[QueuedEvent], lane: Lane) -> None:
@@ -103,7 +103,7 @@ class EventQueue:
         self._held_bytes -= event.size
 
     def withdraw(self, event: QueuedEvent) -> None:
-        """Free an event for which nobody waits any more. If it still waits here, it is not published.
+        """Free an event whose request has given up. If it still waits here, it is not published.
 
         Its text is dropped at once. While the bus is out of reach, requests come and give up, and no event leaves.
         """

@@ -1,4 +1,4 @@
-"""Tell which settings in brokers' own files do not count, because the engine decides by its own values.
+"""The settings in brokers' own files that do not count, because the engine decides by its own values.
 
 A broker's ``server.properties`` may say ``min.insync.replicas=2`` while the engine's value is 1. No registration says
 so, but a broker answers DescribeConfigs with both: the value in force, and below it the one of its file. The gateway
@@ -50,7 +50,8 @@ class Overruled(NamedTuple):
 class FileSettings:
     """What brokers' files say that does not count. ``serving`` yields the brokers while this gateway leads.
 
-    ``decided`` are the engine's values. What it lacks are those that brokers were told, as they say themselves.
+    ``decided`` returns the engine's values. For a setting that it lacks, the value in force is the one that the broker
+    names.
     """
 
     def __init__(self, serving: Callable[[], Iterable[Asked]], decided: Callable[[], Mapping[str, str]] = dict) -> None:
@@ -72,7 +73,7 @@ class FileSettings:
             await self.look()
 
     async def look(self) -> None:
-        """Ask the brokers whose files are not known to agree. Forget those that are gone."""
+        """Ask the brokers whose files are not known to agree, and forget the brokers that are gone."""
         serving = list(self._serving())
         known = {one.broker for one in serving}
         for gone in [broker for broker in self._tries if broker not in known]:
@@ -88,7 +89,7 @@ class FileSettings:
             self._tries[one.broker] = one.broker_epoch, tries
 
     async def _tries_after(self, one: Asked, tries: int) -> int:
-        """Ask a broker, and log what is new. One whose file agrees is asked no more."""
+        """Ask a broker, and log what is new. A broker whose file agrees is not asked again."""
         try:
             if one.place is None:
                 tries = TRIES_MAX

@@ -58,7 +58,7 @@ class GatewaySettings(
 
     @property
     def limits(self) -> Limits:
-        """Return what clients may use."""
+        """The limits on what clients may use."""
         return Limits(
             socket_request_max_bytes=self.socket_request_max_bytes,
             max_connections=self.max_connections,

@@ -1,4 +1,4 @@
-"""Which brokers a gateway heard lately. Its heartbeats say so, and the rules choose the leader by it."""
+"""Which brokers a gateway heard lately. Its heartbeats name them, and the rules choose the leader by them."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,7 @@ logger = structlog.get_logger()
 
 # As many as a heartbeat may name.
 HEARD_MAX = 1_000
-# Brokers find a gateway that begins to lead within so many times the time for which they count there.
+# Brokers find a gateway that begins to lead within this many times ``leading_ms``.
 FIND_TIMES = 3
 
 
@@ -31,7 +31,7 @@ class HeardBrokers:
             self._heard_ms[broker] = steady_ms()
 
     def forgive(self, late_ms: int) -> None:
-        """Do not count a time in which this process could hear nobody."""
+        """Do not count a time in which this process could hear no broker."""
         for broker in self._heard_ms:
             self._heard_ms[broker] += late_ms
 
@@ -42,7 +42,7 @@ class HeardBrokers:
         return tuple(sorted(broker for broker, heard_ms in dict(self._heard_ms).items() if heard_ms > since_ms))
 
     def told(self, *, leads: bool, live: Collection[int]) -> tuple[int, ...]:
-        """Return the same for a heartbeat, and log if this gateway leads and hears none of the ``live`` brokers."""
+        """Return the brokers for a heartbeat, and log if this gateway leads and hears none of the ``live`` ones."""
         heard = self.lately(leads=leads)
         if not leads:
             self._led_since_ms, self._was_reached = steady_ms(), False

@@ -1,4 +1,4 @@
-"""The topic under whose name brokers keep the metadata log, so that no other topic may have it."""
+"""The topic as which brokers keep the metadata log. No other topic may have its name."""
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -1,4 +1,4 @@
-"""What a gateway tells Prometheus of itself."""
+"""The metrics of a gateway's own process."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     end_offset: int = 0
     # By state.
     brokers: Mapping[str, int] = {}
-    # The records that the broker furthest behind has yet to fetch, of those that serve.
+    # The records that the serving broker furthest behind has yet to fetch.
     lag_max: int = 0
     events: int = 0
     event_bytes: int = 0

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from brokers.engine.follow import looked
 from bus.clock import steady_ms
 
-# The disk may take this many times as long as the bus, so that one that is only slow moves no leader.
+# The disk may take this many times as long as the bus, so that a disk that is only slow moves no leader.
 DISK_TIMEOUTS = 3
 
 
@@ -29,7 +29,7 @@ class CallWatch:
 
     @property
     def is_stalled(self) -> bool:
-        """Say whether no call has succeeded for too long."""
+        """Whether no call has succeeded for too long."""
         since_ms = self._since_ms
         return since_ms is not None and steady_ms() - since_ms > self._stalled_after_ms
 
@@ -43,14 +43,14 @@ class ReadWatch(CallWatch):
 
     @property
     def why(self) -> str | None:
-        """Say why this process does not learn who leads; None if it does."""
+        """Why this process does not learn who leads; None if it does."""
         if super().is_stalled:
             return "no decision can be read"
         return "the disk hangs" if self.commits.is_stalled else None
 
     @property
     def is_stalled(self) -> bool:
-        """Say whether no decision has come through for too long."""
+        """Whether no decision has come through for too long."""
         return self.why is not None
 
     async def look(self, thread: Executor, changed: Callable[[], bool], poll_interval_ms: int) -> bool:

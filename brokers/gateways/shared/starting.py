@@ -19,7 +19,7 @@ _GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 
 
 def collect_rarely() -> None:
-    """Have Python look for garbage in cycles as a gateway needs it."""
+    """Make full garbage collections rare."""
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
 
@@ -37,7 +37,7 @@ def voters_with(gateway: int, voters: str) -> tuple[Voter, ...]:
 async def opened(url: str, unreachable_max_ms: int) -> Bus:
     """Open the bus, which may take a while to be in reach.
 
-    A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
+    A gateway never creates a bus, because no engine would decide on it, and brokers would wait in vain.
     """
 
     async def attempt() -> Bus:

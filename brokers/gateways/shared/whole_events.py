@@ -6,7 +6,6 @@ from itertools import groupby
 import msgspec
 
 from brokers.engine.alike_decisions import GivenDecision, decoded
-from brokers.gateways.shared.errors import UnknownDecisionError
 from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided, DecidedColumns
 from isrflow.decision_rows import last_place
 
@@ -16,6 +15,10 @@ Row = Decided | DecidedColumns
 # A chunk that is cut by its bytes ends before the decision that would exceed their limit, or with it. No decision takes
 # half of that limit, so a chunk below the other half was not cut.
 SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
+
+
+class UnknownDecisionError(Exception):
+    """This version does not know a decision's kind. It ends the gateway, because it must not guess."""
 
 
 def whole_events(bus: Bus, after: int) -> list[list[GivenDecision]]:
@@ -37,7 +40,7 @@ def whole_events(bus: Bus, after: int) -> list[list[GivenDecision]]:
 
 
 def _ends_within_an_event(bus: Bus, chunk: list[Row]) -> bool:
-    """Say whether ``chunk`` was cut, by count or bytes, between two decisions on one event."""
+    """Return whether ``chunk`` was cut, by count or bytes, between two decisions on one event."""
     is_uncut = sum(map(_count, chunk)) < CHUNK and sum(map(_size, chunk)) < SURELY_UNCUT_BYTES
     if not chunk or is_uncut:
         return False
@@ -67,13 +70,12 @@ def _size(row: Row) -> int:
 
 
 def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:
-    return [decision for row in rows for decision in _decisions(row)]
-
-
-def _decisions(row: Row) -> Iterable[GivenDecision]:
-    try:
-        return list(decoded(row))
-    except msgspec.ValidationError as error:
-        raise UnknownDecisionError(
-            f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
-        ) from error
+    found: list[GivenDecision] = []
+    for row in rows:
+        try:
+            found += decoded(row)
+        except msgspec.ValidationError as error:
+            raise UnknownDecisionError(
+                f"decision {row.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
+            ) from error
+    return found

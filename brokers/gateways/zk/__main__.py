@@ -5,9 +5,9 @@ import asyncio
 import click
 import structlog
 
-from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option
 from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals, voters_with
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.metrics import SERIES

@@ -28,6 +28,7 @@ from brokers.engine.follow import follow
 from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.file_settings import FileSettings
 from brokers.gateways.shared.handover import hand_over
+from brokers.gateways.shared.heartbeats import Heartbeats
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
 from brokers.gateways.zk.apis.proxy import Proxy
@@ -37,7 +38,6 @@ from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.decision_reader import DecisionReader
 from brokers.gateways.zk.failure_log import FailureLog
-from brokers.gateways.zk.heartbeats import Heartbeats
 from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.mirror.mirror import MirrorError
 from brokers.gateways.zk.settings import Identity, Settings
@@ -69,7 +69,7 @@ class Gateway:
         self._stopping = asyncio.Event()
         self._engine = EngineClient(bus, self._incarnation, settings)
         voters = [voter.voter for voter in identity.voters]
-        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation, voters)
+        self._heartbeats = Heartbeats(self._engine, identity.gateway, self._incarnation, voters, is_kraft=False)
         self._reader = DecisionReader(bus, settings)
         self._lead_watch = LeadWatch(self._reader.watch)
         self._is_serving = False

@@ -6,10 +6,11 @@ from operator import itemgetter
 
 import msgspec
 
+from brokers.gateways.kraft.apis.outcomes import refused_with
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata import acl_numbers as numbers
-from brokers.gateways.shared.apis.asking import text
+from brokers.gateways.shared.apis.asking import error_of, text
 from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
@@ -34,8 +35,8 @@ async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
     answered: Values = {}
     if acls:
         [answer] = await context.ask_as_admin(request, [CreateAcls(time_ms=now_ms(), acls=acls)])
-        answered = {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
-    return {"Results": [answered if isinstance(one, Acl) else _refused(one) for one in made]}
+        answered = error_of(answer)
+    return {"Results": [answered if isinstance(one, Acl) else refused_with(one) for one in made]}
 
 
 def _created(creation: Values) -> Acl | RefusedError:
@@ -50,10 +51,6 @@ def _created(creation: Values) -> Acl | RefusedError:
     return acl
 
 
-def _refused(refusal: RefusedError) -> Values:
-    return {"ErrorCode": refusal.code, "ErrorMessage": str(refusal)}
-
-
 async def delete_acls(context: Context, request: Request, peer: Peer) -> Values:
     """Delete the ACLs that filters select, and list for each filter the ACLs that it deleted."""
     if not context.access.has_authorizer:
@@ -61,7 +58,7 @@ async def delete_acls(context: Context, request: Request, peer: Peer) -> Values:
     made = [_filter(one) for one in request.values["Filters"]]
     filters = tuple(one for one in made if isinstance(one, AclFilter))
     if not filters:
-        return {"FilterResults": [_refused(one) for one in made if isinstance(one, RefusedError)]}
+        return {"FilterResults": [refused_with(one) for one in made if isinstance(one, RefusedError)]}
     [answer] = await context.ask_as_admin(request, [DeleteAcls(time_ms=now_ms(), filters=filters)])
     if answer.error != "NONE":
         return refusal_of(request, code_of(answer.error), text(answer))
@@ -73,7 +70,7 @@ async def delete_acls(context: Context, request: Request, peer: Peer) -> Values:
 def _deleted(made: Sequence[AclFilter | RefusedError], deleted: Iterable[Acl]) -> list[Values]:
     by_id = {acl_id_of(acl): acl for acl in deleted}
     return [
-        _refused(one)
+        refused_with(one)
         if isinstance(one, RefusedError)
         else {"MatchingAcls": [numbers.values_of(acl) for acl in selected(by_id, one).values()]}
         for one in made
@@ -96,14 +93,11 @@ def _described(acls: Mapping[str, Acl], wanted: AclFilter) -> Values:
     of_resource = itemgetter(*_RESOURCE)
     return {
         "Resources": [
-            dict(zip(_RESOURCE, resource, strict=True)) | {"Acls": [_without(one, _RESOURCE) for one in some]}
+            dict(zip(_RESOURCE, resource, strict=True))
+            | {"Acls": [{name: value for name, value in one.items() if name not in _RESOURCE} for one in some]}
             for resource, some in groupby(sorted(listed, key=of_resource), key=of_resource)
         ]
     }
-
-
-def _without(values: Values, names: Iterable[str]) -> Values:
-    return {name: value for name, value in values.items() if name not in names}
 
 
 def _filter(values: Values) -> AclFilter | RefusedError:

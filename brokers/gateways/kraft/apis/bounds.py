@@ -1,4 +1,4 @@
-"""How many records of the metadata log a request asks for. One for more than ``RECORDS_MAX`` is refused as a whole."""
+"""How many records of the metadata log a request leads to. A request for more than ``RECORDS_MAX`` is refused."""
 
 from collections.abc import Callable
 
@@ -31,13 +31,9 @@ def _partitions(topic: Values, default: int) -> int:
 
 
 def _default_partitions(context: Context) -> int:
-    # A gateway does not know the engine's own setting, only the one that an admin has set.
+    # A gateway knows only the value that an admin has set, not the engine's own.
     value = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
     return int(value) if value.isdecimal() else 1
-
-
-def _deleted_topics(context: Context, body: Values) -> int:
-    return len(body["TopicNames"]) + len(body["Topics"])
 
 
 def _added_partitions(context: Context, body: Values) -> int:
@@ -54,35 +50,15 @@ def _settings(context: Context, body: Values) -> int:
     return sum(max(len(resource["Configs"]), 1) for resource in body["Resources"])
 
 
-def _reassigned_partitions(context: Context, body: Values) -> int:
-    return sum(len(topic["Partitions"]) for topic in body["Topics"])
-
-
-def _elected_partitions(context: Context, body: Values) -> int:
-    return sum(len(topic["Partitions"]) for topic in body["TopicPartitions"] or ())
-
-
-def _created_acls(context: Context, body: Values) -> int:
-    return len(body["Creations"])
-
-
-def _quotas(context: Context, body: Values) -> int:
-    return sum(max(len(entry["Ops"]), 1) for entry in body["Entries"])
-
-
-def _credentials(context: Context, body: Values) -> int:
-    return len(body["Deletions"]) + len(body["Upsertions"])
-
-
 _COUNTS: dict[str, Callable[[Context, Values], int]] = {
     "CreateTopics": _created_topics,
-    "DeleteTopics": _deleted_topics,
+    "DeleteTopics": lambda _, body: len(body["TopicNames"]) + len(body["Topics"]),
     "CreatePartitions": _added_partitions,
     "AlterConfigs": _settings,
     "IncrementalAlterConfigs": _settings,
-    "AlterClientQuotas": _quotas,
-    "AlterUserScramCredentials": _credentials,
-    "CreateAcls": _created_acls,
-    "AlterPartitionReassignments": _reassigned_partitions,
-    "ElectLeaders": _elected_partitions,
+    "AlterClientQuotas": lambda _, body: sum(max(len(entry["Ops"]), 1) for entry in body["Entries"]),
+    "AlterUserScramCredentials": lambda _, body: len(body["Deletions"]) + len(body["Upsertions"]),
+    "CreateAcls": lambda _, body: len(body["Creations"]),
+    "AlterPartitionReassignments": lambda _, body: sum(len(topic["Partitions"]) for topic in body["Topics"]),
+    "ElectLeaders": lambda _, body: sum(len(topic["Partitions"]) for topic in body["TopicPartitions"] or ()),
 }

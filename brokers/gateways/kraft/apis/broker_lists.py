@@ -1,6 +1,6 @@
 """The settings of brokers that are lists, each with Kafka's default (``KafkaConfig`` of Kafka 3.9 to 4.2).
 
-They depend on the release of the brokers, as those of topics do. ``tests/real_kafka`` compares them with Kafka's own.
+They depend on the release of the brokers. ``tests/real_kafka`` compares them with Kafka's own.
 """
 
 from collections.abc import Mapping

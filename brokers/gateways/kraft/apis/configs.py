@@ -60,7 +60,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
 def _default_of_list(kind: int, name: str, of_brokers: Mapping[str, str]) -> str | None:
     """Return what stands for a list that is not set; None if the setting is no list.
 
-    Kafka's controller knows the lists of topics and brokers alone, so nothing is added to those of a subscription.
+    Kafka's controller knows only the lists of topics and brokers, so nothing is added to those of a subscription.
     """
     if kind in _ENTITIES:
         return None
@@ -70,7 +70,7 @@ def _default_of_list(kind: int, name: str, of_brokers: Mapping[str, str]) -> str
 
 
 async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:
-    """Set all settings of resources; those that are not named are removed."""
+    """Set all settings of resources. A setting that is not named is removed."""
 
     def changes(resource: Values) -> dict[str, str | None]:
         held = config_of(context.image, *holder_of(resource))
@@ -80,7 +80,7 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
 
 
 async def _alter(context: Context, request: Request, changes: Any) -> Values:
-    """Ask for all changes at once. Other requests cannot change these settings between the reading and the change."""
+    """Request all changes at once. No other request changes these settings between the reading and the change."""
     body = request.values
     named = [place_of(resource) for resource in body["Resources"]]
     holders = [holder_of(resource) for resource in body["Resources"]]
@@ -96,7 +96,13 @@ async def _alter(context: Context, request: Request, changes: Any) -> Values:
                 outcomes[place] = _event(resource, changes(resource), metadata_version, body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
-        return {"Responses": await responses_to(context, request, outcomes, _response)}
+        responses = await responses_to(
+            context,
+            request,
+            outcomes,
+            lambda place, error: {"ResourceType": place[0], "ResourceName": place[1]} | error,
+        )
+        return {"Responses": responses}
 
 
 def _check_resource(context: Context, kind: int, name: str) -> None:
@@ -113,10 +119,6 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
         if node not in context.image.brokers and node not in {voter.voter for voter in context.identity.voters}:
             raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
-
-
-def _response(place: tuple[int, str], error: Values) -> Values:
-    return {"ResourceType": place[0], "ResourceName": place[1]} | error
 
 
 def _event(resource: Values, config: dict[str, str | None], metadata_version: int, validate_only: bool) -> _Event:
@@ -165,7 +167,7 @@ def _items(value: str) -> list[str]:
 
 
 def _without(listed: list[str], given: list[str]) -> Iterator[str]:
-    """Yield the items of a list without those in ``given``. An item that is given once is removed once."""
+    """Yield the items of a list that are not in ``given``. An item that is given once is removed once."""
     left = Counter(given)
     for item in listed:
         if left[item]:

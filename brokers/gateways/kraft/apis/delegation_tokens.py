@@ -65,7 +65,7 @@ async def create_delegation_token(context: Context, request: Request, peer: Peer
 
 
 async def renew_delegation_token(context: Context, request: Request, peer: Peer) -> Values:
-    """Let a token be good for longer, up to its greatest age."""
+    """Extend a token's life, up to its greatest age."""
     try:
         token, now = await _found(context, request), now_ms()
         _check_time(token, now)
@@ -78,7 +78,7 @@ async def renew_delegation_token(context: Context, request: Request, peer: Peer)
 
 
 async def expire_delegation_token(context: Context, request: Request, peer: Peer) -> Values:
-    """Let a token end at another time; with a negative period, at once."""
+    """Set the time at which a token ends. A negative period ends it at once."""
     period_ms = request.values["ExpiryTimePeriodMs"]
     try:
         token, now = await _found(context, request), now_ms()
@@ -94,7 +94,7 @@ async def expire_delegation_token(context: Context, request: Request, peer: Peer
 
 
 async def _added(context: Context, request: Request, token_id: str, values: Mapping[str, str]) -> ErrorCode:
-    """Add a token, if its owner may have one more. Requests for one owner are done one after another."""
+    """Add a token, if its owner may have one more. Requests for one owner run one after another."""
     token = Entity(entity_type=TOKEN, names={TOKEN_ID: token_id}, values=dict(values))
     async with context.locks.hold([(RESOURCE_TYPES["DELEGATION_TOKEN"], values["owner"])]):
         held = context.image.entities
@@ -107,7 +107,7 @@ async def _added(context: Context, request: Request, token_id: str, values: Mapp
 
 
 def _new_id() -> str:
-    """Make a random id as Kafka prints a Uuid. None begins with a dash, which tools would take for an option."""
+    """Make a random id as Kafka prints a Uuid. It never begins with a dash, which tools would take for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).rstrip(b"=").decode()
 
@@ -148,7 +148,7 @@ async def _asked(context: Context, request: Request, token_id: str, values: Mapp
 
 
 def _principals(request: Request, owner: str) -> Values:
-    """Write whose token it is, and in versions that can carry it, who asked for it."""
+    """Return the fields that name the token's owner, and in versions that have them, the requester's."""
     kind, _, name = owner.partition(":")
     whose = {"PrincipalType": kind, "PrincipalName": name}
     if request.version < _REQUESTER_VERSION:

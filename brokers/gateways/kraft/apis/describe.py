@@ -15,13 +15,13 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 
 _BROKERS, _CONTROLLERS = 1, 2
-# A response has this in place of the allowed operations, if the request did not ask for them.
+# A response has this number instead of the allowed operations if the request did not ask for them.
 _NOT_ASKED = -(2**31)
 _NODES_VERSION = 2
 
 
 async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
-    """Answer which gateway leads the quorum, how far each broker has read, and when it was last at the end."""
+    """Return which gateway leads the quorum, how far each broker has read, and when it was last at the end."""
     if not _is_of_metadata(request.values["Topics"]):
         return {"Topics": [_unknown(topic) for topic in request.values["Topics"]]}
     quorum_view, end, now = context.quorum_view, context.storage.end_offset, now_ms()
@@ -74,7 +74,7 @@ def _unknown(topic: Values) -> Values:
 
 
 async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
-    """Answer where the controllers are, to an admin that asks them directly (KIP-919)."""
+    """Return where the controllers are, for an admin that asks them directly (KIP-919)."""
     kind = request.values["EndpointType"]
     if kind == _BROKERS:
         message = "this listener is of controllers, and brokers are asked for"

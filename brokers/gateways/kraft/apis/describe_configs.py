@@ -3,9 +3,7 @@ a gateway directly (KIP-919). Brokers answer from what they have read themselves
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
-from brokers.gateways.kraft.apis.config_types import is_secret, type_of
 from brokers.gateways.kraft.apis.resources import holder_of, place_of
 from brokers.gateways.kraft.context import Context, config_of
 from brokers.gateways.kraft.messages import Request
@@ -17,11 +15,12 @@ from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
 )
 from brokers.gateways.shared.apis.refusals import refusal_of
-from brokers.gateways.shared.apis.topic_defaults import DEFAULT, OF_TOPIC, Origin, effective
+from brokers.gateways.shared.apis.topic_defaults import DEFAULT, DEFAULTS, OF_TOPIC, Effective, Origin, effective
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from state.group_settings import GROUP_DEFAULTS
+from state.broker_setting_types import BOOLEAN, INT, LIST, STRING, UNKNOWN, broker_setting_type, is_secret
+from state.group_settings import GROUP_DEFAULTS, GROUP_NUMBERS, GROUP_WORDS
 from state.topic_name import complaint_about_topic_name
 
 # The description of a topic takes two kilobytes, and its name in a request may take a hundredth of that.
@@ -30,15 +29,8 @@ RESOURCES_MAX = 10_000
 _OF_BROKER, _OF_ALL_BROKERS, _OF_CLIENT_METRICS, _OF_GROUP = 2, 3, 7, 8
 # ``ClientMetricsConfigs`` of Kafka 4.1
 CLIENT_METRICS_DEFAULTS = {"interval.ms": "300000", "match": "", "metrics": ""}
-
-
-class Setting(NamedTuple):
-    """A setting with its value, and the places that set it, the strongest first."""
-
-    name: str
-    value: str
-    source: int
-    origins: tuple[Origin, ...]
+_CLIENT_METRICS_TYPES = {"interval.ms": INT, "match": LIST, "metrics": LIST}
+_GROUP_TYPES = dict.fromkeys(GROUP_NUMBERS, INT) | dict.fromkeys(GROUP_WORDS, STRING)
 
 
 async def describe_configs(context: Context, request: Request, peer: Peer) -> Values:
@@ -78,7 +70,7 @@ def _result(context: Context, place: tuple[int, str], keys: set[str], has_synony
     return of | {"ErrorCode": ErrorCode.NONE, "Configs": configs}
 
 
-def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
+def _settings(context: Context, kind: int, name: str) -> Iterator[Effective]:
     held = config_of(context.image, kind, name)
     if kind == TOPIC_RESOURCE:
         complaint = complaint_about_topic_name(name)
@@ -88,7 +80,7 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
             raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
         found = effective(held, context.settings_of_all_brokers())
         known = {one.name for one in found}
-        yield from (Setting(*one) for one in found)
+        yield from found
         yield from _with_source({key: value for key, value in held.items() if key not in known}, OF_TOPIC)
     elif kind == BROKER_RESOURCE:
         # A controller does not know brokers' files. It describes itself and the settings of all brokers together.
@@ -102,7 +94,7 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
         yield from _with_source(held, _OF_CLIENT_METRICS)
         # Kafka names no origin of these defaults, but it does so for groups.
         yield from (
-            Setting(key, value, DEFAULT, ()) for key, value in CLIENT_METRICS_DEFAULTS.items() if key not in held
+            Effective(key, value, DEFAULT, ()) for key, value in CLIENT_METRICS_DEFAULTS.items() if key not in held
         )
     elif kind == GROUP_RESOURCE:
         if not name:
@@ -113,12 +105,12 @@ def _settings(context: Context, kind: int, name: str) -> Iterator[Setting]:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"there are no resources of type {kind}")
 
 
-def _with_source(held: Mapping[str, str], source: int) -> Iterator[Setting]:
-    return (Setting(name, value, source, (Origin(name, value, source),)) for name, value in sorted(held.items()))
+def _with_source(held: Mapping[str, str], source: int) -> Iterator[Effective]:
+    return (Effective(name, value, source, (Origin(name, value, source),)) for name, value in sorted(held.items()))
 
 
-def _config(resource_type: int, setting: Setting, has_synonyms: bool) -> Values:
-    hidden = is_secret(resource_type, setting.name)
+def _config(resource_type: int, setting: Effective, has_synonyms: bool) -> Values:
+    hidden = resource_type == BROKER_RESOURCE and is_secret(setting.name)
     origins = setting.origins if has_synonyms else ()
     return {
         "Name": setting.name,
@@ -129,6 +121,18 @@ def _config(resource_type: int, setting: Setting, has_synonyms: bool) -> Values:
         "Synonyms": [
             {"Name": one.name, "Value": None if hidden else one.value, "Source": one.source} for one in origins
         ],
-        "ConfigType": type_of(resource_type, setting.name),
+        "ConfigType": _type_of(resource_type, setting.name),
         "Documentation": None,
     }
+
+
+def _type_of(resource_type: int, name: str) -> int:
+    """Return the type of a setting (``DescribeConfigsResponse.ConfigType`` of Kafka 4.1)."""
+    if resource_type == BROKER_RESOURCE:
+        return broker_setting_type(name)
+    if resource_type == TOPIC_RESOURCE and (default := DEFAULTS.get(name)):
+        if default.synonyms:
+            return broker_setting_type(default.synonyms[0][0])
+        return BOOLEAN if default.value == "false" else LIST
+    types = {GROUP_RESOURCE: _GROUP_TYPES, CLIENT_METRICS_RESOURCE: _CLIENT_METRICS_TYPES}
+    return types.get(resource_type, {}).get(name, UNKNOWN)

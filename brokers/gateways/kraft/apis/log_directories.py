@@ -1,4 +1,4 @@
-"""The request in which a broker says where its replicas are (AssignReplicasToDirs, KIP-858)."""
+"""The request that tells where a broker's replicas are (AssignReplicasToDirs, KIP-858)."""
 
 from collections.abc import Hashable, Mapping
 
@@ -20,19 +20,18 @@ Place = tuple[str, str, int]
 
 
 async def assign_replicas_to_dirs(context: Asking, request: Request, peer: Peer) -> Values:
-    """Ask the engine to note where replicas are. What it noted is in the log before it is answered."""
+    """Ask the engine to note where replicas are. The log has what it noted before the broker hears of it."""
     body = request.values
     if not may_be_registered(body):
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     events: dict[Hashable, AssignReplicasToDirs] = {}
     named = ((one["Id"], topic) for one in body["Directories"] for topic in one["Topics"])
     async for directory, topic in in_slices(named):
-        held = context.topic(topic["TopicId"])
-        numbers = list(
-            dict.fromkeys(one["PartitionIndex"] for one in topic["Partitions"] if one["PartitionIndex"] >= 0)
-        )
-        for first in range(0, len(numbers) if held is not None else 0, PARTITIONS_PER_EVENT_MAX):
-            assert held is not None
+        if (held := context.topic(topic["TopicId"])) is None:
+            continue
+        given = (one["PartitionIndex"] for one in topic["Partitions"])
+        numbers = list(dict.fromkeys(number for number in given if number >= 0))
+        for first in range(0, len(numbers), PARTITIONS_PER_EVENT_MAX):
             some = tuple(numbers[first : first + PARTITIONS_PER_EVENT_MAX])
             key = ("assign", body["BrokerId"], body["BrokerEpoch"], directory, held.topic_id, some)
             events[key] = _event(body, directory, held.name, held.topic_id, some)

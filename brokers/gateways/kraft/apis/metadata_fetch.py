@@ -64,7 +64,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 
 
 def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
-    """Say whether a broker has read more of its epoch than this log has. Then this log lacks records that were served.
+    """Return whether a broker has read more of its epoch than this log has, which then lacks records that were served.
 
     The log may come from a backup, and may have continued in a later epoch. If the broker were told where the logs
     differ, it would stop and set its partitions aside. So it is told to ask again, until a gateway leads whose log has

@@ -74,19 +74,23 @@ def _changed(answered: Values, expected: int) -> int:
 
 
 def _named(context: Context, request: Request) -> list[_Named]:
-    """List the topics in a request. One that is named twice changes nothing, because it is refused."""
+    """List the topics in a request. A topic that is named twice does not count, because it is refused."""
     body = request.values
     if request.name == "DeleteTopics":
         deleted = [_deleted(context, "TopicNames", name, name, None) for name in body["TopicNames"]]
         deleted += [_deleted(context, "Topics", one, one["Name"], one["TopicId"]) for one in body["Topics"]]
-        times = Counter(one.topic_id for one in deleted)
-        return [one if times[one.topic_id] == 1 else one._replace(partitions=0) for one in deleted]
-    count = _created if request.name == "CreateTopics" else _added
-    named = Counter(one["Name"] for one in body["Topics"])
-    return [
-        _Named("Topics", one, one["Name"], None, count(context, one) if named[one["Name"]] == 1 else 0)
-        for one in body["Topics"]
-    ]
+        ids = Counter(one.topic_id for one in deleted)
+        return [one if ids[one.topic_id] == 1 else one._replace(partitions=0) for one in deleted]
+
+    def count(topic: Values) -> int:
+        if times[topic["Name"]] > 1:
+            return 0
+        if request.name == "CreatePartitions":
+            return max(0, added_partitions(context, topic))
+        return created_partitions(context, topic) if context.topic_named(topic["Name"]) is None else 0
+
+    times = Counter(one["Name"] for one in body["Topics"])
+    return [_Named("Topics", one, one["Name"], None, count(one)) for one in body["Topics"]]
 
 
 def _deleted(context: Context, listed_in: str, entry: Values | str, name: str | None, topic_id: str | None) -> _Named:
@@ -94,14 +98,6 @@ def _deleted(context: Context, listed_in: str, entry: Values | str, name: str | 
     if held is None:
         return _Named(listed_in, entry, name, topic_id, 0)
     return _Named(listed_in, entry, held.name, held.topic_id, len(held.partitions))
-
-
-def _created(context: Context, topic: Values) -> int:
-    return created_partitions(context, topic) if context.topic_named(topic["Name"]) is None else 0
-
-
-def _added(context: Context, topic: Values) -> int:
-    return max(0, added_partitions(context, topic))
 
 
 def _cut(request: Request, allowed: list[_Named]) -> Request:

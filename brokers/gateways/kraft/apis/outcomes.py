@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.shared.apis.asking import Asking, text
-from brokers.wire.errors import RefusedError, code_of
+from brokers.gateways.shared.apis.asking import Asking, error_of
+from brokers.wire.errors import RefusedError
 from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
@@ -27,14 +27,11 @@ def _responses(
     outcomes: Mapping[K, E | RefusedError], answers: Iterator[Answer], respond: Callable[[K, Values], Values]
 ) -> list[Values]:
     return [
-        respond(key, _refused(one) if isinstance(one, RefusedError) else _answered(next(answers)))
+        respond(key, refused_with(one) if isinstance(one, RefusedError) else error_of(next(answers)))
         for key, one in outcomes.items()
     ]
 
 
-def _refused(refusal: RefusedError) -> Values:
+def refused_with(refusal: RefusedError) -> Values:
+    """Return the fields of a response that carry a refusal."""
     return {"ErrorCode": refusal.code, "ErrorMessage": str(refusal)}
-
-
-def _answered(answer: Answer) -> Values:
-    return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

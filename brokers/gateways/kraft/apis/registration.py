@@ -1,5 +1,6 @@
 """The requests of a broker's life (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
 
+import contextlib
 from collections.abc import Sequence
 
 import structlog
@@ -8,9 +9,10 @@ from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.quorum_view import BrokerView
 from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.draft import registration_of
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.uuids import is_reserved
-from brokers.gateways.shared.apis.asking import text
+from brokers.gateways.shared.apis.asking import error_of
 from brokers.gateways.shared.engine_client import NoAnswerError
 from brokers.gateways.shared.event_queue import Lane
 from brokers.gateways.shared.security_protocols import PROTOCOLS
@@ -18,7 +20,6 @@ from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
-from state.decisions import Answer
 from state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
 from state.registration import Feature, Listener
 
@@ -32,8 +33,8 @@ _PROTOCOLS = {number: name for name, number in PROTOCOLS.items()}
 async def broker_registration(context: Context, request: Request, peer: Peer) -> Values:
     """Register a broker; the engine gives it its epoch.
 
-    A broker that did not wait for the answer asks again, and gets the epoch that it has by then. If each attempt were a
-    new event, no broker could register while the engine takes longer than brokers wait.
+    A broker that gave up waiting asks again, and gets the epoch that it has by then. If each attempt were a new
+    event, no broker could register while the engine takes longer than brokers wait.
     """
     body = request.values
     if body["ClusterId"] != context.identity.cluster_id:
@@ -108,7 +109,7 @@ def _check(body: Values) -> None:
 
 
 def _check_levels(context: Context, body: Values) -> None:
-    """Refuse a broker that does not support a level in force. Rules do not, because only one shard has levels."""
+    """Refuse a broker that does not support a level in force. The rules do not, because one shard has the levels."""
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]}
     for name, level in levels_of(context).items():
         low, high = supported.get(name, (0, 0))
@@ -119,15 +120,12 @@ def _check_levels(context: Context, body: Values) -> None:
 
 
 def _is_registered(held: Registration, body: Values) -> bool:
-    endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in body["Listeners"]]
-    features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]]
-    return (held.incarnation, held.rack, held.endpoints, held.log_dirs, held.features) == (
-        body["IncarnationId"],
-        body["Rack"],
-        tuple(endpoints),
-        tuple(body["LogDirs"]),
-        tuple(features),
-    )
+    decided = {
+        "BrokerEpoch": held.broker_epoch,
+        "Fenced": held.fenced,
+        "InControlledShutdown": held.in_controlled_shutdown,
+    }
+    return held == registration_of(body | decided | {"EndPoints": body["Listeners"]})
 
 
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
@@ -146,9 +144,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     if body["WantShutDown"]:
         may_stop = await _shut_down(context, body, known, failed)
     elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
-        await _ask(
-            context, _heartbeat(body, want_fence=body["WantFence"], failed=failed), context.settings.state_wait_max_ms
-        )
+        await _ask(context, _heartbeat(body, want_fence=body["WantFence"], failed=failed))
     elif failed:
         # Without an answer the broker gets an error. It then repeats the failure in its next heartbeats, and shuts down
         # after log.dir.failure.timeout.ms (KIP-858).
@@ -161,26 +157,25 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
 
 
 def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[str]]:
-    """Return a broker's log directories that the metadata log shows as readable, and those of them that have failed."""
+    """Return the log directories that the metadata log shows as readable, and which of them the broker reports as failed."""
     held = context.image.brokers.get(body["BrokerId"])
     readable: tuple[str, ...] = () if held is None else held.log_dirs
-    # A broker repeats all failed directories in every heartbeat. Those that the log shows as failed are left out.
+    # A broker repeats all failed directories in every heartbeat. The ones that have failed in the log are left out.
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView, failed: Sequence[str]) -> bool:
     """Hand over the broker's leaderships. Return whether it may stop: all are handed over, and the other brokers know.
 
-    If leaderships remain because there is no other in-sync replica, the broker may stop after some attempts all the
-    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. The wait is bounded
+    If leaderships remain because there is no other in-sync replica, the broker may stop anyway after some attempts,
+    as brokers in ZooKeeper mode do of their own accord. Otherwise it would wait here for minutes. The wait is bounded
     by ``state_wait_max_ms`` and ``followed_wait_max_ms``. If the decision comes later, the next heartbeat's answer has
     it.
     """
     if not known.is_serving:
         return True
     if not known.may_stop:
-        shutdown_heartbeat = _heartbeat(body, want_fence=False, want_shutdown=True, failed=failed)
-        await _ask(context, shutdown_heartbeat, context.settings.state_wait_max_ms)
+        await _ask(context, _heartbeat(body, want_fence=False, want_shutdown=True, failed=failed))
     followed = known.may_stop and await context.quorum_view.until_followed(
         context.storage.end_offset, body["BrokerId"], context.settings.followed_wait_max_ms
     )
@@ -203,12 +198,10 @@ def _heartbeat(
     )
 
 
-async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> list[Answer]:
-    try:
-        return await context.engine.ask(event, lane=Lane.BROKER, timeout_ms=timeout_ms)
-    except NoAnswerError:
-        # The broker asks again with its next heartbeat.
-        return []
+async def _ask(context: Context, event: BrokerHeartbeat) -> None:
+    # Without an answer the broker asks again with its next heartbeat.
+    with contextlib.suppress(NoAnswerError):
+        await context.engine.ask(event, lane=Lane.BROKER, timeout_ms=context.settings.state_wait_max_ms)
 
 
 async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
@@ -218,4 +211,4 @@ async def unregister_broker(context: Context, request: Request, peer: Peer) -> V
         return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED, "ErrorMessage": f"broker {broker} is not registered"}
     event = BrokerUnregister(time_ms=now_ms(), broker=broker)
     [answer] = await context.ask_as_admin(request, [event])
-    return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    return error_of(answer)

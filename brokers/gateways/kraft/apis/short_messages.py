@@ -20,7 +20,7 @@ def with_short_messages(request: str, values: Values) -> Values:
 
 @cache
 def _may_have_messages(name: str) -> bool:
-    """Say whether the response to this request has a field for an error message."""
+    """Return whether the response to this request has a field for an error message."""
     return _has_messages(layouts()[f"{name}Response"].fields)
 
 

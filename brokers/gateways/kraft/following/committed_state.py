@@ -1,4 +1,4 @@
-"""What a gateway reads of the committed state: all of it at its start, and the deletions whenever it begins to lead."""
+"""The committed state, which a gateway reads at its start, and for the deletions whenever it begins to lead."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 from brokers.engine.retry import retry
-from brokers.gateways.kraft.following.deletions import Deletions, UnderWay, under_way
+from brokers.gateways.kraft.following.deletions import Deletions, under_way
 from bus.image import HeldState, read_image
 from bus.interface import Bus
 
@@ -26,12 +26,12 @@ class CommittedState:
         return await self._read(lambda held: held)
 
     async def keep_settled(self, deletions: Deletions) -> None:
-        """Tell ``deletions`` which ones are under way whenever this gateway begins to lead. Raises as ``read`` does."""
+        """Settle ``deletions`` with the newest state whenever they ask for it. Raises what ``read`` raises."""
         while True:
             await deletions.unsettled.wait()
             deletions.unsettled.clear()
-            left = await self._read(_left)
-            # If the gateway has begun to lead once more, it may have heard of deletions that this state lacks.
+            left = await self._read(lambda held: list(under_way(held)))
+            # If they ask again meanwhile, they may have heard of deletions that this state lacks.
             if not deletions.unsettled.is_set():
                 deletions.settle(left)
 
@@ -43,7 +43,3 @@ class CommittedState:
             return await loop.run_in_executor(self._executor, lambda: take(read_image(self._bus.image())))
 
         return await retry(taken, self._unreachable_max_ms)
-
-
-def _left(held: HeldState) -> list[UnderWay]:
-    return list(under_way(held))

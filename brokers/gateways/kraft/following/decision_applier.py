@@ -15,10 +15,10 @@ class SupersededError(Exception):
 
 
 class DecisionApplier:
-    """What passes decisions on to the parts of ``gateway``. ``end_offset`` returns the end of the log that can be read.
+    """Passes decisions on to the parts of ``gateway``. ``end_offset`` returns the end of the log that can be read.
 
-    One event may have a hundred thousand decisions, so they are applied in portions. The first portion says who leads
-    and which brokers serve. It is applied in the step in which the records become readable, so a fetch never sees
+    One event may have a hundred thousand decisions, so they are applied in portions. The first portion names the leader
+    and the brokers that serve. It is applied in the step in which the records become readable, so a fetch never sees
     records of a leader that this gateway does not know yet.
     """
 

@@ -4,19 +4,19 @@ The problem: reading decisions, translating them and waiting for the disk take t
 thousand decisions. Meanwhile the event loop must answer heartbeats and fetches. And no fetch may see records of a
 leader that the gateway does not know yet.
 
-The insight: this slow work can be done ahead, because nobody sees it. While one group of events is on its way to the
-disk, a thread reads and translates the next events. All of these become the next group. So the slower the disk is, the
-more events share one wait for it.
+The insight: this slow work can be done ahead, because it has no effect yet. While one group of events is on its way to
+the disk, a thread reads and translates the next events. They become the next group. So the slower the disk is, the more
+events share one wait for it.
 
     thread       read a    read b    read c    read d
     event loop             commit a ........ add a, apply a    commit b, c ........ add b and c, apply b and c
     disk                   write a                             write b, c
 
-Only ``add`` and ``apply`` are seen by others. ``add`` makes the records of a group readable. The first portion of
-``apply`` says who leads and which brokers serve, and runs in the same step of the event loop. The other portions follow
-one by one, and other tasks run between them.
+Only ``add`` and ``apply`` have effects. ``add`` makes the records of a group readable. The first portion of ``apply``
+names the leader and the brokers that serve, and runs in the same step of the event loop. The other portions follow one
+by one, and other tasks run between them.
 
-Rejected: to write and to apply each chunk of decisions in the event loop. A large event then held up heartbeats and
+Rejected: writing and applying each chunk of decisions in the event loop. A large event then held up heartbeats and
 fetches.
 """
 
@@ -97,7 +97,7 @@ class DecisionFeed:
         return len(self._waiting) >= WAITING_MAX or sum(one.size for one in self._waiting) >= WAITING_BYTES_MAX
 
     async def _commit(self) -> None:
-        """Commit and apply everything that waits, until nothing does."""
+        """Commit and apply whatever waits, until nothing does."""
         while self._waiting:
             group, self._waiting = self._waiting, []
             portions: Iterator[None] = iter(self._apply([event for prepared in group for event in prepared.events]))

@@ -3,11 +3,11 @@
 The engine waits for a report of each deletion, and a broker of Kafka 4 sends none. But it fetches the metadata log in
 order, so a fetch from beyond a record shows that the broker has read it.
 
-Brokers fetch from the leading gateway only. The others hear of all deletions too, but no decision says that the engine
-has taken the report of a replica that was moved away. So a gateway that begins to lead compares what it heard of with
-the committed state, and drops what is over. Otherwise it would report every replica that was moved since it started,
-and the engine would reject each report. It does the same whenever it has heard of many, so that a gateway that never
-leads does not collect them for ever.
+Brokers fetch from the leading gateway only. The other gateways hear of all deletions too, but no decision says that the
+engine has taken the report of a replica that was moved away. So a gateway that begins to lead compares the deletions it
+has heard of with the committed state, and drops those that are over. Otherwise it would report every replica that was
+moved since it started, and the engine would reject each report. It does the same whenever it has heard of many, so that
+a gateway that never leads does not collect them without bound.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from state.reason import Reason
 
 logger = structlog.get_logger()
 
-# The state is read again after so many deletions, or after as many as were under way in it, whichever is more.
+# The state is read again after this many deletions, or after as many as were under way in it, whichever is more.
 HEARD_MAX = 10_000
 _STARTED = ReplicaState.ReplicaDeletionStarted
 
@@ -65,7 +65,7 @@ class Deletions:
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
         self._awaited: _Logs = {}
-        # Those of before this gateway led. They may be over. ``unsettled`` is set when ``settle`` is due.
+        # The deletions that were set aside. They may be over. ``unsettled`` is set when ``settle`` is due.
         self._former: _Logs = {}
         self.unsettled = asyncio.Event()
         # How many deletions were heard of since the last ``settle``, and how many were under way then.
@@ -95,7 +95,7 @@ class Deletions:
             self.unsettled.set()
 
     def settle(self, left: Iterable[UnderWay]) -> None:
-        """Await those that ``begin_to_lead`` set aside and that are ``left`` in a state that was read since."""
+        """Await the deletions that were set aside and that are ``left`` in a state that was read since."""
         former, self._former = self._former, {}
         kept = 0
         dropped = sum(len(logs) for topics in former.values() for logs in topics.values())

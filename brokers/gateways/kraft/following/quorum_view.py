@@ -127,11 +127,11 @@ class QuorumView:
         self._peers[broker] = peer
 
     def is_connected(self, broker: int) -> bool:
-        """Say whether the connection of a broker's last heartbeat is open."""
+        """Return whether the connection of a broker's last heartbeat is open."""
         return broker in self._peers
 
     def disconnected(self, peer: Peer) -> int | None:
-        """Return the broker that sent its heartbeats on a connection that ended; None if none did."""
+        """Return the broker whose heartbeats came on a connection that ended; None if no broker's did."""
         for broker, held in self._peers.items():
             if held is peer:
                 del self._peers[broker]

@@ -1,8 +1,8 @@
 """Check, before a log is served, that it is the translation of the decisions.
 
-Brokers that have read a part of the metadata log must find the same bytes there for ever. So at each start a gateway
+Brokers that have read a part of the metadata log must always find the same bytes there. So at each start a gateway
 translates the decisions after its newest snapshot again, and compares the result with the disk, byte by byte. Retention
-may have removed some of these decisions from the bus. For those the gateway trusts the log's own records.
+may have removed some of these decisions from the bus. In their place the gateway trusts the log's own records.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ class _Held:
         self._offset = self.base.offset
 
     def replayed_through(self, seq: int) -> Begun:
-        """Replay the log's own records for the decisions up to ``seq``, in place of a translation; 0 replays none.
+        """Replay the log's own records for the decisions up to ``seq``, instead of translating them; 0 replays none.
 
         The first records of a log sum up everything that was decided before them. A translation of single decisions
         does not give them, so they are replayed too, unless ``seq`` is 0.
@@ -131,7 +131,7 @@ def trimmed_through(bus: Bus, after: int) -> int:
 
 
 def is_trimmed(bus: Bus, seq: int) -> bool:
-    """Say whether decisions after ``seq`` were removed, or may have been."""
+    """Return whether decisions after ``seq`` were removed, or may have been."""
     try:
         # ``after=0`` never raises, so start from event 1.
         bus.decisions((seq, AFTER_ALL_OF) if seq > 0 else (1, -1), 1)

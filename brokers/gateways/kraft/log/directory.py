@@ -21,7 +21,7 @@ UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"
 _ASIDE = re.compile(r"aside-([0-9]+)")
 # The segments, the ends files beside them, and the snapshots. Other files may lie there too, such as the audit log.
 _OF_LOG = re.compile(r"[0-9]{20}[.-].*")
-# If logs are damaged more often than this, the disk is failing, and somebody must look at it.
+# If logs are damaged more often than this, the disk is failing, and an operator must look at it.
 ASIDE_MAX = 20
 
 

@@ -1,6 +1,6 @@
 """The first error of the disk while a log is served. It ends the gateway, and the next start mends the log.
 
-Without that, a leading gateway whose log cannot be read would stay the leader, and answer each fetch with an error.
+Otherwise a leading gateway whose log cannot be read would stay the leader, and answer each fetch with an error.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from brokers.files import TOO_MANY_OPEN
 
 
 class DiskFailure:
-    """The first error of the disk that ``noted`` has seen, if any. It belongs to one event loop."""
+    """The first error of the disk in a block of ``noted``, if any. It belongs to one event loop."""
 
     def __init__(self) -> None:
         self._error: OSError | None = None

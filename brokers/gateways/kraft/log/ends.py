@@ -1,4 +1,4 @@
-"""The file that says which decisions a log came from: where the log ends after each event that added to it."""
+"""The file that records which decisions a log came from: where the log ends after each event that added to it."""
 
 import os
 import struct
@@ -20,7 +20,7 @@ SIZE = _END.size + _CHECK.size
 class End(NamedTuple):
     """The decisions up to ``seq`` are in the log up to ``offset``, which is at byte ``position`` of the file.
 
-    ``crc`` covers the bytes that the event added. An end without added bytes says that the decisions since the end
+    ``crc`` covers the bytes that the event added. An end without added bytes means that the decisions since the end
     before it made no records.
     """
 

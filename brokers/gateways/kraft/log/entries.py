@@ -82,13 +82,13 @@ def _leader_change(change: LeaderChange) -> KeyAndValue:
 
 
 def records_in(data: bytes) -> Iterator[Record]:
-    """Read the metadata records of whole batches, and of the control records the voters. Raises ``WireError``."""
+    """Read the metadata records of whole batches, and the voters in control records. Raises ``WireError``."""
     for batch in decode_batches(data):
         yield from records_of_batch(batch)
 
 
 def records_of_batch(batch: RecordBatch) -> Iterator[Record]:
-    """Read the metadata records of a batch, or if it is a control batch the voters in it. Raises ``WireError``."""
+    """Read the metadata records of a batch, or the voters in a control batch. Raises ``WireError``."""
     if not batch.control:
         for _, value in batch.records:
             yield decode_record(value)

@@ -15,8 +15,9 @@ this CRC. Only after that may a broker read the batches.
 So whatever write a crash interrupts, what was read is whole, and the rest is translated again from the decisions, to
 the same bytes. The price is two waits for the disk per write.
 
-A log cannot grow for ever. A new segment begins with each snapshot. Two snapshots are kept, and the log from the older
-one on. So a broker that is reading a snapshot when the next one is taken can finish it, and finds the log after it.
+A log must not grow without bound. A new segment begins with each snapshot. Two snapshots are kept, and the log from
+the older one on. So a broker that is reading a snapshot when the next one is taken can finish it, and finds the log
+after it.
 
     snapshot A        snapshot B
         | segment A ...... | segment B .....> end        segments before A are deleted when B is on disk
@@ -60,8 +61,8 @@ class MetadataLog:
     def __init__(self, directory: Path, lock: BinaryIO | None = None, *, is_copy: bool = False) -> None:
         """Open a log, or begin one.
 
-        ``lock`` is the lock of its directory. If none is given, this takes it. ``close`` releases it. In a copy no
-        crash has left anything unfinished, so nothing is cut off there, and all of it must be whole.
+        ``lock`` is the lock of its directory, which is taken if none is given. ``close`` releases it. No crash has left
+        anything unfinished in a copy, so nothing is cut off there, and all of it must be whole.
         Raises ``DamagedError`` when the log is damaged or cannot be read, ``StorageError`` when another process has it.
         """
         self.directory = directory
@@ -121,7 +122,7 @@ class MetadataLog:
 
     @property
     def end(self) -> End:
-        """Return where the log ends: offset, quorum epoch and decision."""
+        """Where the log ends: offset, quorum epoch and decision."""
         return self._segments[-1].end
 
     def size_since(self, snapshot: SnapshotId | None) -> int:
@@ -187,7 +188,7 @@ class MetadataLog:
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """List the files of the log, snapshots first, and how many bytes of each are whole."""
+        """The files of the log, snapshots first, and how many bytes of each are whole."""
         held = [snapshots.path_of(self.directory, snapshot) for snapshot in self.snapshots]
         return [(path.name, path.stat().st_size) for path in held] + [
             file for segment in self._segments for file in segment.files
@@ -221,7 +222,7 @@ class MetadataLog:
             self._obsolete_segments.append(self._segments.pop(0))
 
     def remove_obsolete(self) -> None:
-        """Remove the files that nothing reads any more. Call it once the log was compared with the decisions."""
+        """Remove the obsolete files. Call it only after the log was compared with the decisions."""
         if not self._obsolete_segments and not self._obsolete_snapshots:
             return
         while self._obsolete_segments:

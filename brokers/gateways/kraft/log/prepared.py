@@ -11,7 +11,7 @@ from state.decisions import AnyDecision
 
 
 class Event(NamedTuple):
-    """The decisions on one event that concern others than the log too."""
+    """The decisions on one event, without those that only the log needs."""
 
     seq: int
     decisions: Sequence[AnyDecision]
@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the size of the records in bytes."""
+        """The size of the records in bytes."""
         return sum(len(unit.data) for unit in self.units)
 
 

@@ -30,8 +30,8 @@ class Unit(NamedTuple):
 class Segment:
     """The units from ``base`` on; only their ends are in memory.
 
-    Batches are forced to disk before their ends, and ``end`` moves when both are there. So nobody has read the bytes
-    that a crash leaves after the last end.
+    Batches are forced to disk before their ends, and ``end`` moves when both are there. So no broker has read the
+    bytes that a crash leaves after the last end.
     """
 
     def __init__(self, directory: Path, base_offset: int) -> None:
@@ -165,7 +165,7 @@ class Segment:
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """List both files, and how many bytes of each are whole."""
+        """Both files, and how many bytes of each are whole."""
         return [(self.path.name, self.end.position), (self._ends_path.name, len(self._seqs) * ends.SIZE)]
 
     def _size(self) -> int:

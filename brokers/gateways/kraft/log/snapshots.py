@@ -138,13 +138,8 @@ def _records(data: bytes) -> Iterator[Record]:
         raise ReplayError("it has no footer")
 
 
-def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a snapshot from ``position``; an empty result if that is at or beyond its end."""
-    return piece_of(path_of(directory, snapshot), position, max_bytes)
-
-
 def piece_of(path: Path, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a file from ``position``; an empty result if that is at or beyond its end."""
+    """Read up to ``max_bytes`` of a file from ``position``. The piece is empty at or beyond the file's end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(min(max(position, 0), size))

@@ -6,9 +6,9 @@ take back.
 
 The insight: separate the work from the effect. ``prepared`` translates decisions from an image and an offset and
 changes nothing. ``write`` takes everything that was prepared meanwhile, writes it at once, and waits for the disk,
-which nobody can see either. Each of them runs in a thread of its own. Only ``add`` changes what readers see. It runs in
-the event loop and waits for nothing: it replaces log end, image and place. So every reader in the event loop sees a
-log, an image and a place that belong together and are on disk.
+which readers do not see either. Each of them runs in a thread of its own. Only ``add`` changes what readers see. In the
+event loop, without a wait, it replaces log end, image and place. So every reader in the event loop sees a log, an image
+and a place that belong together and are on disk.
 
     thread      prepared(e1..e9)  prepared(e10..e14)  prepared(e15)
     thread                        write(e1..e9)       write(e10..e15)         one wait for all that was prepared
@@ -18,7 +18,7 @@ log, an image and a place that belong together and are on disk.
 A crash may stop this anywhere (``tests/brokers/gateways/kraft/log/test_storage_crashes.py`` stops it at every write,
 with all, part or none of it on disk, and with and without the loss of unforced writes):
 
-* within the batches or before their ends: nobody has read them, and the next start cuts them off;
+* within the batches or before their ends: no broker has read them, and the next start cuts them off;
 * after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;
 * within a snapshot: it has no name yet, and the next start removes it;
 * after the ends, before ``add``: as before. If the process ends cleanly at this point, it writes no further note.
@@ -85,7 +85,7 @@ class Storage:
         self._appended = asyncio.Event()
 
     def begin(self, bus: Bus) -> None:
-        """Compare the log with the decisions; ``decided_seq`` then says where to continue.
+        """Compare the log with the decisions. Afterwards ``decided_seq`` is where to continue.
 
         Raises ``StorageError`` when the log differs from the decisions: then it must not be served.
         """
@@ -93,12 +93,12 @@ class Storage:
 
     @property
     def image(self) -> MetadataImage:
-        """Return the image at the log's end."""
+        """The image at the log's end."""
         return self._image
 
     @property
     def decided_seq(self) -> int:
-        """Return the seq of the last event whose decisions are in the log and the image."""
+        """The seq of the last event whose decisions are in the log and the image."""
         return self._decided_seq
 
     @property
@@ -110,7 +110,7 @@ class Storage:
         return self._log.end.offset
 
     def prepared(self, events: Sequence[Sequence[GivenDecision]], after: Prepared | None = None) -> Prepared:
-        """Translate the decisions on at least one event. They follow ``after``, or if that is None what was committed.
+        """Translate the decisions on at least one event. They follow ``after``, or without it, the committed decisions.
 
         This changes nothing, so it may run in any thread.
         """
@@ -180,11 +180,8 @@ class Storage:
         if written.segment is not None:
             self._log.add_segment(written.segment)
         if self.end_offset > before:
-            self._wake()
-
-    def _wake(self) -> None:
-        self._appended.set()
-        self._appended = asyncio.Event()
+            self._appended.set()
+            self._appended = asyncio.Event()
 
     async def until_appended(self, timeout_ms: int) -> None:
         """Wait until something is appended, or until the time-out."""
@@ -213,16 +210,16 @@ class Storage:
         if snapshot not in self._log.snapshots:
             return None
         with self.failure.noted():
-            return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
+            return snapshots.piece_of(snapshots.path_of(self._log.directory, snapshot), position, max_bytes)
 
     async def files(self) -> list[tuple[str, int]]:
         """List the files of the log and how many bytes of each are whole; other gateways copy these.
 
-        The last decision is noted first, so that a copy continues after exactly that one.
+        The last decision is noted first, so that a copy continues after exactly that decision.
         """
         if self._noting is None or self._noting.done():
             self._noting = asyncio.create_task(self._note())
-        # A write is added also if the gateway that asked has left meanwhile: nothing may be written after half of one.
+        # Shielded, because a write must be added even if the gateway that asked has left.
         await asyncio.shield(self._noting)
         with self.failure.noted():
             return self._log.files
@@ -243,7 +240,7 @@ class Storage:
         return [Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)]
 
     def read_file(self, name: str, position: int, max_bytes: int) -> Piece | None:
-        """Read a piece of one of ``files``; None if there is no such file any more."""
+        """Read a piece of one of ``files``; None if there is no such file any longer."""
         with self.failure.noted():
             if name not in dict(self._log.files):
                 return None

@@ -26,7 +26,7 @@ OPERATIONS = {
     "TWO_PHASE_COMMIT": 15,
 }
 PERMISSION_TYPES = {"DENY": 2, "ALLOW": 3}
-# Only in filters. ``ANY`` matches every value. ``MATCH`` selects the patterns that apply to the named resource.
+# Only in filters. ``ANY`` matches every value. ``MATCH`` selects the patterns that fit the named resource.
 ANY = 1
 MATCH = 2
 
@@ -43,7 +43,7 @@ _OPERATION_NAMES, _PERMISSION_NAMES = names_of(OPERATIONS), names_of(PERMISSION_
 def acl_of(values: Mapping[str, Any], pattern_type: str = "PatternType") -> Acl:
     """Read an ACL from a record or a request. ``pattern_type`` names the field that has the pattern's type.
 
-    Raises ``ValueError``, which says which value is invalid.
+    Raises ``ValueError``, which names the invalid value.
     """
     fields = {
         "resource_type": _RESOURCE_NAMES.get(values["ResourceType"], values["ResourceType"]),

@@ -25,7 +25,7 @@ RECOVERY_UNCHANGED = -1
 
 
 class ReplayError(Exception):
-    """A record does not follow from those before it."""
+    """A record does not follow from the records before it."""
 
 
 class MetadataDraft:
@@ -77,7 +77,7 @@ class MetadataDraft:
         )
 
     def replay(self, record: Record) -> None:
-        """Apply the next record. Raises ``ReplayError`` if it does not follow from those before it."""
+        """Apply the next record. Raises ``ReplayError`` if it does not follow from the records before it."""
         values = record.values
         match record.name:
             case "FeatureLevelRecord":

@@ -1,15 +1,19 @@
-"""Translate decisions about metadata entities into metadata records."""
+"""Translate decisions about metadata entities and ACLs into metadata records."""
 
 from collections.abc import Iterator, Mapping
 
+from brokers.gateways.kraft.metadata.acl_numbers import values_of
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record, token_record
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
 from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.topics import config_record
-from state.decisions import EntityDecision
+from state.acl import Acl
+from state.decisions import AclsDecision, EntityDecision
 from state.entity import FEATURES, SECRET, TOKEN, Entity, entity_id_of
 
+ACL_VERSION = 0
+REMOVE_ACL_VERSION = 0
 FEATURE_VERSION = 0
 # The types that have one record for all values.
 _WHOLE = {SECRET: scram_record, TOKEN: token_record}
@@ -51,3 +55,18 @@ def _differences(held: Mapping[str, str], values: Mapping[str, str]) -> Iterator
     for key in sorted({*held, *values}):
         if values.get(key) != held.get(key):
             yield key, values.get(key)
+
+
+def acl_records(draft: MetadataDraft, decision: AclsDecision) -> Iterator[Record]:
+    """Yield the removal of deleted ACLs, and then the new ones."""
+    for acl in decision.deleted:
+        if acl.acl_id in draft.acls:
+            yield Record("RemoveAccessControlEntryRecord", REMOVE_ACL_VERSION, {"Id": acl.acl_id})
+    for acl in decision.created:
+        if acl.acl_id not in draft.acls:
+            yield acl_record(acl.acl_id, acl)
+
+
+def acl_record(acl_id: str, acl: Acl) -> Record:
+    """Return the record of one ACL."""
+    return Record("AccessControlEntryRecord", ACL_VERSION, {"Id": acl_id} | values_of(acl))

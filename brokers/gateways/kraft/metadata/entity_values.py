@@ -14,7 +14,7 @@ SCRAM_VERSION = 0
 REMOVE_SCRAM_VERSION = 0
 TOKEN_VERSION = 0
 REMOVE_TOKEN_VERSION = 0
-# The types whose values are settings of a resource: its type, and what names it.
+# The entity types whose values are settings of a resource: the resource's type, and the part that names it.
 ENTITY_RESOURCES: dict[EntityType, tuple[int, str]] = {
     "client_metrics": (CLIENT_METRICS_RESOURCE, "client-metrics"),
     "group": (GROUP_RESOURCE, "group"),
@@ -25,7 +25,7 @@ MECHANISM_NAMES = {number: name for name, number in MECHANISMS.items()}
 # The fields of a credential by its values; all but the last are bytes.
 _SCRAM_FIELDS = {"salt": "Salt", "server_key": "ServerKey", "stored_key": "StoredKey", "iterations": "Iterations"}
 _ITERATIONS = "iterations"
-# The fields of a delegation token by its values: those that are text, and those that are times.
+# The fields of a delegation token by its values, first the texts and then the times.
 _TOKEN_TEXTS = {"owner": "Owner", "requester": "Requester"}
 _TOKEN_TIMES = {
     "issue_timestamp_ms": "IssueTimestamp",
@@ -36,7 +36,7 @@ _RENEWERS = "renewers"
 _renewers = msgspec.json.Decoder(list[str])
 
 Names = Mapping[str, str | None]
-# The type of an entity, what names it, and its changed values; a null value is removed.
+# The type of an entity, its names, and its changed values; a null value is removed.
 Change = tuple[EntityType, Names, Mapping[str, str | None]]
 
 

@@ -67,7 +67,7 @@ class MetadataImage(NamedTuple):
     quorum_epoch: int = NO_QUORUM
     # By id.
     acls: Map[str, Acl] = Map()
-    # By ``entity_id_of``: those that have records of their own.
+    # The entities that have records of their own, by ``entity_id_of``.
     entities: Map[str, Entity] = Map()
 
 

@@ -1,6 +1,6 @@
-"""The two records of partitions, written without their layouts, because there may be hundreds of thousands at once.
+"""The two records of partitions, written without layouts, because there may be hundreds of thousands at once.
 
-The bytes are those that ``encode_record`` gives for the same values
+``encode_record`` gives the same bytes for the same values
 (``tests/brokers/gateways/kraft/metadata/test_partition_bytes.py``).
 """
 

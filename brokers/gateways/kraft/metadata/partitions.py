@@ -29,7 +29,7 @@ Row = tuple[int, int, int, Values]
 
 
 class StaleDecisionError(Exception):
-    """A decision that is older than one before it. The decision log never has that order."""
+    """A decision is older than one before it. The decision log never has that order."""
 
 
 class DecidedPartitions(NamedTuple):
@@ -158,7 +158,7 @@ def changed_directories(draft: MetadataDraft, broker: int, *, is_new: bool) -> I
 
 
 def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, *, is_new: bool) -> tuple[str, ...]:
-    """Return the log directories of a partition once ``broker`` has others than before, or is registered again."""
+    """Return the log directories of a partition after those of ``broker`` have changed, or it is registered again."""
     pairs = zip(held.replicas, held.directories, strict=True)
     return tuple(
         [
@@ -169,7 +169,7 @@ def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, 
 
 
 def first_directories(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
-    """Return the log directory of each replica; those that were there before stay in theirs."""
+    """Return the log directory of each replica. A replica that was there before stays in its directory."""
     former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
     return tuple([former.get(replica) or _directory(draft, replica, MIGRATING) for replica in replicas])
 
@@ -186,6 +186,6 @@ def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
 
 
 def _assigned(replicas: Ids, directories: tuple[str, ...], to: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the log directories with those that brokers have just named."""
+    """Return the log directories, with the ones that brokers have just named."""
     pairs = zip(replicas, directories, strict=True)
     return tuple([uuid_of(to[replica]) if replica in to else former for replica, former in pairs])

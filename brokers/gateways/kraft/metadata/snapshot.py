@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from brokers.gateways.kraft.metadata.acls import acl_record
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
-from brokers.gateways.kraft.metadata.entities import FEATURE_VERSION, changes_of
+from brokers.gateways.kraft.metadata.entities import FEATURE_VERSION, acl_record, changes_of
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
 from brokers.gateways.kraft.metadata.record_frame import Record, encode_record
@@ -21,7 +20,7 @@ _NO_BROKER = -1
 def records_of(image: MetadataImage) -> Iterator[bytes]:
     """Yield an image's records, encoded: the metadata version first, because it says how to read the others.
 
-    A topic whose partitions wait for their first leader is written without them.
+    Partitions that wait for their first leader are not written.
     """
     for name in sorted(image.features, key=lambda feature: (feature != METADATA_VERSION, feature)):
         values = {"Name": name, "FeatureLevel": image.features[name]}
@@ -53,7 +52,7 @@ def control_records_of(image: MetadataImage) -> list[Record]:
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:
-    """Return the record that says that all producer ids below ``next_producer_id`` were handed out."""
+    """Return the record after which all producer ids below ``next_producer_id`` are taken."""
     values = {"BrokerId": broker, "BrokerEpoch": broker_epoch, "NextProducerId": next_producer_id}
     return Record("ProducerIdsRecord", PRODUCER_IDS_VERSION, values)
 

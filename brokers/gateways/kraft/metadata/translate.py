@@ -4,13 +4,13 @@ The problem: brokers of Kafka follow a metadata log that a controller quorum wri
 the decision log on the bus, several gateways serve it, and each of them may lose its disk.
 
 The insight: if the metadata log is a pure function of the decisions, gateways need no agreement among themselves. Each
-writes the same bytes at the same offsets, and a log that is lost can be written again. So ``translate`` looks at
-nothing but the decisions and the image that its own earlier records give; it reads no clock and no state of the engine:
+writes the same bytes at the same offsets, and a log that is lost can be written again. So ``translate`` looks only at
+the decisions and the image that its own earlier records give; it reads no clock and no state of the engine:
 
     decisions of seq 7 -> translate(image) -> records of seq 7 -> replay into image -> decisions of seq 8 -> ...
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
-follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
+follow from it. A record comes after the records that it refers to, so the order is: removed topics, brokers, created
 topics, settings, partitions, producer ids, ACLs, metadata entities, and last the empty records. The quorum's voters
 come before all of them, because they are control records, which are never in a batch with others.
 
@@ -29,9 +29,8 @@ from immutables import Map
 from msgspec import UNSET
 
 from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision
-from brokers.gateways.kraft.metadata.acls import acl_records
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
-from brokers.gateways.kraft.metadata.entities import entity_records
+from brokers.gateways.kraft.metadata.entities import acl_records, entity_records
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import (
     PartitionTranslation,
@@ -160,9 +159,9 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
         former = draft.brokers.get(broker.broker)
         say(broker_records(draft, broker))
         present = draft.brokers.get(broker.broker)
-        # A broker of several directories says itself where its replicas are, and those in a lost one stay there.
-        says_itself = broker.offline_log_dirs is not UNSET
-        if present is not None and not says_itself and (former is None or former.log_dirs != present.log_dirs):
+        # A broker with several directories reports where its replicas are, and those in a lost one stay there.
+        reports_places = broker.offline_log_dirs is not UNSET
+        if present is not None and not reports_places and (former is None or former.log_dirs != present.log_dirs):
             written += changed_directories(draft, broker.broker, is_new=former is None)
     say(created_topics(draft, topics))
     for config in decisions.of(ConfigDecision):

@@ -19,5 +19,5 @@ def uuid_of(text: str) -> str:
 
 
 def is_reserved(uuid: str) -> bool:
-    """Say whether a uuid is reserved, so that no log directory may have it."""
+    """Return whether a uuid is reserved, so that no log directory may have it."""
     return int.from_bytes(base64.urlsafe_b64decode(uuid + "==")) < _RESERVED

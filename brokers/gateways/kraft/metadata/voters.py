@@ -1,6 +1,6 @@
 """The voters of the quorum as control records, which brokers read before they know any controller (KIP-853).
 
-A broker stops if a VotersRecord adds more than one voter to those in the record before it, or leaves out more than one
+A broker stops if a VotersRecord adds more than one voter to the record before it, or leaves out more than one
 (``VoterSet.hasOverlappingMajority``). So a larger change is written in several records, one step each.
 """
 
@@ -16,12 +16,12 @@ from state.voter_endpoints import VoterEndpoint, endpoints_of, text_of
 
 
 def directory_id_of(voter: int) -> str:
-    """Return the id that stands for a gateway's log directory. A gateway whose log is rebuilt has the same one."""
+    """Return the id that stands for a gateway's log directory. It stays the same when the log is rebuilt."""
     return uuid_of(f"voter {voter}")
 
 
 def voter_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the control records that make the voters ``after`` out of those ``before``, which may be none."""
+    """Yield the control records that turn the voters ``before``, perhaps none, into the voters ``after``."""
     if not before and after:
         yield Record("KRaftVersionRecord", 0, {"Version": 0, "KRaftVersion": KRAFT_LEVELS.high})
         yield _record(after)

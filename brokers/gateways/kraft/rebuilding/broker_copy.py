@@ -23,7 +23,7 @@ _EPOCHS = "leader-epoch-checkpoint"
 
 
 class CopyError(StorageError):
-    """A broker's copy cannot be used; the message names it and says why."""
+    """A broker's copy cannot be used. The message names the copy and the reason."""
 
 
 class Copied(NamedTuple):

@@ -6,7 +6,6 @@ aside and never removed.
 """
 
 import asyncio
-import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,7 +24,7 @@ from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.proven_log import write_proven_log
 from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.voters import Voter
 from bus.interface import Bus
 
@@ -59,7 +58,6 @@ class Opening:
     ) -> None:
         """Lock the directory. Raises ``StorageError`` when another process has the lock."""
         self._identity = identity
-        # How other gateways are reached.
         self._client = client
         self._directory = identity.directory
         self._snapshot_interval_bytes = snapshot_interval_bytes
@@ -82,7 +80,7 @@ class Opening:
         raise StorageError(f"{self._directory} was damaged again right after it was rebuilt: its disk may be failing")
 
     async def _in_thread(self, work: Callable[..., T], *given: Any) -> T:
-        """Do what reads a whole log, or writes one, while the event loop serves others."""
+        """Run work that reads or writes a whole log, while the event loop serves others."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
 
     def _begun(self, bus: Bus) -> Storage:
@@ -92,7 +90,7 @@ class Opening:
         except BaseException:
             storage.abandon()
             raise
-        # Noted here, because nobody may wait for this thread any more.
+        # Kept here for ``close``, because the task that waits for this thread may have been cancelled.
         self._storage = storage
         return storage
 
@@ -121,7 +119,6 @@ class Opening:
         """Rebuild the log from other gateways or copies. If that fails until the time is over, return why."""
         loop = asyncio.get_running_loop()
         began, others = loop.time(), [v for v in self._identity.voters if v.voter != self._identity.gateway]
-        copies = self._identity.copies
         while True:
             waited_s = loop.time() - began
             why: list[str] = []
@@ -129,8 +126,8 @@ class Opening:
                 if not (failed := await self._copied(voter, bus)):
                     return []
                 why.append(failed)
-            if copies and (not others or waited_s >= min(PEERS_FIRST_S, self._wait_max_s)):
-                failed = await self._in_thread(self._from_copies, copies, bus)
+            if self._identity.copies and (not others or waited_s >= min(PEERS_FIRST_S, self._wait_max_s)):
+                failed = await self._in_thread(self._from_copies, bus)
                 if not failed:
                     return []
                 why.append(failed)
@@ -150,15 +147,12 @@ class Opening:
         logger.warning("the log was taken from another gateway", gateway=str(voter))
         return ""
 
-    def _from_copies(self, copies: Sequence[Path], bus: Bus) -> str:
+    def _from_copies(self, bus: Bus) -> str:
         """Make the log from brokers' copies. Return an empty string, or why that failed."""
-        into = directories.start_replacement(self._directory)
         try:
-            copy = write_proven_log(copies, self._identity.cluster_id, bus, into)
-            _check(into, bus)
+            copy = _rebuild(self._identity, bus)
         except (StorageError, UnknownDecisionError) as error:
             return str(error)
-        directories.install_replacement(self._directory)
         logger.warning("the log was taken from a broker's copy", copy=str(copy))
         return ""
 
@@ -180,12 +174,17 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
     """
     with directories.locked(identity.directory):
         directories.finish_replacement(identity.directory)
-        into = directories.start_replacement(identity.directory)
         try:
-            copy = write_proven_log(identity.copies, identity.cluster_id, bus, into, without)
-            _check(into, bus)
+            return _rebuild(identity, bus, without)
         except (StorageError, UnknownDecisionError):
-            shutil.rmtree(into, ignore_errors=True)
+            # This removes the log that is not finished.
+            directories.finish_replacement(identity.directory)
             raise
-        directories.install_replacement(identity.directory)
-        return copy
+
+
+def _rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset()) -> Path:
+    into = directories.start_replacement(identity.directory)
+    copy = write_proven_log(identity.copies, identity.cluster_id, bus, into, without)
+    _check(into, bus)
+    directories.install_replacement(identity.directory)
+    return copy

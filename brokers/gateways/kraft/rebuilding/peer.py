@@ -9,16 +9,17 @@ import msgspec
 
 from brokers.files import flush_directory, write_all
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, id_of
-from brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from brokers.gateways.kraft.messages import decode_response, encode_request
 from brokers.gateways.kraft.security.connecting import connect
 from brokers.gateways.kraft.security.settings import Client
 from brokers.voters import Voter
+from brokers.wire.connection import FrameConnection
 from brokers.wire.errors import ErrorCode
-from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 
 _KEY, _VERSION = 59, 1
-_TIMEOUT_S = 10.0
+_TIMEOUT_MS = 10_000
 _PIECE_BYTES = 1 << 20
 _FRAME_BYTES_MAX = 16 << 20
 # More than a log with its snapshots ever needs; a peer that lists more is not a gateway.
@@ -29,7 +30,7 @@ _PLAIN = Client()
 
 
 class PeerError(Exception):
-    """Another gateway does not give its log; the message says which and why."""
+    """Another gateway does not give its log. The message names the gateway and the reason."""
 
 
 async def copy(voter: Voter, cluster_id: str, into: Path, client: Client = _PLAIN) -> None:
@@ -38,16 +39,16 @@ async def copy(voter: Voter, cluster_id: str, into: Path, client: Client = _PLAI
     Raises ``PeerError``, and ``OSError`` for errors of this disk.
     """
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
-            reader, writer = await connect(voter.host, voter.port, client)
+        async with asyncio.timeout(_TIMEOUT_MS / 1000):
+            connection = FrameConnection(*await connect(voter.host, voter.port, client), _FRAME_BYTES_MAX)
     except (OSError, EOFError, TimeoutError) as error:
         raise PeerError(f"gateway {voter} cannot be reached ({error or 'no answer'})") from error
     try:
-        line = _Line(voter, cluster_id, reader, writer)
+        line = _Line(voter, cluster_id, connection)
         for name, size in await line.files():
             await _copy_file(line, name, size, into / name)
     finally:
-        writer.close()
+        connection.close()
     flush_directory(into)
 
 
@@ -71,13 +72,10 @@ async def _copy_file(line: "_Line", name: str, size: int, path: Path) -> None:
 class _Line:
     """A connection to another gateway."""
 
-    def __init__(
-        self, voter: Voter, cluster_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, voter: Voter, cluster_id: str, connection: FrameConnection) -> None:
         self.voter = voter
         self._cluster_id = cluster_id
-        self._reader = reader
-        self._writer = writer
+        self._connection = connection
         self._correlation_ids = count(1)
 
     async def files(self) -> list[tuple[str, int]]:
@@ -100,9 +98,8 @@ class _Line:
             "Topics": [{"Name": GATEWAY_LOG_TOPIC, "Partitions": [file_partition]}],
         }
         try:
-            async with asyncio.timeout(_TIMEOUT_S):
-                response = await self._ask(values)
-        except (OSError, EOFError, TimeoutError, WireError) as error:
+            response = await self._ask(values)
+        except (OSError, TimeoutError, WireError) as error:
             raise PeerError(f"gateway {self.voter} does not answer: {error!r}") from error
         partitions = [partition for topic in response["Topics"] for partition in topic["Partitions"]]
         error_code = response["ErrorCode"] or (partitions[0]["ErrorCode"] if partitions else ErrorCode.INVALID_REQUEST)
@@ -115,12 +112,8 @@ class _Line:
 
     async def _ask(self, values: Values) -> Values:
         correlation_id = next(self._correlation_ids)
-        self._writer.write(framed(encode_request(_KEY, _VERSION, correlation_id, "gateway", values)))
-        await self._writer.drain()
-        size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big")
-        if size > _FRAME_BYTES_MAX:
-            raise WireError(f"a response of {size} bytes")
-        response = decode_response(_KEY, _VERSION, await self._reader.readexactly(size))
+        request = encode_request(_KEY, _VERSION, correlation_id, "gateway", values)
+        response = decode_response(_KEY, _VERSION, await self._connection.ask(request, _TIMEOUT_MS))
         if response.correlation_id != correlation_id:
             raise WireError("a response to another request")
         return response.values

@@ -2,7 +2,7 @@
 
 The problem: all gateways have lost their logs, and retention has removed the oldest decisions from the bus. Brokers
 still hold the log's bytes, and stop if they are served fewer or other ones. But a broker's batches do not say which
-decisions they came from, so nobody knows at which decision to continue. A guess would repeat records or leave some out.
+decisions they came from, so the copy does not tell at which decision to continue. A guess would repeat or lose records.
 
 The insight: the translation is deterministic, so it can be run on trial. Take the oldest decision that is left, suppose
 that it made batch ``n``, and translate from there. If the bytes match up to the end of the copy, ``n`` is the place:
@@ -66,7 +66,7 @@ def write_proven_log(
 
     The brokers in ``without`` will not start again, so their copies may be missing.
 
-    Raises ``StorageError``, which says what is missing. Then nothing in ``into`` may be used.
+    Raises ``StorageError``, which names what is missing. Then nothing in ``into`` may be used.
     """
     longest, others = _longest([read(path, cluster_id) for path in copies if path.exists()], copies)
     if not is_trimmed(bus, 0):
@@ -156,7 +156,7 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether the matched bytes can have come from no other decisions, because one record of them is unique."""
+    """Return whether the matched bytes can have come from no other decisions, because one record of them is unique."""
     names = (decode_record(record).name for entry in met for record in entry.records)
     return any(entry.leader_change for entry in met) or any(name not in _RECURRING for name in names)
 
@@ -187,7 +187,7 @@ def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -
 def _write(copy: BrokerCopy, place: _Place, gone: int, into: Path) -> None:
     """Write the segment and the snapshot of a copy, with the ends that follow, and force them to disk.
 
-    It is not known which removed decision a batch came from, so all those batches get the seq ``gone``.
+    Which removed decision a batch came from is not known, so all batches before ``place`` get the seq ``gone``.
     """
     epoch = copy.snapshot.epoch if copy.snapshot else NO_QUORUM
     if copy.snapshot is not None:

@@ -1,4 +1,4 @@
-"""Compare a metadata log with the engine's state: does the log lack anything that was decided?"""
+"""The comparison of a metadata log with the engine's state, which shows whether the log lacks a decision."""
 
 from collections.abc import Iterator
 
@@ -67,7 +67,7 @@ def _topics(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
 
 
 def _decided_state(partition: object) -> tuple[object, ...]:
-    # Only the log knows all directories. The state has those that brokers with several of them named.
+    # Only the log knows all directories. The state knows a directory only if a broker with several has named it.
     names = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
     return tuple(getattr(partition, name) for name in names)
 

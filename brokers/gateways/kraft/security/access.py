@@ -27,10 +27,10 @@ _BROKER_FIELDS = {
     "Fetch": "ReplicaId",
     "FetchSnapshot": "ReplicaId",
 }
-# What a client may ask that has proved nothing.
+# What a client that has proved nothing may request.
 _FOR_ALL = frozenset({"ApiVersions", "DescribeCluster", "DescribeQuorum", "SaslHandshake", "SaslAuthenticate"})
-# A reader that is no replica.
-_NOBODY = -1
+# The id of a reader that is no replica.
+_NO_REPLICA = -1
 
 
 def refused_by_name(security: Security, peer: Peer, request: Request) -> Values | None:
@@ -53,7 +53,7 @@ def _may(security: Security, principal: str, request: Request) -> bool:
 
 
 def _is_of_gateways(request: Request) -> bool:
-    """Say whether any of a gateway's own files is requested."""
+    """Return whether a request is for one of a gateway's own files."""
     if request.name != "FetchSnapshot":
         return False
     return any(topic["Name"] == GATEWAY_LOG_TOPIC for topic in request.values["Topics"])
@@ -66,9 +66,9 @@ def sender_of(request: Request) -> int | None:
     values = request.values
     if request.name == "Fetch":
         replica = values.get("ReplicaState") or {}
-        found = {values.get("ReplicaId", _NOBODY), replica.get("ReplicaId", _NOBODY)} - {_NOBODY}
-        # Two different ones are nobody's.
-        return next(iter(found)) if len(found) == 1 else None if not found else _NOBODY
+        found = {values.get("ReplicaId", _NO_REPLICA), replica.get("ReplicaId", _NO_REPLICA)} - {_NO_REPLICA}
+        # Two different ids belong to no broker.
+        return next(iter(found)) if len(found) == 1 else None if not found else _NO_REPLICA
     field = _BROKER_FIELDS[request.name]
-    number = int(values[field]) if field else _NOBODY
-    return None if number == _NOBODY and request.name in ("Envelope", "FetchSnapshot") else number
+    number = int(values[field]) if field else _NO_REPLICA
+    return None if number == _NO_REPLICA and request.name in ("Envelope", "FetchSnapshot") else number

@@ -1,4 +1,4 @@
-"""Who may do what on a gateway: by ACLs, by ``super.users`` alone, or everybody."""
+"""Who may do what on a gateway: by ACLs, by ``super.users`` alone, or without any check."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from brokers.gateways.kraft.settings import Settings
 from conf.super_users import super_users_of
 from state.acl import Operation
 
-# What anybody may do where only super users change anything.
+# What every principal may do where only super users may change anything.
 _LOOKING = ("DESCRIBE", "DESCRIBE_CONFIGS")
 logger = structlog.get_logger()
 
@@ -45,13 +45,13 @@ class AccessControl:
 
     @property
     def changes_by(self) -> str:
-        """Say who may change anything."""
+        """Who may change anything, for the log."""
         if self.has_authorizer:
             return f"whom ACLs allow it, and super users: {self._given or 'none'}"
         return self._given or "everybody, because neither super.users nor authorizer.class.name is set"
 
     def permitted(self, caller: Caller, request: Request, image: MetadataImage, *, is_clients: bool) -> Permitted:
-        """Return what ``caller`` may do of a request. ``is_clients`` says whether it is one that clients make."""
+        """Return what ``caller`` may do of a request. ``is_clients`` tells whether clients make it."""
         refusal = refused_token_request(request, is_token=caller.is_token)
         if refusal is not None:
             found = Permitted(None, [refusal], is_whole=True)
@@ -84,7 +84,7 @@ class AccessControl:
 
         def may(action: Action, *, is_quiet: bool = False) -> bool:
             verdict = authorizer.decide(caller.principal, caller.host, action)
-            # The listener knows a broker by its principal. So it needs no entry, but one can shut it out.
+            # The listener knows a broker by its principal. So a broker needs no entry, but an entry can shut it out.
             is_allowed = verdict.is_allowed or (is_of_broker and verdict.acl is None)
             is_news = not is_of_broker if is_allowed else not is_quiet
             if is_news:

@@ -1,7 +1,7 @@
 """A file of who was allowed or denied what, like Kafka's authorizer log: denied at info, allowed at debug.
 
-Who decides about a request does not wait for the disk: a thread writes the lines, and rotates the files. When too many
-lines wait for it, further ones are left out, and the file says how many.
+A decision about a request does not wait for the disk: a thread writes the lines, and rotates the files. When too many
+lines wait for it, further ones are left out, and the file tells how many.
 """
 
 import json
@@ -45,7 +45,7 @@ class AuditLog:
             self._thread.start()
 
     def tell(self, principal: str, host: str, api: str, action: Action, verdict: Verdict) -> None:
-        """Have one decision written down soon, if the level asks for it. Any thread may call this."""
+        """Queue one decision for the file, if the level asks for it. Any thread may call this."""
         if self._level > (logging.DEBUG if verdict.is_allowed else logging.INFO):
             return
         told: dict[str, Any] = {

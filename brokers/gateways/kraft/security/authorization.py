@@ -1,4 +1,4 @@
-"""Who may change anything through a gateway: ``super.users``, or everybody if none are named.
+"""Who may change anything through a gateway: ``super.users``, or every caller if none are named.
 
 Brokers pass on clients' requests with the client's principal. They do not check what the client may do, because in
 Kafka the controller does (``ControllerApis``). A caller that connects to the gateway itself has the principal that its
@@ -22,6 +22,11 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
+# The error that refuses settings of a resource by its type; CLUSTER_AUTHORIZATION_FAILED for all other types.
+SETTINGS_ERRORS = {
+    TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+}
 _VERSION_BYTES = 2
 # The limit of a text in an event (``state.limits.Text``).
 PRINCIPAL_CHARS_MAX = 4_096
@@ -41,15 +46,15 @@ class Caller(NamedTuple):
 
     @property
     def connection(self) -> str:
-        """Say how the request reached the gateway."""
+        """How the request reached the gateway."""
         return "direct" if self.is_direct else "broker"
 
 
 def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
     """Return the client whose request a broker passes on.
 
-    A broker with its own principal builder may write principals that nobody else can read. Such a principal becomes an
-    empty text, or is refused if it ``must_be_known``.
+    A broker with its own principal builder may write principals that no other program can read. Such a principal
+    becomes an empty text, or is refused if it ``must_be_known``.
     Raises ``RefusedError`` with the error that answers the Envelope.
     """
     try:
@@ -91,28 +96,14 @@ def refused_to(caller: Caller, request: Request, super_users: frozenset[str]) ->
         return None
     if caller.is_direct and caller.is_broker and is_of_brokers(request):
         return None
-    if request.name in _OF_RESOURCES:
-        return _refusal_of_resources(request.values)
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
-
-
-def _refusal_of_resources(body: Values) -> Values:
-    """Refuse a change of settings. The error depends on the type of the resource."""
-    codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
-    others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    refused = [
-        {
-            "ResourceType": one["ResourceType"],
-            "ResourceName": one["ResourceName"],
-            "ErrorCode": codes.get(one["ResourceType"], others),
-            "ErrorMessage": None,
-        }
-        for one in body["Resources"]
-    ]
-    return {"Responses": refused}
+    refusal = refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
+    if request.name in _OF_RESOURCES:
+        for one in refusal["Responses"]:
+            one["ErrorCode"] = SETTINGS_ERRORS.get(one["ResourceType"], error)
+    return refusal
 
 
 def is_of_brokers(request: Request) -> bool:
-    """Say whether a broker makes this request in its own name, for the topics that hold groups and transactions."""
+    """Return whether brokers make this request in their own name: it only creates internal topics."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS

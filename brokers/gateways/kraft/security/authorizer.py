@@ -84,7 +84,7 @@ class Authorizer:
 
 
 def _matches(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
-    """Say whether an entry that applies to the resource matches the rest."""
+    """Return whether an entry that applies to the resource matches the rest."""
     if acl.principal not in (principal, EVERYBODY) or not (acl.host == WILDCARD or _is_same(acl.host, host)):
         return False
     if acl.operation in ("ALL", operation):
@@ -93,7 +93,7 @@ def _matches(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Compare addresses, which IPv6 lets one write in several ways."""
+    """Compare addresses. IPv6 has several ways to write one address."""
     return one == other or _plain(one) == _plain(other)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from brokers.gateways.kraft.messages import decode_response, encode_request
 from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.sasl import (
     AUTHENTICATE_KEY,
@@ -13,14 +13,15 @@ from brokers.gateways.kraft.security.sasl import (
 )
 from brokers.gateways.kraft.security.scram import ScramClient, ScramError
 from brokers.gateways.kraft.security.settings import Client
-from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.connection import FrameConnection
+from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NotLetInError(OSError):
-    """The other side does not accept who this side is."""
+    """The other side does not accept this side's identity."""
 
 
 async def connect(host: str, port: int, client: Client) -> Streams:
@@ -37,13 +38,11 @@ async def connect(host: str, port: int, client: Client) -> Streams:
 
 
 async def _prove(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: Client) -> None:
+    connection = FrameConnection(reader, writer, FRAME_BYTES_MAX)
+
     async def ask(key: int, version: int, **values: object) -> Values:
-        writer.write(framed(encode_request(key, version, 0, "gateway", values)))
-        await writer.drain()
-        size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
-        if not 0 < size <= FRAME_BYTES_MAX:
-            raise NotLetInError(f"a response of {size} bytes to authentication")
-        answer = decode_response(key, version, await reader.readexactly(size)).values
+        await connection.send(encode_request(key, version, 0, "gateway", values))
+        answer = decode_response(key, version, await connection.receive()).values
         if answer["ErrorCode"]:
             raise NotLetInError(f"{client.mechanism} of {client.user!r} is refused with error {answer['ErrorCode']}")
         return answer

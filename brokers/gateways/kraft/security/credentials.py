@@ -8,9 +8,9 @@ The file is TOML with a table for each user: a password, or what Kafka keeps of 
     [broker-1]
     password = "..."
 
-An exchange of SCRAM begins with the salt and the iterations of a user, before anybody has proved anything. So users who
-do not exist have them too: as long and as many as some user has, and always the same ones. ``secret``, before the first
-table, makes them the same at all gateways and after each start; it is any text of 32 characters or more.
+An exchange of SCRAM begins with the salt and the iterations of a user, before the client has proved anything. So users
+who do not exist have them too: as long and as many as some user has, and always the same ones. ``secret``, before the
+first table, makes them the same at all gateways and after each start; it is any text of 32 characters or more.
 
     secret = "..."
 """
@@ -40,7 +40,7 @@ MECHANISMS = (PLAIN, *HASHES)
 
 
 class CredentialsError(ValueError):
-    """The file cannot be used. The message names the user and the field, and no value."""
+    """The file cannot be used. The message names the user and the field, but no value."""
 
 
 class Salts:
@@ -55,7 +55,7 @@ class Salts:
 
 
 class _Shape(NamedTuple):
-    """What anybody may see of a user's credentials."""
+    """What any client may see of a user's credentials."""
 
     salt_bytes: int
     iterations: int
@@ -66,7 +66,7 @@ class _Held(NamedTuple):
 
     verifiers: Mapping[tuple[str, str], Verifier]
     users: frozenset[str]
-    # By mechanism, those of its users.
+    # The shapes of its users' credentials, by mechanism.
     shapes: Mapping[str, Set[_Shape]]
     salts: Salts
 
@@ -88,10 +88,10 @@ class Credentials:
         So an exchange does not tell which users exist.
         """
         held = self._held.newest
-        return held.verifiers.get((mechanism, user)) or _nobody(held, mechanism, user)
+        return held.verifiers.get((mechanism, user)) or _absent(held, mechanism, user)
 
     def is_password(self, user: str, password: str) -> bool:
-        """Say whether this is a user's password. This takes as long if the user does not exist."""
+        """Return whether this is a user's password. The answer takes as long for a user who does not exist."""
         held = self._held.newest
         known = (name for name in HASHES if (name, user) in held.verifiers)
         mechanism = next(known, next(iter(held.shapes), next(iter(HASHES))))
@@ -131,7 +131,7 @@ def _read(file: Path, own_secret: bytes) -> _Held:
     return _Held(verifiers, frozenset(tables), shapes, salts)
 
 
-def _nobody(held: _Held, mechanism: str, user: str) -> Verifier:
+def _absent(held: _Held, mechanism: str, user: str) -> Verifier:
     """Return a verifier that no password fits, and that looks like one of a user."""
     shapes = held.shapes.get(mechanism) or {_Shape(SALT_BYTES, ITERATIONS)}
     shape = max(shapes, key=lambda one: held.salts.of(f"{one} {user}", mechanism, SALT_BYTES))

@@ -1,4 +1,4 @@
-"""Lets clients into a gateway: TLS, then a certificate or SASL, and the principal that follows."""
+"""How clients get into a gateway: TLS, then a certificate or SASL, and the principal that follows."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ from conf.security.reread import LOOK_INTERVAL_S
 
 
 async def end_removed_users(security: Security, server: Server) -> None:
-    """Keep ending the connections of users who are not in the file any more."""
+    """End the connections of users who are no longer in the file, until cancelled."""
     credentials = security.credentials
     while credentials is not None:
         await asyncio.sleep(LOOK_INTERVAL_S)

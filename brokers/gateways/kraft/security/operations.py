@@ -1,6 +1,6 @@
 """Which operation on which resource each request to a controller needs: Kafka's table (``ControllerApis``). Pure.
 
-It has requests that gateways do not serve too, because Kafka's table has them.
+It also has requests that gateways do not serve, because Kafka's table has them.
 """
 
 from brokers.gateways.kraft.metadata.image import (
@@ -13,7 +13,7 @@ from brokers.gateways.kraft.security.authorizer import Action
 from brokers.wire.schema import Values
 from state.acl import CLUSTER_NAME, Operation, ResourceType
 
-# Requests that need nothing: who asks is not known yet, or is about to become known.
+# Requests that need no permission, because the caller is not known yet.
 FREE = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 # Requests that are allowed or refused as a whole, by an operation on the cluster.
 ON_CLUSTER: dict[str, Operation] = {
@@ -55,8 +55,9 @@ OF_CLUSTER: tuple[Operation, ...] = (
     "ALTER_CONFIGS",
     "IDEMPOTENT_WRITE",
 )
-# Requests about topics, each allowed or refused by itself. An operation on the cluster is enough for all of them.
+# Requests about topics, each allowed or refused by itself.
 ON_TOPICS: dict[str, Operation] = {"CreatePartitions": "ALTER", "CreateTopics": "CREATE", "DeleteTopics": "DELETE"}
+# Of these, the same operation on the cluster allows a request for every topic.
 FOR_ALL_TOPICS = frozenset({"CreateTopics", "DeleteTopics"})
 # Requests about settings, each resource by itself.
 ON_SETTINGS: dict[str, Operation] = {
@@ -75,11 +76,6 @@ _HOLDERS: dict[int, ResourceType] = {
 def on_cluster(operation: Operation) -> Action:
     """Return an operation on the cluster as an action."""
     return Action(operation, "CLUSTER", CLUSTER_NAME)
-
-
-def on_all_topics(request: str) -> Action | None:
-    """Return the action that allows a request for every topic; None if there is none."""
-    return on_cluster(ON_TOPICS[request]) if request in FOR_ALL_TOPICS else None
 
 
 def on_topic(request: str, topic: str) -> Action:

@@ -1,4 +1,4 @@
-"""What of a request its caller may do: all, nothing, or some of its topics and resources.
+"""The part of a request that its caller may do: all, nothing, or some of its topics and resources.
 
 Some requests name many topics, and Kafka refuses each by itself. So a request is cut down to what is allowed, and its
 response gets the refusals of the rest.
@@ -8,14 +8,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.security.authorization import SETTINGS_ERRORS
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.gateways.kraft.security.operations import (
+    FOR_ALL_TOPICS,
     FREE,
     ON_CLUSTER,
     ON_SETTINGS,
     ON_TOPICS,
-    on_all_topics,
     on_cluster,
     on_settings,
     on_topic,
@@ -27,7 +28,6 @@ from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values
 
 _TOPIC_ERROR = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_SETTINGS_ERRORS = {TOPIC_RESOURCE: _TOPIC_ERROR, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
 # The list of a request's response that has an entry for each topic or resource.
 _ANSWERED_IN = {
     "AlterConfigs": "Responses",
@@ -37,14 +37,14 @@ _ANSWERED_IN = {
     "DescribeConfigs": "Results",
     "IncrementalAlterConfigs": "Responses",
 }
-# Says whether an action is allowed; a refusal is no news if ``is_quiet``.
+# Returns whether an action is allowed. A refusal is not audited if ``is_quiet``.
 May = Callable[..., bool]
 
 
 class Permitted(NamedTuple):
     """What may be done of a request, and the answers to the rest."""
 
-    # None: nothing of it.
+    # None if nothing of it may be done.
     request: Request | None
     # In the response's list of topics or resources; or the whole response, if ``is_whole``.
     refused: list[Values]
@@ -76,7 +76,7 @@ def _without_settings(topic: Values) -> Values:
 
 
 def permitted(request: Request, image: MetadataImage, may: May) -> Permitted:
-    """Ask for each part of a request whether its caller may do it."""
+    """Return which parts of a request its caller may do."""
     name = request.name
     if name in FREE:
         return Permitted(request, [])
@@ -87,12 +87,11 @@ def permitted(request: Request, image: MetadataImage, may: May) -> Permitted:
             return Permitted(request, [])
         return Permitted(None, [refusal_of(request, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)], is_whole=True)
     if name not in ON_TOPICS:
-        # A request that the table does not know is for those who may change the cluster.
+        # A request that the table does not know is for callers who may change the cluster.
         if may(on_cluster(ON_CLUSTER.get(name, "ALTER"))):
             return Permitted(request, [])
         return Permitted(None, [refusal_of(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)], is_whole=True)
-    all_topics = on_all_topics(name)
-    if all_topics is not None and may(all_topics, is_quiet=True):
+    if name in FOR_ALL_TOPICS and may(on_cluster(ON_TOPICS[name]), is_quiet=True):
         return _without_hidden(request, may) if name == "CreateTopics" else Permitted(request, [])
     if name == "DeleteTopics":
         return _of_deleted_topics(request, image, may)
@@ -127,7 +126,7 @@ def _of_settings(request: Request, may: May) -> Permitted:
         if action is None or may(action):
             allowed.append(resource)
             continue
-        code = _SETTINGS_ERRORS.get(resource["ResourceType"], ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        code = SETTINGS_ERRORS.get(resource["ResourceType"], ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         named = {name: resource[name] for name in ("ResourceType", "ResourceName")}
         nothing: Values = {"Configs": []} if request.name == "DescribeConfigs" else {}
         refused.append(named | {"ErrorCode": code, "ErrorMessage": None} | nothing)

@@ -11,8 +11,6 @@ from typing import NamedTuple
 # A rule is DEFAULT, or a pattern, a replacement, and perhaps L or U.
 _RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
 _DEFAULT = re.compile(r"DEFAULT[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
-# A name that is a CN alone becomes that CN, which is how ``broker.principal`` names brokers by default. A longer name
-# stays whole: an authority may have given the same CN to somebody else, in another part of it.
 _REFERENCE = re.compile(r"\\(.)|\$([0-9]+)", re.DOTALL)
 # The keywords of RFC 2253, as Java's X500Principal.getName writes them.
 _KEYWORDS = {

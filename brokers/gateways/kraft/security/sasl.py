@@ -1,4 +1,4 @@
-"""The exchange that SASL begins a connection with: ApiVersions, SaslHandshake, SaslAuthenticate.
+"""The exchange with which a connection begins under SASL: ApiVersions, SaslHandshake, SaslAuthenticate.
 
 Requests are answered one at a time and are short. Nothing else is answered until the client has proved who it is. The
 answer to a wrong proof does not say what was wrong, and it is delayed, so that guessing is slow.
@@ -32,7 +32,7 @@ AUTHENTICATE_VERSION_MAX = 2
 FRAME_BYTES_MAX = 64 * 1024
 REQUESTS_MAX = 16
 FAILED_DELAY_S = 0.1
-# The loop's own threads look names of hosts up. If no name server answers, all of them may wait for that.
+# Not the loop's own threads: they look up host names, and all of them may wait for a name server.
 VERIFIERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sasl")
 _FAILED = "Authentication failed: Invalid username or password"
 
@@ -118,7 +118,7 @@ class SaslExchange:
         except ValueError:
             raise ScramError("malformed message") from None
         if asked not in ("", self._user):
-            raise ScramError("the client asks to be somebody else")
+            raise ScramError("the client asks to be another user")
         if not self._credentials.is_password(self._user, password):
             raise ScramError("wrong password, or no such user")
         return b"", True

@@ -27,7 +27,7 @@ _SERVER_FIRST = re.compile(rf"r=({_PRINTABLE}),s=({_BASE64}),i=([0-9]{{1,7}})(?:
 
 
 class ScramError(Exception):
-    """An exchange fails. The message says why, for the log and not for the client, and holds no secret."""
+    """An exchange fails. The message is for the log, not for the client, and holds no secret."""
 
 
 class Verifier(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class ScramServer:
         self._header, asked, self._bare, user, self._nonce = found.groups()
         name = _unescaped(user)
         if asked is not None and _unescaped(asked) != name:
-            raise ScramError("the client asks to be somebody else")
+            raise ScramError("the client asks to be another user")
         return name
 
     def first(self, verifier: Verifier) -> bytes:

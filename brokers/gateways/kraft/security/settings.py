@@ -1,4 +1,4 @@
-"""A gateway's settings about security, read and checked once: certificates, mechanisms, and whose principal is what."""
+"""A gateway's settings about security, read and checked once: certificates, mechanisms and principals."""
 
 import ssl
 from collections.abc import Callable
@@ -68,14 +68,14 @@ def security_of(settings: Settings) -> Security | None:
 
 
 def _check_trust(settings: Settings) -> None:
-    """Refuse access control on a listener where everybody can pose as a broker, and speak for any client."""
+    """Refuse access control on a listener where any program can pose as a broker, and speak for any client."""
     asked = {"authorizer.class.name": settings.authorizer_class_name, "super.users": settings.super_users}
     named = [name for name, value in asked.items() if value]
     if named and not settings.allow_authorizer_on_plaintext:
         raise SecurityError(
-            f"{' and '.join(named)} on a PLAINTEXT listener stop nobody: whoever reaches it can pose as a broker, and "
-            "speak for any client. Set security.protocol to SSL or SASL_SSL, or allow.authorizer.on.plaintext=true if "
-            "only brokers reach it"
+            f"{' and '.join(named)} on a PLAINTEXT listener stop no one: any program that reaches it can pose as a "
+            "broker, and speak for any client. Set security.protocol to SSL or SASL_SSL, or "
+            "allow.authorizer.on.plaintext=true if only brokers reach it"
         )
 
 
@@ -85,7 +85,7 @@ def _client_auth(settings: Settings, is_sasl: bool) -> ClientAuth:
         return "none" if is_sasl else "required"
     if given == "none" and not is_sasl:
         raise SecurityError(
-            "security.protocol=SSL with ssl.client.auth=none: nobody could prove to be a broker; "
+            "security.protocol=SSL with ssl.client.auth=none: no broker could prove that it is one; "
             "set ssl.client.auth to required or requested, or use SASL_SSL"
         )
     return given
@@ -109,7 +109,7 @@ def _client(settings: Settings, files: TlsFiles, is_tls: bool, mechanisms: tuple
         return Client(tls)
     file = settings.sasl_password_file
     secret_in("sasl.password.file", file)
-    # A password that is proved before one that is sent.
+    # A mechanism that proves the password comes before PLAIN, which sends it.
     strongest = next(name for name in reversed(MECHANISMS) if name in mechanisms)
     return Client(tls, strongest, settings.sasl_username, lambda: secret_in("sasl.password.file", file))
 

@@ -1,6 +1,6 @@
 """The key from which gateways and brokers derive what proves a delegation token: an HMAC of its id (KIP-48).
 
-So the HMAC is stored nowhere. A gateway finds the token that a client proves by deriving it for every token there is.
+So the HMAC is stored nowhere. To find the token that a client proves, a gateway derives the HMAC of every token.
 """
 
 import hmac
@@ -14,7 +14,7 @@ BROKERS_KEY, GATEWAYS_KEY = "delegation.token.secret.key", "delegation.token.sec
 
 
 class TokenKey:
-    """The key, read once. It is shown by nothing."""
+    """The key, read once. Nothing shows it."""
 
     def __init__(self, file: str) -> None:
         self._key = secret_in(GATEWAYS_KEY, file).encode() if file else b""
@@ -24,11 +24,11 @@ class TokenKey:
 
     @property
     def is_enabled(self) -> bool:
-        """Say whether there are delegation tokens at all, as Kafka does: whether there is a key."""
+        """Whether there are delegation tokens at all: as in Kafka, whether there is a key."""
         return bool(self._key)
 
     def is_key(self, key: str) -> bool:
-        """Say whether this is the key."""
+        """Return whether this is the key."""
         return hmac.compare_digest(self._key, key.encode())
 
     def hmac_of(self, token_id: str) -> bytes:

@@ -1,7 +1,7 @@
 """How many delegation tokens one owner may have. Kafka has no such limits. Pure.
 
 The engine keeps all tokens within one limit (``controller_logic.entities``). Every client may make tokens of its own.
-So one client could leave no room for the tokens of others, and no admin could end them.
+So without limits one client could leave no room for the tokens of others, and no admin could end its tokens.
 """
 
 from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError, TooLargeError
 from brokers.gateways.shared.event_queue import QueueFullError
 from brokers.wire.catalogue import Request
-from brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
@@ -77,14 +77,14 @@ class Asking(Protocol):
         """Return the dynamic settings of all brokers together. Brokers' own files are not included."""
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
-        """Do ``work`` here if it is short, judged by ``size``, and otherwise in another thread."""
+        """Do ``work`` here if ``size`` is small, and otherwise in another thread."""
 
     async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
         """Pass an admin's request to the engine, and wait as long as the client waits."""
 
 
 def may_be_registered(body: Values) -> bool:
-    """Say whether there can be a broker of this id and epoch. An event with others would be malformed."""
+    """Return whether there can be a broker of this id and epoch. An event with others would be malformed."""
     return bool(body["BrokerId"] >= 0 and body["BrokerEpoch"] >= -1)
 
 
@@ -98,6 +98,11 @@ def waited_ms(request: Request, longest_ms: int) -> int:
 def text(answer: Answer) -> str | None:
     """Return an answer's message as responses carry it: None for an empty one."""
     return answer.message or None
+
+
+def error_of(answer: Answer) -> Values:
+    """Return the fields of a response that carry an answer's error."""
+    return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
 
 
 async def answered(request: Request, handling: Awaitable[Values]) -> Values:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from brokers.gateways.shared.apis.asking import Asking, KnownPartition, NamedTopic, text
+from brokers.gateways.shared.apis.asking import Asking, KnownPartition, NamedTopic, error_of, text
 from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
-from state.decisions import Answer, PartitionResult
+from state.decisions import PartitionResult
 from state.events import AlterReassignment, ElectLeaders, TopicPartition
 from state.topic_name import has_length_of_a_topic
 
@@ -36,7 +36,7 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
     ]
     answers = iter(await context.ask_as_admin(request, events))
     responses = (
-        refusal or _reassignment_response(one, next(answers))
+        refusal or {"PartitionIndex": one["PartitionIndex"]} | error_of(next(answers))
         for (_, one), refusal in zip(requested, refused, strict=True)
     )
     return {
@@ -46,14 +46,6 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
             {"Name": topic["Name"], "Partitions": [next(responses) for _ in topic["Partitions"]]}
             for topic in request.values["Topics"]
         ],
-    }
-
-
-def _reassignment_response(one: Values, answer: Answer) -> Values:
-    return {
-        "PartitionIndex": one["PartitionIndex"],
-        "ErrorCode": code_of(answer.error),
-        "ErrorMessage": text(answer),
     }
 
 
@@ -90,7 +82,7 @@ def _resized(context: Asking, name: str, one: Values) -> Values | None:
 
 
 async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
-    """List the reassignments that are under way, of all partitions or of those named."""
+    """List the reassignments that are under way, of all partitions or of the named ones."""
     partitions = sum(len(topic.partitions) for topic in context.topics())
     return await context.offload(partitions, _listed, context, request.values["Topics"])
 

@@ -19,7 +19,7 @@ from state.decisions import Answer
 from state.events import AllocateProducerIds, AlterIsrs, Event
 from state.isr_events import IsrRow, TopicIsrs
 
-# The queue takes no more at once.
+# The most rows that are asked for again in one call.
 EVENTS_MAX = 10_000
 
 # A topic id and the number of a partition.
@@ -93,7 +93,7 @@ async def _asked(context: Asking, body: Values, rows: Sequence[_PlacedRow], rows
     parts = [rows[first : first + rows_max] for first in range(0, len(rows), rows_max)]
     requests: dict[Hashable, Event] = {}
     for part in parts:
-        # A repeated request has the same first row and as many. Whether the whole event is the same is compared too.
+        # A repeated request has the same first row and as many rows. ``ask_once`` compares the whole events.
         key = ("alter_isrs", body["BrokerId"], body["BrokerEpoch"], part[0][0], len(part))
         requests[key] = await context.offload(len(part), _together, body, part)
     outcomes: dict[Place, Outcome] = {}
@@ -119,7 +119,7 @@ def _together(body: Values, rows: Sequence[_PlacedRow]) -> AlterIsrs:
 
 
 def _outcomes(context: Asking, rows: Sequence[_PlacedRow], answer: Answer) -> dict[Place, Outcome]:
-    """Say what became of each row. Those that are not refused are committed, and are shown as they stand now."""
+    """Return the outcome of each row: its error, or its partition as it stands now if the change is committed."""
     refused = {(one.topic, one.partition): one.error for one in answer.results or ()}
     outcomes: dict[Place, Outcome] = {}
     for place, (name, _) in rows:
@@ -164,7 +164,7 @@ def _partition_response(partition: Values, outcome: Outcome | None) -> Values:
 
 
 async def allocate_producer_ids(context: Asking, request: Request, peer: Peer, first_id_min: int = 0) -> Values:
-    """Ask for the next block of producer ids. Those below ``first_id_min`` are taken."""
+    """Ask for the next block of producer ids. The ids below ``first_id_min`` are taken."""
     body = request.values
     if not may_be_registered(body):
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}

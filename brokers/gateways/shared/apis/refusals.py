@@ -13,11 +13,8 @@ def refusal_of(request: Request, error: ErrorCode, message: str | None = None) -
     refused = {"ErrorCode": error, "ErrorMessage": message}
     if request.name == "ElectLeaders":
         return _elections(request, refused)
-    return _REFUSALS.get(request.name, _at_the_top)(request.values, refused)
-
-
-def _at_the_top(body: Values, refused: Values) -> Values:
-    return {"ErrorCode": refused["ErrorCode"]}
+    refuse = _REFUSALS.get(request.name)
+    return {"ErrorCode": error} if refuse is None else refuse(request.values, refused)
 
 
 def _each_created_topic(body: Values, refused: Values) -> Values:
@@ -29,10 +26,6 @@ def _each_deleted_topic(body: Values, refused: Values) -> Values:
     named = ({"Name": name} | refused for name in body["TopicNames"])
     by_id = ({"Name": one["Name"], "TopicId": one["TopicId"]} | refused for one in body["Topics"])
     return {"Responses": list(chain(named, by_id))}
-
-
-def _each_grown_topic(body: Values, refused: Values) -> Values:
-    return {"Results": [{"Name": topic["Name"]} | refused for topic in body["Topics"]]}
 
 
 def _each_reassigned_partition(body: Values, refused: Values) -> Values:
@@ -47,18 +40,6 @@ def _each_reassigned_partition(body: Values, refused: Values) -> Values:
 def _each_resource(body: Values, refused: Values) -> Values:
     named = ({"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]} for one in body["Resources"])
     return {"Responses": [one | refused for one in named]}
-
-
-def _each_created_acl(body: Values, refused: Values) -> Values:
-    return {"Results": [refused for _ in body["Creations"]]}
-
-
-def _each_acl_filter(body: Values, refused: Values) -> Values:
-    return {"FilterResults": [refused for _ in body["Filters"]]}
-
-
-def _each_quota(body: Values, refused: Values) -> Values:
-    return {"Entries": [refused | {"Entity": entry["Entity"]} for entry in body["Entries"]]}
 
 
 def _each_described_resource(body: Values, refused: Values) -> Values:
@@ -95,14 +76,16 @@ def _elections(request: Request, refused: Values) -> Values:
 _REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "CreateTopics": _each_created_topic,
     "DeleteTopics": _each_deleted_topic,
-    "CreatePartitions": _each_grown_topic,
+    "CreatePartitions": lambda body, refused: {"Results": [{"Name": one["Name"]} | refused for one in body["Topics"]]},
     "AlterConfigs": _each_resource,
     "IncrementalAlterConfigs": _each_resource,
     "AlterPartitionReassignments": _each_reassigned_partition,
     "AlterUserScramCredentials": _each_user,
-    "AlterClientQuotas": _each_quota,
-    "CreateAcls": _each_created_acl,
-    "DeleteAcls": _each_acl_filter,
+    "AlterClientQuotas": lambda body, refused: {
+        "Entries": [refused | {"Entity": entry["Entity"]} for entry in body["Entries"]]
+    },
+    "CreateAcls": lambda body, refused: {"Results": [refused for _ in body["Creations"]]},
+    "DeleteAcls": lambda body, refused: {"FilterResults": [refused for _ in body["Filters"]]},
     "DescribeAcls": _with_message,
     "DescribeCluster": _with_message,
     "DescribeConfigs": _each_described_resource,

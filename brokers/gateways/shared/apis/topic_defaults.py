@@ -88,7 +88,7 @@ DEFAULTS = {
 
 
 def effective(topic: Mapping[str, str], all_brokers: Mapping[str, str]) -> list[Effective]:
-    """Return all settings of a topic: its own, those that all brokers have, and Kafka's defaults.
+    """Return all settings of a topic: its own, the ones of all brokers, and Kafka's defaults.
 
     Settings of a single broker do not count. Kafka's controller reads its own file in their place.
     """

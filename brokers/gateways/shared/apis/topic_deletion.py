@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from brokers.gateways.shared.apis.asking import Asking, NamedTopic, text
+from brokers.gateways.shared.apis.asking import Asking, NamedTopic, error_of
 from brokers.wire.catalogue import Request
-from brokers.wire.errors import ErrorCode, code_of
+from brokers.wire.errors import ErrorCode
 from brokers.wire.layout import ZERO_UUID
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
@@ -76,4 +76,4 @@ def _deletion(named: _Named, topic: NamedTopic | None) -> DeleteTopic:
 
 def _response(named: _Named, topic: NamedTopic | None, answer: Answer) -> Values:
     name, topic_id = named if topic is None else (topic.name, topic.topic_id)
-    return {"Name": name, "TopicId": topic_id, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    return {"Name": name, "TopicId": topic_id} | error_of(answer)

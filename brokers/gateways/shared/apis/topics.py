@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
-from brokers.gateways.shared.apis.asking import RECORDS_MAX, Asking, text
+from brokers.gateways.shared.apis.asking import RECORDS_MAX, Asking, error_of
 from brokers.gateways.shared.apis.topic_defaults import effective
 from brokers.gateways.shared.metadata_topic import METADATA_TOPIC
 from brokers.gateways.shared.slices import in_slices
 from brokers.wire.catalogue import Request
-from brokers.wire.errors import ErrorCode, code_of
+from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
@@ -82,7 +82,7 @@ def _creation(topic: Values, validate_only: bool) -> CreateTopic:
 
 
 def _creation_response(name: str, answer: Answer) -> Values:
-    response: Values = {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    response: Values = {"Name": name} | error_of(answer)
     if answer.error == "NONE" and isinstance(answer.assignment, dict):
         replicas = list(answer.assignment.values())
         response |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0])}
@@ -107,7 +107,7 @@ async def create_partitions(context: Asking, request: Request, peer: Peer) -> Va
     refusals = {name: _refused_growth(topic, times[name]) for name, topic in requested.items()}
     events = [_growth(topic, body["ValidateOnly"]) for name, topic in requested.items() if refusals[name] is None]
     answers = iter(await context.ask_as_admin(request, events))
-    return {"Results": [refusals[name] or _growth_response(name, next(answers)) for name in requested]}
+    return {"Results": [refusals[name] or {"Name": name} | error_of(next(answers)) for name in requested]}
 
 
 def _refused_growth(topic: Values, times: int) -> Values | None:
@@ -133,10 +133,6 @@ def _growth(topic: Values, validate_only: bool) -> CreatePartitions:
         assignment=None if assigned is None else tuple(tuple(one["BrokerIds"]) for one in assigned),
         validate_only=validate_only,
     )
-
-
-def _growth_response(name: str, answer: Answer) -> Values:
-    return {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
 
 
 def _impossible_partitions(assignments: Sequence[Values]) -> list[int]:

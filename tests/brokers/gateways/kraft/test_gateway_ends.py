@@ -11,7 +11,7 @@ from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
-from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.process.ending import EXIT_REFUSED, EXIT_UNREACHABLE
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError

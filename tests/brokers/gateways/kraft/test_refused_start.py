@@ -11,7 +11,7 @@ from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
 HOUR_MS = 3_600_000
-NOW = "brokers.gateways.kraft.gateway.now_ms"
+NOW = "brokers.gateways.shared.heartbeats.now_ms"
 
 
 def refused(quorum: InProcessQuorum, kind: str) -> int:

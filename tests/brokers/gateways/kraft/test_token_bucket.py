@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.gateways.kraft.token_bucket import BURST_S, TokenBucket
+from brokers.gateways.kraft.mutation_quotas import BURST_S, TokenBucket
 
 INT_MAX = 2**31 - 1
 

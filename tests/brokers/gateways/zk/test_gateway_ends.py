@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokers.gateways.shared.errors import UnknownDecisionError
+from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.gateways.zk import __main__ as command
 from brokers.gateways.zk.gateway import Gateway
 from bus.interface import BusError

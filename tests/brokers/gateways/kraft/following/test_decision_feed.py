@@ -16,9 +16,8 @@ from brokers.gateways.kraft.log.comparison import events
 from brokers.gateways.kraft.log.prepared import Event, Prepared
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.shared import whole_events as reading
-from brokers.gateways.shared.errors import UnknownDecisionError
 from brokers.gateways.shared.read_watch import ReadWatch
-from brokers.gateways.shared.whole_events import whole_events
+from brokers.gateways.shared.whole_events import UnknownDecisionError, whole_events
 from bus.interface import Decided
 from state.decisions import decode
 from tests.brokers.gateways.kraft import storages

@@ -215,14 +215,14 @@ def test_no_output_has_a_password(quorum: SaslQuorum, capfd: pytest.CaptureFixtu
     ("given", "message"),
     [
         ({"security.protocol": "SSL"}, "needs ssl.keystore.location"),
-        ({"security.protocol": "SSL", "ssl.client.auth": "none"}, "nobody could prove to be a broker"),
+        ({"security.protocol": "SSL", "ssl.client.auth": "none"}, "no broker could prove that it is one"),
         ({"security.protocol": "SSL", "ssl.keystore.location": "/x"}, "needs ssl.truststore.location"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.enabled.mechanisms": "PLAIN"}, "needs SASL_SSL"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.enabled.mechanisms": "GSSAPI"}, "expected some of PLAIN, SCRAM"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "needs sasl.credentials.file"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.credentials.file": "/x"}, "sasl.credentials.file: /x: No such"),
         ({"authorizer.class.name": AUTHORIZER}, "authorizer.class.name on a PLAINTEXT listener stop"),
-        ({"super.users": "User:a"}, "super.users on a PLAINTEXT listener stop nobody: .*allow.authorizer.on.plaintext"),
+        ({"super.users": "User:a"}, "super.users on a PLAINTEXT listener stop no one: .*allow.authorizer.on.plaintext"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(given: dict[str, str], message: str) -> None:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.event_queue import Lane, QueueFullError
-from brokers.gateways.zk.heartbeats import Heartbeats
-from brokers.gateways.zk.settings import Settings
+from brokers.gateways.shared.gateway_settings import GatewaySettings
+from brokers.gateways.shared.heartbeats import Heartbeats
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from state.decisions import Rejected
@@ -23,8 +23,8 @@ from tests.support.waiting import TIMEOUT_S
 
 def test_lateness_that_a_full_queue_refused_is_told_by_the_next_heartbeat(tmp_path: Path) -> None:
     async def told(bus: EmbeddedBus) -> list[int]:
-        engine = EngineClient(bus, "i", Settings(events_waiting_max=100))
-        heartbeats = Heartbeats(engine, 100, "i", (100,))
+        engine = EngineClient(bus, "i", GatewaySettings(events_waiting_max=100))
+        heartbeats = Heartbeats(engine, 100, "i", (100,), is_kraft=False)
         other = GatewayHeartbeat(time_ms=now_ms(), gateway=101, incarnation="i")
         with pytest.raises(QueueFullError):
             while True:
@@ -72,9 +72,9 @@ def test_a_start_that_was_refused_for_its_time_is_told_again(tmp_path: Path) -> 
     """The clock was far ahead when the gateway started."""
 
     async def told(bus: EmbeddedBus) -> list[str]:
-        engine = EngineClient(bus, "i", Settings())
+        engine = EngineClient(bus, "i", GatewaySettings())
         publishing = asyncio.create_task(engine.run())
-        heartbeats = Heartbeats(engine, 100, "i", (100,))
+        heartbeats = Heartbeats(engine, 100, "i", (100,), is_kraft=False)
         heartbeats.start()
         heartbeats.hear([rejected("another", Reason.TIME_AHEAD), rejected("i", Reason.REQUEST_REFUSED)])
         heartbeats.send(0)

@@ -1,9 +1,8 @@
-"""A gateway's start and its heartbeats. Each heartbeat says how long the process was held up since the last one."""
+"""A gateway's start and its heartbeats. Each heartbeat tells how long the process was held up since the last one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
-from msgspec.structs import replace
 
 from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.event_queue import Lane, QueueFullError
@@ -25,23 +24,26 @@ class Heartbeats:
     So a refused start is told again.
     """
 
-    def __init__(self, engine: EngineClient, gateway: int, incarnation: str, voters: Sequence[int]) -> None:
+    def __init__(
+        self, engine: EngineClient, gateway: int, incarnation: str, voters: Sequence[int], *, is_kraft: bool
+    ) -> None:
         self._engine = engine
         self._gateway = gateway
         self._incarnation = incarnation
         self._voters = tuple(voters)
+        self._is_kraft = is_kraft
         self._was_refused = False
         self._untold_ms = 0
         self._silent_because: str | None = None
 
     def start(self) -> None:
-        """Say that this incarnation starts."""
+        """Publish that this incarnation starts."""
         started = GatewayStarted(
             time_ms=now_ms(),
             gateway=self._gateway,
             incarnation=self._incarnation,
             voters=self._voters,
-            is_kraft=False,
+            is_kraft=self._is_kraft,
             level=NEWEST_LEVEL,
         )
         self._engine.tell(started, lane=Lane.GATEWAY)
@@ -58,12 +60,18 @@ class Heartbeats:
                 raise LevelError(decision.message)
             self._was_refused |= decision.reason == Reason.TIME_AHEAD and isinstance(event, GatewayStarted)
 
-    def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
+    def send(
+        self,
+        late_ms: int,
+        silent_because: str | None = None,
+        hears: tuple[int, ...] = (),
+        ask: Callable[[GatewayHeartbeat], object] | None = None,
+    ) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
 
-        ``hears`` are the brokers that this gateway reaches.
-
-        If the queue is full, or no heartbeat may go out, the next one tells the lateness.
+        ``hears`` are the brokers that this gateway reaches. ``ask`` sends the heartbeat in its own way. It may lose it,
+        so it gets none that tells a lateness. If the queue is full, or no heartbeat may go out, the next one tells the
+        lateness.
         """
         self._untold_ms += late_ms
         if silent_because != self._silent_because:
@@ -79,20 +87,26 @@ class Heartbeats:
                 logger.warning("the start was refused", hint="is the clock wrong?")
                 self.start()
                 self._was_refused = False
-            self._engine.tell(replace(self._next(), hears=hears), lane=Lane.GATEWAY)
+            heartbeat = self._next(hears)
+            if ask is not None and not self._untold_ms:
+                ask(heartbeat)
+            else:
+                self._engine.tell(heartbeat, lane=Lane.GATEWAY)
             self._untold_ms = 0
         except QueueFullError as error:
             logger.warning("heartbeat skipped", why=str(error))
 
-    def last(self) -> GatewayHeartbeat:
-        """Return the heartbeat that says that this gateway stops."""
-        return replace(self._next(), want_shutdown=True)
+    def last(self, hears: tuple[int, ...] = ()) -> GatewayHeartbeat:
+        """Return the heartbeat with which this gateway stops."""
+        return self._next(hears, want_shutdown=True)
 
-    def _next(self) -> GatewayHeartbeat:
+    def _next(self, hears: tuple[int, ...], *, want_shutdown: bool = False) -> GatewayHeartbeat:
         return GatewayHeartbeat(
             time_ms=now_ms(),
             gateway=self._gateway,
             incarnation=self._incarnation,
             late_ms=self._untold_ms,
+            want_shutdown=want_shutdown,
+            hears=hears,
             level=NEWEST_LEVEL,
         )
