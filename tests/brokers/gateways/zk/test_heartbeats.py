@@ -1,4 +1,4 @@
-"""A gateway's start and its heartbeats: what they say of the time in which it did not run, and what is told again."""
+"""A gateway's start and its heartbeats: how they report a time in which it did not run, and what is repeated."""
 
 import asyncio
 from pathlib import Path
