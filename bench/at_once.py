@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def at_once(actions: Sequence[Callable[[], None]]) -> None:
-    """Do all of them, and raise the first one's error if any failed."""
+    """Run all actions, and raise the error of the first that failed."""
     with ThreadPoolExecutor(len(actions)) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

@@ -22,7 +22,7 @@ from streaming.sources import event_rows
 
 
 class _Handle:
-    """The states of all shards. As in Spark, those of the shard at hand are meant."""
+    """The states of all shards. As in Spark, a state belongs to the current shard."""
 
     def __init__(self) -> None:
         self.shard = SHARED
@@ -89,7 +89,7 @@ class InProcess:
         self._handle = _Handle()
         self._operator = ShardOperator(shards, pages, self._policy, {})
         self._operator.init(cast(StatefulProcessorHandle, self._handle))
-        # One operator plays all batches here, and others run in this process.
+        # It would keep the garbage collector off for everything else in this process.
         self._operator.close()
         self._time_ms = now_ms()
         claim = self.bus.claim("bench", {}, self._time_ms)

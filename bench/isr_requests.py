@@ -1,4 +1,4 @@
-"""What leaders ask for in a storm: each of them all its ISRs in one request, as brokers do (AlterPartition)."""
+"""The requests of a storm of ISR changes: each leader asks for all its ISRs at once, as in AlterPartition."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping

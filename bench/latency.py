@@ -1,4 +1,4 @@
-"""The time from an event on the bus to its decision in the log, on an idle engine, and where it goes."""
+"""Measure the time from an event on the bus to its decision on an idle engine, and where the time goes."""
 
 import argparse
 import random
@@ -21,7 +21,7 @@ from tests.support.scrape import metrics_url, scrape
 
 EVENTS = 100
 WARM_UP_EVENTS = 10
-# On each bus. On a busy machine fewer events are measured in it.
+# The limit on each bus. A busy machine measures fewer events in that time.
 SECONDS_MAX = 120
 PHASES = "isrflow_batch_phase_seconds_total"
 

@@ -1,4 +1,4 @@
-"""The load: what happens to a cluster, in steps, under any controller."""
+"""A load: the steps that a cluster goes through under any controller."""
 
 import random
 from collections.abc import Iterator

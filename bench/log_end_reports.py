@@ -1,4 +1,4 @@
-"""What brokers report in a load: where the logs of their replicas end, each broker in few events, or one by one."""
+"""The reports of a load: where the logs of replicas end, in few events of each broker or one by one."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ Place = tuple[str, Partition]
 
 
 def places_in(topics: Sequence[Topic], count: int) -> Iterator[Place]:
-    """Go through ``count`` partitions or all, in topics that are spread over all of them, and so over all shards."""
+    """Give ``count`` partitions at most, in topics spread evenly over all topics, and so over all shards."""
     total, seen, taken = sum(len(topic.partitions) for topic in topics), 0, 0
     count = min(count, total)
     for topic in topics:

@@ -82,7 +82,7 @@ def _reference() -> tuple[float, float]:
 class Meter:
     """The CPU seconds that processes and their children use from now on, or have used since their start.
 
-    The time of children that end meanwhile is lost.
+    The time of children that end before ``spent_s`` is lost.
     """
 
     def __init__(self, pids: Sequence[int], *, from_start: bool = False) -> None:

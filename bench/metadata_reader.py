@@ -1,4 +1,4 @@
-"""A broker that fetches the metadata log and notes when it could act on each record."""
+"""A reader that fetches the metadata log as a broker does, and notes when it could act on each record."""
 
 import threading
 import time

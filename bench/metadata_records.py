@@ -39,7 +39,7 @@ class ReadBatch(NamedTuple):
 
     @property
     def is_news(self) -> bool:
-        """Say whether it has more than one empty record."""
+        """Whether the batch has more than one empty record."""
         return self.records > 1 or any(kind != NO_OP for kind, _ in records_in(self.data))
 
 

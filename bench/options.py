@@ -11,7 +11,7 @@ _DEFAULT = Load(partitions=0)
 
 
 def add_cluster(parser: ArgumentParser, partitions: str, brokers: str = str(_DEFAULT.brokers)) -> None:
-    """Let a benchmark be told of one or more clusters."""
+    """Add the options that describe one or more clusters."""
     parser.add_argument("--partitions", default=partitions, help=f"sizes, with commas (default {partitions})")
     parser.add_argument("--brokers", default=brokers, help=f"how many brokers, with commas (default {brokers})")
     parser.add_argument(

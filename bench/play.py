@@ -37,7 +37,7 @@ def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_
 
 
 def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> Iterator[tuple[str, Took]]:
-    """Play a load once on a new driver. A step that occurs twice gets the name of the step before it too."""
+    """Play a load once on a new driver. A return is also named after the step before it."""
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
         driver = make(Path(folder), load)
         driver.start()

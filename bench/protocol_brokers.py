@@ -15,7 +15,7 @@ from tests.support.controller_client import ControllerClient
 JOIN_TIMEOUT_S = 120.0
 ANSWER_TIMEOUT_S = 1_200.0
 _RETRY_S = 0.1
-# After the last two, ask again: the controller is busy, or does not lead yet.
+# After the last two the broker asks again: the controller is busy, or does not lead yet.
 _ANSWERED = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER)
 # An offset beyond every log, so that the broker counts as having read its registration.
 _ALL_OF_THE_LOG = 1 << 40
@@ -89,7 +89,7 @@ class ProtocolBrokers(threading.Thread):
                 if broker in self._asked:
                     self._received(broker)
                 self._send(broker, want_fence=want_fence, want_shut_down=want_shut_down)
-                # The other brokers go on meanwhile.
+                # The other brokers may use the connections while this one waits.
                 self._asked.discard(broker)
             answer = self._answer(broker)
             if not answer["ErrorCode"]:
@@ -126,7 +126,7 @@ class ProtocolBrokers(threading.Thread):
             self.error = error
 
     def _beat_until_stopped(self) -> None:
-        """Send heartbeats. Like a real broker, one that waits for an answer sends no further heartbeat."""
+        """Send heartbeats. Like a real broker, a broker that waits for an answer sends no further heartbeat."""
         with selectors.DefaultSelector() as selector:
             for broker, client in self._clients.items():
                 selector.register(client, selectors.EVENT_READ, broker)

@@ -149,7 +149,7 @@ class ProtocolDriver:
             began_s, meter = time.monotonic(), Meter(self._controller.pids)
             self._alter([held], joining=False)
             took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1))
-        # The next step would count what is read only then.
+        # Otherwise the next step would count these changes.
         wait_until(lambda: _changes(self._reader.batches[place:]) >= len(took), "the ISRs to be read", ANSWER_TIMEOUT_S)
         middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
         return replace(took[0], wall_s=middle[0], cpu_s=middle[1])

@@ -1,4 +1,4 @@
-"""The time from the SIGKILL of the active engine to the first decision of its standby.
+"""Measure the time from the SIGKILL of the active engine to the first decision of its standby.
 
 On one machine the standby takes over the active engine's checkpoint. With ``--kafka`` both engines have checkpoints of
 their own, as on two machines, and share a bus on Kafka.
@@ -22,7 +22,7 @@ from tests.support.engine import STANDBY, START_TIMEOUT_S, Engine, decided, enco
 from tests.support.waiting import wait_until
 
 KILLS = 5
-# Nobody sends heartbeats while engines are killed.
+# No broker sends heartbeats while engines are killed.
 SESSIONS = "broker.session.timeout.ms=3600000"
 # The default of controller.standby.timeout.ms, and the shortest silence that two tick.idle.interval.ms allow.
 TIMEOUTS_MS = (3_000, 1_000)

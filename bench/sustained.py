@@ -1,7 +1,7 @@
-"""How soon high watermarks follow log ends that are reported at a steady rate, and whether the engine keeps up.
+"""Measure how soon high watermarks follow log ends at a steady rate, and whether the engine keeps up.
 
 The partitions are divided into slices. The brokers report all replicas of one slice at once, and then those of the
-next, as many a second as was asked for. A delay is the time from the call that publishes a slice's reports to the
+next, at the rate that was asked for. A delay is the time from the call that publishes a slice's reports to the
 commit of the first tick after them, which moves the slice's high watermarks. The backlog is what was published and is
 not committed. It rises and falls with each batch, so what counts is its lowest value in each third of the time.
 """
@@ -34,7 +34,7 @@ PARTITIONS = "200000"
 RATE = 300_000
 SECONDS = 30.0
 WARM_UP_S = 5.0
-# A slice has the reports of so long.
+# How long the reports of one slice take at the given rate.
 SLICE_S = 0.25
 THIRDS = 3
 _POLL_S = 0.01
@@ -52,7 +52,7 @@ class Slice(NamedTuple):
     reports: int
 
     def at(self, end: int) -> list[bytes]:
-        """Return the events as they report that each log ends at ``end``."""
+        """Return the events that report ``end`` as the end of each log."""
         values = str(end).encode(), str(now_ms()).encode()
         return [raw.replace(b"%d" % _END, values[0]).replace(b"%d" % _TIME, values[1]) for raw in self.events]
 
@@ -132,7 +132,7 @@ def main(*given: str) -> None:
 
 
 def measure(make: Callable[[Path], BusDriver], load: Load, rate: int, seconds: float) -> list[Figure]:
-    """Measure on a new engine, after a while in which it warms up."""
+    """Measure on a new engine, after a warm-up."""
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
         driver = make(Path(folder))
         driver.start()
@@ -221,7 +221,7 @@ def lows(backlogs: Sequence[tuple[float, int]]) -> list[int]:
 
 
 def grew(followed: Followed, rate: int) -> bool:
-    """Say whether the lowest backlog rose by more than the reports of a second."""
+    """Return whether the lowest backlog rose by more than the reports of a second."""
     return followed.lows[-1] - followed.lows[0] > rate
 
 

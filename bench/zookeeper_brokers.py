@@ -133,7 +133,7 @@ class ZookeeperBrokers:
                     size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big")
                     frame = await reader.readexactly(size)
                     if int.from_bytes(frame[:2], "big") == API_VERSIONS_KEY:
-                        # A gateway asks again and again whether the broker answers. That is no load.
+                        # A gateway keeps asking whether the broker answers. That is no load.
                         writer.write(_answering(frame))
                         continue
                     self.heard.append(Heard(time.monotonic(), broker, frame))
@@ -154,6 +154,6 @@ def _answering(frame: bytes) -> bytes:
 
 
 def _obeyed(frame: bytes) -> bytes:
-    """Answer that everything was done. A partition without a code of its own has that of the whole request."""
+    """Answer that everything was done. A partition without a code has the code of the whole request."""
     header = CATALOGUE.decode_header(frame)
     return framed(CATALOGUE.encode_response(header.api_key, header.version, header.correlation_id, {}))

@@ -55,7 +55,7 @@ class ZookeeperController(Protocol):
 class ZookeeperDriver:
     """Simulated brokers under ``controller``."""
 
-    # Nobody fences a broker on request, and brokers report no offsets.
+    # In ZooKeeper mode brokers are not fenced on request, and report no offsets.
     passes_over: frozenset[StepName] = frozenset({"fence", "offsets", "offsets one by one"})
 
     def __init__(self, controller: ZookeeperController, load: Load) -> None:
@@ -230,7 +230,7 @@ class ZookeeperDriver:
 
 
 def requests(load: Load) -> Iterator[list[Values]]:
-    """Divide the topics into requests. They name the replicas, because a broker that is the controller is one too."""
+    """Divide the topics into requests that name the replicas, because a stock controller is itself a broker."""
     request: list[Values] = []
     count = 0
     for nth, (topic, size) in enumerate(load.topics):

@@ -10,20 +10,20 @@ def main() -> None:
     # Imports are in here, so that Ctrl-C during one ends it without a traceback.
     try:
         if sys.argv[1:2] == ["run"]:
-            # Until the engine obeys signals itself, nothing has begun that a stop could leave half done.
+            # Until the engine handles signals itself, a stop leaves nothing half done.
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
         _open_closed_streams()
         _run()
     except KeyboardInterrupt:
-        # As ``cli.errors.Interrupted`` says it, which may not be imported yet.
+        # The text of ``cli.errors.Interrupted``, which may not be imported yet.
         sys.stderr.write("\nAborted!\n")
         sys.exit(130)
 
 
 def _open_closed_streams() -> None:
-    """Let closed standard streams lead nowhere. Else the next file that is opened would take the place of one.
+    """Let closed standard streams lead nowhere. Otherwise the next file that is opened would take the place of one.
 
-    What the JVM or a library prints would then go into that file.
+    Prints of the JVM or of a library would then go into that file.
     """
     for number in range(3):
         try:

@@ -1,4 +1,4 @@
-"""Requests to the engine: publish them and wait for the answers, or say what the rules would decide now."""
+"""Requests to the engine: publish them and wait for the answers, or show what the rules would decide now."""
 
 import contextlib
 import functools
@@ -35,10 +35,10 @@ from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import decode_cluster
 
 Request = dict[str, Any]
-# A dry run first decides what the engine has yet to decide. A running engine is never further behind than this.
+# How many undecided events a dry run decides first. A running engine is never further behind.
 UNDECIDED_MAX = 100_000
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
-# So many faults of a plan are listed.
+# How many faults of a plan are listed.
 FAULTS_MAX = 100
 
 
@@ -81,8 +81,8 @@ def perform(
 ) -> None:
     """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
 
-    ``done`` says what an answer tells that is not refused, or not for all of its partitions. ``harmless`` errors are
-    printed, and do not count as refusals. ``note`` gets all decisions on the requests before ``done`` is called.
+    ``done`` describes an answer of which any part was done. ``harmless`` errors do not count as refusals. ``note`` gets
+    all decisions on the requests before ``done`` is called.
     Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
     """
     decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests, note)
@@ -125,7 +125,7 @@ def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | No
 
 
 def _is_done(answer: Answer, harmless: frozenset[str]) -> bool:
-    """Say whether something was not refused. An answer about several partitions has the error of the first."""
+    """Return whether any part of the request was done. The answer itself has the error of its first partition."""
     results = () if answer.results is UNSET else answer.results
     return any(error in {"NONE", *harmless} for error in (answer.error, *(one.error for one in results)))
 
@@ -167,7 +167,7 @@ def answers_to(
         except Unreachable as error:
             lapses = "The engine will not begin it after this time"
             raise Unreachable(error.message.replace("The events stay published", lapses)) from error
-        # Events of others may lie between them, and each request has an id of its own.
+        # Other events may lie between the requests. The bodies differ, because each request has its own id.
         ours = set(bodies)
         seqs = {event.seq for event in log.events(bus, before, last) if event.raw in ours}
         found = log.decisions(bus, before, last, passing_over=False)

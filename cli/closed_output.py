@@ -1,4 +1,4 @@
-"""Standard output that is closed, or that nobody reads any more, as after ``isrflow events | head``."""
+"""Standard output that is closed, or whose reader has left, as after ``isrflow events | head``."""
 
 import contextlib
 import errno
@@ -23,16 +23,16 @@ class _Closed(io.RawIOBase):
 
 
 def fail_if_closed() -> None:
-    """Make each print fail if standard output is closed. Otherwise Click would print nothing and report no error."""
+    """Make each print fail if standard output is closed. Click alone would print nothing and report no error."""
     if sys.stdout is None:
-        # It keeps no text back, so Python has nothing to print when it exits.
+        # It buffers no text, so Python has nothing to print when it exits.
         sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
 
 
 def print_nowhere() -> None:
     """Let prints succeed and go nowhere if standard output is closed, because libraries print too.
 
-    The process has opened the descriptor of a closed standard output to nowhere when it started.
+    When the process started, it opened the descriptor of a closed standard output to nowhere.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, _Closed):
         sys.stdout = os.fdopen(1, "w", closefd=False)
@@ -59,14 +59,14 @@ def reader_may_leave() -> Iterator[None]:
 def check_open() -> None:
     """Raise an ``OSError`` if standard output is closed.
 
-    A command that changes something and then prints what it did calls this first. Otherwise the change would be made
-    twice if somebody ran it again after the error.
+    A command that changes something and then prints what it did calls this first. Otherwise a user who ran it again
+    after the error would make the change twice.
     """
     sys.stdout.write("")
 
 
 def check_reader() -> None:
-    """Raise an ``OSError`` if nobody reads standard output. A command that waits would never notice.
+    """Raise an ``OSError`` if standard output has no reader, which a command that waits would never notice.
 
     It is a ``BrokenPipeError`` if the reader has left.
     """

@@ -18,7 +18,7 @@ from state.policy import for_topic
 from state.view import view_of
 
 OLD_AFTER_S = 10.0
-# Why a state is old, where nothing else is known to be in the way.
+# Why a state is old, if no other reason is known.
 NO_ENGINE = "is the engine running?"
 
 
@@ -40,12 +40,12 @@ class Committed(NamedTuple):
         return self.topics[name]
 
     def view(self) -> dict[str, Any]:
-        """Describe the whole state as users see it (docs/contract.md#state)."""
+        """Return the whole state as users see it (docs/contract.md#state)."""
         return view_of(self.cluster, self.topics.values())
 
     @property
     def age_s(self) -> float:
-        """Return how long ago, by the bus's clock, the newest tick entered that was decided."""
+        """How long ago, by the bus's clock, the newest decided tick entered the bus."""
         return age_s(self.cluster)
 
 
@@ -55,7 +55,7 @@ def age_s(cluster: Cluster) -> float:
 
 
 def without_state(name: str) -> Unreachable:
-    """Return the error that says that no engine has decided on a bus yet."""
+    """Make the error for a bus on which no engine has decided yet."""
     wait = "if its engine has just started, wait some seconds; otherwise start one with 'isrflow run'."
     return Unreachable(f"the bus {name} has no state yet: {wait}")
 
@@ -79,13 +79,13 @@ def committed(settings: Settings) -> Committed:
 
 
 def blocked(bus: Bus) -> str:
-    """Say which transaction keeps events from being decided; empty if none does."""
+    """Return a sentence about the transaction that keeps events from being decided; empty if there is none."""
     blocker = bus.blocker()
     return f"events cannot be decided because of {blocker}" if blocker else ""
 
 
 def why_silent(bus: Bus) -> str:
-    """Say why nothing is decided, as far as the bus shows it: a transaction keeps events from it, or no engine runs."""
+    """Return why nothing is decided, as far as the bus shows it: an open transaction, or no running engine."""
     return blocked(bus) or NO_ENGINE
 
 

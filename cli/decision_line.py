@@ -34,13 +34,13 @@ def timed_line_of(decision: AnyDecision) -> str:
 
 
 def reasoned(decision: AnyDecision) -> str:
-    """Say what a decision tells, for which reason, and who asked."""
+    """Describe a decision with its reason and its principal."""
     by = f", by {printable(decision.principal)}" if decision.principal else ""
     return f"{text_of(decision)}  ({decision.reason}{by})"
 
 
 def text_of(decision: AnyDecision) -> str:
-    """Say what a decision tells, without its place and reason."""
+    """Describe a decision without its seq and its reason."""
     match decision:
         case LeaderAndIsr():
             isr = ",".join(map(str, decision.isr))

@@ -139,7 +139,7 @@ def _last(bus: Bus, first: int, through: int, count: int, wanted: Wanted) -> lis
 
 
 def _say_what_is_gone(bus: Bus, first: int) -> None:
-    """Say on standard error if retention has removed decisions from ``first`` on."""
+    """Warn on standard error if retention has removed decisions from ``first`` on."""
     oldest, kept_after = oldest_seq(bus), bus.kept_after()
     if oldest is not None and first <= kept_after:
         click.echo(

@@ -16,7 +16,7 @@ from state.decisions import Answer, AnyDecision, LeaderAndIsr
     "--election-type",
     type=click.Choice(["preferred", "unclean"], case_sensitive=False),
     required=True,
-    help="preferred: the first replica leads, if it is in sync. unclean: any online replica leads where nobody does.",
+    help="preferred: the first replica leads, if it is in sync. unclean: any online replica may lead.",
 )
 @click.option("--topic", metavar="TOPIC", help="The partition's topic. Needs --partition.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition. Needs --topic.")
@@ -39,7 +39,7 @@ def command(
 
     Name the partitions in exactly one way: --topic with --partition, --all-topic-partitions or --path-to-json-file.
     An unclean election may lose records. A partition that needs no election is not an error. If a file names a
-    partition that is not there, nobody is elected.
+    partition that does not exist, no leader is elected.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ class Unreachable(_Reported):
 
 
 class Superseded(_Reported):
-    """A newer job took over. This one ended as planned, and must not be restarted."""
+    """A newer job took over. This job ended as planned, and must not be restarted."""
 
     exit_code = 4
 

@@ -1,4 +1,4 @@
-"""Lines of text that should be events: read them, check them, and say what is wrong with them."""
+"""Lines of text that should be events: read and check them, and describe what is wrong."""
 
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, get_args
@@ -74,13 +74,13 @@ def check(stream: BinaryIO) -> Checked:
 
 
 def refuse_binary(number: int, text: bytes, published: str) -> None:
-    """Raise ``WrongUse`` if a line has a byte that text never has. ``published`` says what was published before."""
+    """Raise ``WrongUse`` if a line has a byte that text never has. ``published`` tells what was published before."""
     if b"\0" in text:
         raise WrongUse(f"line {number} holds a zero byte: this is a binary file, not events. {published}")
 
 
 def complaint_about(text: bytes) -> str | None:
-    """Say why a client may not publish a line as an event, or return None."""
+    """Return why a client may not publish a line as an event; None if it may."""
     never = never_published(text)
     if never is not None:
         return never
@@ -91,7 +91,7 @@ def complaint_about(text: bytes) -> str | None:
 
 
 def wrong_with(event: Malformed, text: bytes) -> str:
-    """Say why a text is not an event, to follow what names the text."""
+    """Return why a text is not an event, to follow the name of the text in a sentence."""
     if event.field == "kind" and event.request:
         near = suggestion(event.request, KINDS, "")
         hint = f" ({near})" if near else f"; expected one of {', '.join(KINDS)}"
@@ -104,7 +104,7 @@ def wrong_with(event: Malformed, text: bytes) -> str:
 
 
 def _allowed(event: Malformed) -> str:
-    """List what a field may be that has one of few values, because the message about it does not."""
+    """List the values of a field that has few of them, because the message about it does not."""
     struct = next((kind for kind in AnyEvent.__args__ if kind.__struct_config__.tag == event.request), None)
     types = {field.encode_name: field.type for field in msgspec.structs.fields(struct)} if struct else {}
     allowed = [str(value) for value in get_args(types.get(event.field)) if isinstance(value, str)]
@@ -112,7 +112,7 @@ def _allowed(event: Malformed) -> str:
 
 
 def never_published(text: bytes) -> str | None:
-    """Say why a line cannot be published at all, or return None."""
+    """Return why a line cannot be published at all; None if it can."""
     if len(text) > MAX_EVENT_BYTES:
         return f"has more than {MAX_EVENT_BYTES} bytes, too long for an event"
     kind = engine_kind_of(text)

@@ -1,4 +1,4 @@
-"""What is said on standard error about fields that events do not have."""
+"""Advice on standard error about unknown fields of events."""
 
 import click
 import msgspec
@@ -11,13 +11,13 @@ _kind = msgspec.json.Decoder(str)
 
 
 class FieldAdvice:
-    """What is said about such fields, line by line: about the first ones, and how many more."""
+    """Advice about each line with unknown fields, up to a limit, and then the number of further lines."""
 
     def __init__(self) -> None:
         self._lines = 0
 
     def about(self, number: int, text: bytes) -> None:
-        """Say which fields of an event on line ``number`` are ignored."""
+        """Name the fields of an event on line ``number`` that are ignored."""
         given = _names.decode(text)
         if advice := advice_about(_kind.decode(given["kind"]), given):
             self._lines += 1
@@ -25,6 +25,6 @@ class FieldAdvice:
                 click.echo(f"Line {number}: {advice}", err=True)
 
     def end(self) -> None:
-        """Say about how many lines there would be more to say."""
+        """Tell how many more lines have unknown fields."""
         if self._lines > ADVICE_MAX:
             click.echo(f"... and {self._lines - ADVICE_MAX} more lines with such fields.", err=True)

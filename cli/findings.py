@@ -1,4 +1,4 @@
-"""What 'isrflow doctor' looks at: versions, the bus, what may be written, and clocks."""
+"""The checks of 'isrflow doctor': versions, Java, the bus, clocks, and what this user may write."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """Say whether this has to be fixed."""
+        """Whether this has to be fixed."""
         return self.needed and not self.there
 
 
@@ -68,7 +68,7 @@ def _java_version(home: Path) -> str:
 
 
 def bus(settings: Settings) -> Iterator[Finding]:
-    """Find the bus: whether it can be read and written, and whether an engine decides and its clock is right."""
+    """Check whether the bus can be read and written, whether an engine decides, and whether its clock is right."""
     try:
         opened = open_bus(settings.bus, read_only=True)
     except NoBusError as error:
@@ -109,7 +109,7 @@ def _engine(opened: Bus, age_s: float, skew_ms: int) -> Iterator[Finding]:
 
 
 def _writable(settings: Settings) -> Iterator[Finding]:
-    """Find whether this user may write the checkpoint and a bus in a file, and whether there is room."""
+    """Check whether this user may write the checkpoint and the file of the bus, and whether there is room."""
     places = {}
     checkpoint = settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint"
     if (path := local_path(checkpoint)) is not None:
@@ -120,7 +120,7 @@ def _writable(settings: Settings) -> Iterator[Finding]:
         places["bus file"] = Path(settings.bus.removeprefix(SQLITE))
     for name, place in places.items():
         held = _nearest(place)
-        # The file of a bus is one, but everything above it must be a directory.
+        # The bus itself is a file, but everything above it must be a directory.
         if not held.is_dir() and (name != "bus file" or held != place.absolute()):
             yield Finding(name, False, True, f"{held} is a file, but must be a directory")
             continue

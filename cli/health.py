@@ -1,4 +1,4 @@
-"""Say whether the cluster is healthy."""
+"""Show whether the cluster is healthy."""
 
 import time
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Health(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return all of it, as JSON prints it."""
+        """The health as JSON shows it."""
         age_ms = None if self.age_s is None else round(self.age_s * 1000)
         found = {"status": self.status, "reasons": self.reasons, "last_commit_age_ms": age_ms, **self.details}
         return found | ({"away": [one.document for one in self.away]} if self.details else {})
@@ -70,7 +70,7 @@ def command(
     max_age_ms: int,
     form: str,
 ) -> None:
-    """Say whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
+    """Show whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
 
     It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
     the bus cannot be read, or if no engine has committed anything lately. Wrong use ends with 2, too, but then nothing
@@ -101,7 +101,7 @@ def command(
 
 
 def _lasting(found: Health) -> Health:
-    """Return what is worth another print when it changes. How long ago something was always does."""
+    """Return the health without what always changes: how long ago something was."""
     return found._replace(age_s=None, away=())
 
 
@@ -144,9 +144,9 @@ def judged(found: Committed) -> Health:
 
 
 def aged(found: Health, age_s: float, max_age_ms: int, why: Callable[[], str]) -> Health:
-    """Return what is known of the present, from a state as old as ``age_s``.
+    """Return the present health as far as a state of the age ``age_s`` shows it.
 
-    A state that is too old says nothing of the present. ``why`` says why nothing newer is known.
+    A state that is too old shows nothing. ``why`` tells why there is no newer one.
     """
     if age_s * 1000 <= max_age_ms:
         return found._replace(age_s=age_s)
@@ -155,7 +155,7 @@ def aged(found: Health, age_s: float, max_age_ms: int, why: Callable[[], str]) -
 
 
 def _at_risk(found: Committed, topics: list[Topic]) -> dict[str, list[str]]:
-    """Name the partitions with each problem: those that lack the most replicas first, because few of many are shown."""
+    """Name the partitions with each problem, those that lack most replicas first, because only some are shown."""
     rows: list[tuple[int, str, int, tuple[str, ...]]] = []
     for topic in topics:
         min_isr = found.min_isr(topic)
@@ -176,7 +176,7 @@ def _show(found: Health, form: str) -> None:
     told = {f"broker {one.broker} is {one.state}": one.text for one in found.away}
     fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:
-        # The engine that claimed last, so of a standby pair the one that decides.
+        # The engine that claimed last: of a standby pair, the one that decides.
         fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]
         fields += [("Partitions", details["partitions"])]
@@ -189,6 +189,6 @@ def _heading(name: str) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """Show the first names, and say how many are left out."""
+    """Return the first names, and the number of the others."""
     left = len(names) - SHOWN_MAX
     return " ".join(names[:SHOWN_MAX]) + (f" and {left} more" if left > 0 else "")

@@ -61,7 +61,7 @@ def command(settings: Settings, form: str) -> None:
 
 
 def _limits_of_the_engine(bus: Bus) -> dict[str, int | None]:
-    """Read the limits from the newest claim. None if it does not say, or was removed."""
+    """Read the limits from the newest claim. A limit is None if the claim lacks it or was removed."""
     seq = bus.claim_seq()
     claims = [decode(entry.raw) for entry in bus.recorded(seq - 1, seq, 1, MAX_EVENT_BYTES)] if seq else []
     given = {

@@ -13,7 +13,7 @@ from conf.counted import counted
 
 _Number = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BYTES_MAX = 256 * 1024 * 1024
-# A plan says this where the broker may choose the directory.
+# The directory in a plan when the broker may choose.
 ANY_LOG_DIR = "any"
 _T = TypeVar("_T")
 

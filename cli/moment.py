@@ -28,7 +28,7 @@ def end_named(bus: Bus, option: str, text: str) -> int:
 def check_span(start: str | None, end: str | None, after: int, through: int) -> None:
     """Check that a range can hold an event: seqs after ``after``, up to ``through``, which two options named.
 
-    Raises ``WrongUse`` that says whether the range is empty or the wrong way round.
+    Raises ``WrongUse`` if the range is empty or the wrong way round.
     """
     if after < through:
         return

@@ -19,7 +19,7 @@ format_option = click.option(
 
 
 def text_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add --format to a command that prints lines, and pass it ``form``. ``purpose`` says what the formats are."""
+    """Add --format to a command that prints lines, and pass it ``form``. ``purpose`` explains the formats."""
     choice = click.Choice(["json", "text"])
     return click.option("--format", "form", type=choice, default="json", show_default=True, help=purpose)
 
@@ -30,7 +30,7 @@ def show_json(document: Any) -> None:
 
 
 def write_lines(lines: Iterable[bytes]) -> None:
-    """Print lines whose bytes matter."""
+    """Print lines as exactly these bytes."""
     out = sys.stdout.buffer
     out.write(b"".join(line + b"\n" for line in lines))
     out.flush()
@@ -43,7 +43,7 @@ def never_fail_to_encode() -> None:
 
 
 def printable(text: str) -> str:
-    """Keep text on its line, and the terminal as it is, whatever an event had in it."""
+    """Escape characters of an event's text that would leave its line or control the terminal."""
     return text if text.isprintable() else "".join(map(_printable, text))
 
 
@@ -84,7 +84,7 @@ def columns(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Print one thing, a field a line."""
+    """Print the fields of one thing, each in a line."""
     pairs = list(fields)
     width = max(len(name) for name, _ in pairs)
     show_lines(f"{name + ':':<{width + 1}}  {value}".rstrip() for name, value in pairs)

@@ -21,7 +21,7 @@ class Filters(NamedTuple):
     at_min_isr: bool
 
     def wants(self, partition: Partition, min_isr: int) -> bool:
-        """Say whether a partition passes every filter."""
+        """Return whether a partition passes every filter."""
         counts = Totals(0, *counted(partition, min_isr))
         checks = (
             (self.under_replicated, counts.under_replicated),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much of ``total`` is done while the block runs, and give a function that adds to it.
 
-    The line is on standard error, and is gone when the block ends. Nothing is shown without a terminal.
+    The bar is on standard error, and disappears when the block ends. Without a terminal nothing is shown.
     """
     if not sys.stderr.isatty():
         yield lambda count: None

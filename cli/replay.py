@@ -103,18 +103,18 @@ def command(
 
 @contextlib.contextmanager
 def _written(name: str | Path) -> Iterator[None]:
-    """Raise ``WrongUse`` that names the file if it cannot be written. The system does not name one that is full."""
+    """Raise ``WrongUse`` that names the file if it cannot be written. The system's error on a full disk names none."""
     try:
         yield
     except OSError as error:
         if name == "-" or isinstance(error, BrokenPipeError):
-            # It is said as by the other commands that print.
+            # Reported as by the other commands that print.
             raise
         raise WrongUse(f"cannot write {name}: {error.strerror}") from error
 
 
 def _keep_files(events: str, snapshot: Path | None, out: str, state: Path | None) -> None:
-    """Refuse to write over a file that this command reads or has written. A device is no file."""
+    """Refuse to write over a file that this command reads or writes. Devices are no files here."""
     kept: set[Path] = set()
     for name in (events, snapshot, out, state):
         path = Path(name or "-").resolve()

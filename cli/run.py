@@ -15,7 +15,7 @@ from conf.settings import Settings
 from isrflow.bus_url import EMBEDDED, kind_of
 from streaming.stopping import StoppedError, StopSignals
 
-# Of the default bus. It is made at the first start.
+# The directory of the default bus, made at the first start.
 DEFAULT_DIRECTORY = Path("data")
 
 
@@ -69,7 +69,7 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
 
 
 def _check_place(bus: str) -> None:
-    """Refuse to make directories for a bus, other than that of the default: a path with a typo would be a new cluster.
+    """Refuse to make directories other than that of the default bus: a path with a typo would be a new cluster.
 
     Raises ``Unreachable``, because a supervisor may try again once a disk is there.
     """

@@ -1,6 +1,6 @@
-"""Whether a broker and a gateway will understand each other: their settings, compared without starting either.
+"""A comparison of a broker's settings with a gateway's: whether the two will understand each other.
 
-TLS is tried out in memory, with the files of both. So what a doctor says of certificates is what the two will say.
+Neither is started. TLS is tried in memory with the files of both, so the finding is what their handshake would be.
 """
 
 import re
@@ -97,13 +97,13 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
         sasl, principal = _sasl(security, broker)
         shown = True
         yield sasl
-    # Without a handshake nobody knows the broker's principal.
+    # Without a handshake the broker's principal is not known.
     if shown:
         yield _node(security, broker, principal)
 
 
 def _authorizers(settings: Settings, broker: _BrokerFile) -> Iterator[Finding]:
-    """Compare by what rules the two say who may do what, if either has an authorizer."""
+    """Compare the rules of access control, if either has an authorizer."""
     everyone = "allow.everyone.if.no.acl.found"
     ours: dict[str, str] = {"authorizer.class.name": settings.authorizer_class_name}
     theirs = {"authorizer.class.name": broker.value("authorizer.class.name")}
@@ -128,7 +128,7 @@ def _overruled(broker: _BrokerFile) -> Iterator[Finding]:
 
 
 def _token_keys(ours: TokenKey, broker: _BrokerFile) -> Iterator[Finding]:
-    """Compare the keys of delegation tokens, if either side has one. None is shown."""
+    """Compare the keys of delegation tokens, if either side has one, without showing them."""
     theirs = broker.value(BROKERS_KEY)
     if ours.is_enabled and ours.is_key(theirs):
         yield Finding("tokens", True, True, "the broker and the gateway have the same key of delegation tokens")
@@ -165,7 +165,7 @@ def _tls(security: Security, server: ssl.SSLContext, broker: _BrokerFile) -> tup
 
 
 def _handshake(client: ssl.SSLContext, server: ssl.SSLContext, host: str) -> Mapping[str, object]:
-    """Let both sides talk until they agree, and return the client's certificate. Raises ``ssl.SSLError``."""
+    """Complete the handshake, and return the client's certificate. Raises ``ssl.SSLError``."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     sides = [
         client.wrap_bio(to_client, to_server, server_hostname=host),

@@ -1,4 +1,4 @@
-"""What the filters of 'isrflow events' and 'isrflow decisions' look at."""
+"""The fields that the filters of 'isrflow events' and 'isrflow decisions' read."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Selected(msgspec.Struct):
     results: Any = None
 
     def is_about(self, topic: str) -> bool:
-        """Say whether it names a topic, one of its partitions or its settings."""
+        """Return whether the fields name a topic, one of its partitions or its settings."""
         if self.topic == topic or (self.entity == "topic" and self.name == topic):
             return True
         listed = [rows for rows in (self.topics, self.partitions, self.results) if isinstance(rows, list)]

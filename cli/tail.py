@@ -7,7 +7,7 @@ from typing import TypeVar
 from bus.interface import Bus
 
 TAIL_MAX = 1_000_000
-# How many seqs the first search goes back at least, and how many times as far each further one goes.
+# How many seqs the first search goes back at least, and by which factor each further search goes back more.
 SEQS_BACK = 5_000
 _LONGER = 8
 
@@ -15,9 +15,9 @@ _T = TypeVar("_T")
 
 
 def last_of(bus: Bus, between: Callable[[int, int], Iterable[_T]], after: int, through: int, count: int) -> list[_T]:
-    """Return the last ``count`` of what ``between`` gives for two seqs: after the first one, through the second one.
+    """Return the last ``count`` items that ``between`` finds after the first of two seqs, through the second.
 
-    Begin near the end, where most of them are, and go further back each time.
+    Search near the end first, and go further back each time.
     """
     span = max(count, SEQS_BACK)
     while True:

@@ -29,13 +29,13 @@ EVENTS_BACK = (2_000, 20_000, 200_000)
 DECISIONS_PER_READ = 2_000
 MAX_AGE_MS = 10_000
 DRAWN_PER_S = 2.0
-# They change no broker and no partition, and would push out those that do.
+# These change no broker and no partition, and would push out decisions that do.
 _UNSEEN = (HighWatermark, NoOp, Answer, Imbalance, ProducerIds)
 _STYLES = {"healthy": "bold green", "unhealthy": "bold red", "unknown": "bold yellow"}
 
 
 class Screen:
-    """What is shown: the health, the brokers, and the newest decisions that changed something."""
+    """The screen: the health, the brokers, and the newest decisions that changed something."""
 
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus = bus
@@ -65,17 +65,17 @@ class Screen:
 
     @property
     def health(self) -> Health:
-        """Return the health as far as it is known now, also if the last look was long ago."""
+        """The health as far as it is known now, even if the last look was long ago."""
         return aged(self._found, age_s(self._cluster), MAX_AGE_MS, lambda: self._why)
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return all of it, as JSON prints it."""
+        """The screen as JSON shows it."""
         latest = [{"seq": one.seq, "text": line_of(one).strip()} for one in self.latest]
         return {"health": self.health.document, "brokers": self.brokers, "latest": latest}
 
     def draw(self) -> "RenderableType":
-        """Draw all of it."""
+        """Draw the screen."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -88,7 +88,7 @@ class Screen:
             f"  epoch {health.details['controller_epoch']}  last commit {age}  {self._name}",
         )
         if health.status == UNKNOWN:
-            # What is shown below may have changed since.
+            # The rest of the screen may be out of date.
             head.append(f"\n{health.reasons[0]}", "yellow")
         brokers = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("Broker", "State", "Leads", "Replicas", "InSync", "Backlog", "Away"):
@@ -141,7 +141,7 @@ def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None
         elif once or not sys.stdout.isatty():
             Console(highlight=False).print(screen.draw())
         else:
-            # A look may wait for the bus, and what is shown grows old meanwhile. So it is drawn again by itself.
+            # A look may wait for the bus while the times shown grow, so the screen is redrawn between looks.
             with Live(get_renderable=screen.draw, screen=True, refresh_per_second=DRAWN_PER_S):
                 while True:
                     time.sleep(interval_ms / 1000)

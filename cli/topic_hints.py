@@ -1,4 +1,4 @@
-"""What the refusal of an unknown topic adds: the nearest topic that is there."""
+"""The nearest existing topic, which the refusal of an unknown topic adds."""
 
 import functools
 
@@ -12,7 +12,7 @@ from conf.near_names import addition
 from conf.settings import Settings
 from state.stored.codec import CodecError
 
-# So many topics are looked for. A request may name thousands, and a bus have as many.
+# How many unknown topics get a hint. A request may name thousands, and a bus may have as many.
 TOPICS_MAX = 10
 
 
@@ -31,7 +31,7 @@ class TopicHints:
 
     @functools.cached_property
     def _names(self) -> frozenset[str]:
-        # The refusal is what matters, so it is said without a hint if the bus cannot be read any more.
+        # The refusal matters more than the hint, so it stands alone if the bus can no longer be read.
         try:
             with existing_bus(self._settings) as bus:
                 return frozenset(topic.topic for topic in read_image(bus.image()).topics)
@@ -40,6 +40,6 @@ class TopicHints:
 
 
 def hint_at(settings: Settings, topic: str) -> None:
-    """Say on standard error that there is no such topic now, if there is one with a similar name."""
+    """Warn on standard error that a topic does not exist, if one with a similar name does."""
     if near := TopicHints(settings).about(topic):
         click.echo(f"There is no topic {topic!r}{near}", err=True)

@@ -110,7 +110,7 @@ def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Compariso
 def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
     """Return two seqs: events after the first one, through the second one, are decided again.
 
-    Raises ``BeyondReachError`` if the second one is not decided yet: there is no "as it was" to compare with.
+    Raises ``BeyondReachError`` if the second one is not decided yet, because then there is nothing to compare with.
     """
     through = bus.decided_seq() if end is None else seq_named(bus, "--to", end)
     reach = check_reached(bus, through)

@@ -43,7 +43,7 @@ def _temporary_dir(user: int) -> Path:
     try:
         folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
         found = folder.lstat()
-        # Anybody may make a folder of that name, and what is in the cache is run.
+        # Any user may make a folder of that name, and files in the cache are run.
         is_ours = found.st_uid == user and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         if stat.S_ISDIR(found.st_mode) and is_ours:
             return folder

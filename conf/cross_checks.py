@@ -12,7 +12,7 @@ _STANDBY = "controller.standby.timeout.ms"
 
 
 def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
-    """Say which settings cannot work together, and what was expected. Return None if all can.
+    """Return which settings cannot work together, and what was expected; None if all can.
 
     ``named`` are the keys that were set. The standby's time-out is compared only if it was set, because most engines
     are not standbys.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 PREFIX = "ISRFLOW_"
 CONF_VARIABLE = "ISRFLOW_CONF"
-# Variables that are not settings: they name the settings file, the Java and the cache, hold a secret that no option may
-# give because processes show their options, or make tests record results.
+# Variables that are not settings: the names of the settings file, the Java and the cache, a secret (options are visible
+# in lists of processes), and the switch with which tests record results.
 OTHERS = frozenset({CONF_VARIABLE, "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_METRICS_TOKEN", "ISRFLOW_REWRITE"})
 
 # Kubernetes sets such variables in each pod beside a Service whose name begins with isrflow.
@@ -44,7 +44,7 @@ def given_in(environment: Mapping[str, str], keys: Collection[str]) -> dict[str,
 
 
 def _is_of_a_service(name: str, text: str) -> bool:
-    """Say whether Kubernetes set a variable. A setting may end in ``_PORT`` too, but has no address."""
+    """Return whether Kubernetes set a variable. A setting may end in ``_PORT`` too, but has no address."""
     return bool(_OF_A_SERVICE.fullmatch(name) or (name.endswith("_PORT") and _ADDRESS.match(text)))
 
 

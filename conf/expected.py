@@ -6,7 +6,7 @@ import msgspec
 
 
 def expected(wanted: Any, error: msgspec.ValidationError) -> str:
-    """Say what was expected of a value that did not convert to the type ``wanted``."""
+    """Return what was expected of a value that did not convert to the type ``wanted``."""
     if get_origin(wanted) is Literal:
         return f"expected one of {', '.join(one or '(empty)' for one in get_args(wanted))}"
     described = [meta.description for meta in getattr(wanted, "__metadata__", ()) if meta.description]

@@ -23,7 +23,7 @@ from isrflow.masking import masked
 STDERR = 2
 LINE_BYTES_MAX = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
-# A line waits for so long for the stack trace that may follow it.
+# How long a line waits for the stack trace that may follow it.
 _TRACE_TIMEOUT_S = 0.2
 _TRACEBACK = b"Traceback (most recent call last):"
 _CHAINED = (b"During handling of the above exception", b"The above exception was the direct cause")
@@ -35,7 +35,7 @@ DRAIN_TIMEOUT_S = 5.0
 # Comes after everything that was written before the end. Children may keep the pipe open for longer.
 _END = b"\0end of the log\n"
 _WORKER = b"Streaming TransformWithStateInPandas Python worker"
-# What Spark says at each good start. As warnings they would hide the real ones.
+# What Spark logs at each good start. As warnings, these lines would hide real ones.
 _EXPECTED = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
     b"Starting " + _WORKER + b".",
@@ -50,7 +50,7 @@ _EXPECTED = (
 def as_json(level: Level = "info", write: Callable[[bytes], object] | None = None) -> Iterator[None]:
     """Make every line on standard error a JSON line while the block runs. ``write`` takes the lines instead.
 
-    Lines that say nothing new are left out unless ``level`` is ``debug``. Nothing happens if Python's standard error is
+    Spark's expected lines are left out unless ``level`` is ``debug``. Nothing happens if Python's standard error is
     not the process's own, as in a test that captures it.
     """
     if not _is_own():
@@ -143,7 +143,7 @@ class _Traces:
         return _TRACEBACK in self._held and before[:1].isspace()
 
     def flush(self) -> None:
-        """Pass on what waits."""
+        """Pass on the lines that wait."""
         if self._held:
             self._pass_on(b"\n".join(self._held))
             self._held, self._bytes = [], 0
@@ -158,7 +158,7 @@ def _pass_on(text: bytes, write: Callable[[bytes], object], debug: bool) -> None
 def json_line(text: bytes) -> bytes:
     """Return a line as it is if it is a JSON object, and otherwise as the event of one.
 
-    The lines after the first are its stack trace. If that is all, what was raised is the event.
+    The lines after the first are its stack trace. If the text is only a trace, its last line is the event.
     """
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         msgspec.json.decode(text, type=dict[str, msgspec.Raw])

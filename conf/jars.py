@@ -160,7 +160,7 @@ def _sha256_of_cached(path: Path) -> str:
 
 @cache
 def _sha256_of_version(path: Path, *_version: int) -> str:
-    """Hash a file once in a process, as long as nobody writes it: all jars of a node take 0.05 s."""
+    """Hash a file again only if it was written since: all jars of a node take 0.05 s."""
     return _sha256(path)
 
 

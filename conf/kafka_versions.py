@@ -33,6 +33,6 @@ KAFKA_VERSIONS = {
         KafkaVersion("4.2.1", "kafka-broker-4.2"),
     )
 }
-# The version of a cluster for which no other one was chosen.
+# The default version of a new cluster.
 KAFKA_VERSION = "4.1.0"
 ZOOKEEPER_KAFKA_VERSION = "3.9.1"

@@ -23,7 +23,7 @@ class _Window(msgspec.Struct):
 class LogLimit:
     """A step of structlog that lets a message pass ``LINES_PER_WINDOW_MAX`` times in a window, whatever its fields.
 
-    The first line after a window in which some were left out says how many, in its field ``left_out``.
+    The first line after a window that left lines out has their number in its field ``left_out``.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

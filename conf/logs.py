@@ -41,7 +41,7 @@ def configure(log_format: Literal["auto", "json", "console"], level: Level = "in
 
 
 def is_json(log_format: Literal["auto", "json", "console"]) -> bool:
-    """Say whether log lines are JSON. ``auto`` means console on a terminal, JSON elsewhere."""
+    """Return whether log lines are JSON. ``auto`` means console on a terminal, JSON elsewhere."""
     return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
 
 

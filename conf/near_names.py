@@ -1,4 +1,4 @@
-"""What an error adds when a name leads to nothing: the nearest name that is there, or where all of them are."""
+"""Hints for an error about an unknown name: the nearest known name, or where to find all of them."""
 
 import difflib
 from collections.abc import Collection

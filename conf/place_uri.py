@@ -1,4 +1,4 @@
-"""Places that a setting names by a URI, and not by a path."""
+"""Places that a setting names by a path or by a URI."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_uri(text: str) -> bool:
-    """Say whether a place is a URI, and not a path on this machine."""
+    """Return whether a place is a URI, and not a path on this machine."""
     return _URI.match(text) is not None
 
 

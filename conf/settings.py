@@ -29,7 +29,7 @@ Span = Annotated[int, Meta(ge=-1, le=2**53)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
 MaybeText = Annotated[str, Meta(max_length=1_024)]
-# It is a part of the claim, which the rules would not read if it were longer than any text of an event may be.
+# The claim contains it, and the rules reject an event with a longer text.
 ControllerName = Annotated[str, Meta(max_length=1_024, description="a name of at most 1024 characters")]
 # The checkpoint is moved aside to a name beside its own, so it cannot be the root of a file system or a bucket.
 CheckpointDir = Annotated[
@@ -94,17 +94,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
 
     @property
     def bus_name(self) -> str:
-        """Return the name of the bus for messages: its path, or its URL."""
+        """The name of the bus in messages: its path, or its URL."""
         return self.bus.removeprefix(SQLITE)
 
     @property
     def controller_name(self) -> str:
-        """Return this job's name: ``controller.id``, or host and process id if that is empty."""
+        """This job's name: ``controller.id``, or host and process id if that is empty."""
         return self.controller_id or f"{socket.gethostname()}-{os.getpid()}"
 
 
 def history_limits(settings: Settings) -> dict[str, int]:
-    """Return the settings that say how far back the past reaches."""
+    """Return the settings that limit how far back the past reaches."""
     return {
         "history.ms": settings.history_ms,
         "history.events": settings.history_events,

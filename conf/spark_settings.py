@@ -43,17 +43,17 @@ OF_THE_LAUNCH = frozenset({"spark.driver.memory", "spark.driver.extraJavaOptions
 
 
 def is_local(master: str) -> bool:
-    """Say whether ``master`` runs all tasks in the driver's own process."""
+    """Return whether ``master`` runs all tasks in the driver's own process."""
     return _LOCAL.match(master) is not None
 
 
 def is_master(master: str) -> bool:
-    """Say whether ``master`` is a kind of master on which the engine runs."""
+    """Return whether the engine runs on a master of this kind."""
     return is_local(master) or _STANDALONE.match(master) is not None
 
 
 def complaint_about(key: str, value: str) -> str | None:
-    """Say why ``key`` cannot be given to Spark with ``value``. Return None if it can be."""
+    """Return why ``key`` cannot be given to Spark with ``value``; None if it can."""
     if not _KEY.match(key):
         return "it is not the name of a Spark setting"
     if key in FIXED:
@@ -66,12 +66,12 @@ def complaint_about(key: str, value: str) -> str | None:
 
 
 def is_secret(key: str) -> bool:
-    """Say whether a setting is a secret, by its name. Spark judges by the name too."""
+    """Return whether a setting is secret by its name. Spark judges by the name too."""
     return _SECRET_NAME.search(key) is not None
 
 
 def shown(key: str, value: str) -> str:
-    """Return the value of a setting as a log may show it, with ``***`` for what a name says is secret."""
+    """Return the value of a setting as a log may show it, with ``***`` for what is secret by its name."""
     return "***" if is_secret(key) else _WORD.sub(_without_secret, value)
 
 

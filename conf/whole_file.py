@@ -10,7 +10,7 @@ def replace(path: Path, body: str | bytes, mode: int = 0o644) -> None:
     The new file has ``mode`` from the beginning. Only one process at a time may write ``path``.
     """
     beside = path.with_name(f"{path.name}.tmp")
-    # One that a crash has left may have another mode.
+    # A file that a crash has left may have another mode.
     beside.unlink(missing_ok=True)
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(body.encode() if isinstance(body, str) else body)

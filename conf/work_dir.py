@@ -1,7 +1,7 @@
-"""Directories for what is needed only while a process works on it. Those of killed processes are removed.
+"""Working directories of processes. The directories of killed processes are removed.
 
-A process holds a lock on its directory, which the system frees when the process dies. So whoever makes the next one
-beside it, or looks there, removes those whose lock is free.
+A process holds a lock on its directory, and the system frees the lock when the process dies. The next process that
+makes or looks for a directory there removes those whose lock is free.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ def _nothing(left: Path) -> None:
 
 @contextlib.contextmanager
 def work_dir(parent: Path, end: Callable[[Path], None] = _nothing) -> Iterator[Path]:
-    """Make a directory in ``parent`` for the block, and remove the directories there of processes that are gone.
+    """Make a directory in ``parent`` for the block. Remove the directories that dead processes left there.
 
     ``end`` ends what still runs in such a directory. Where it raises ``OSError``, the directory stays.
     """
@@ -37,7 +37,7 @@ def work_dir(parent: Path, end: Callable[[Path], None] = _nothing) -> Iterator[P
 
 
 def remove_abandoned(parent: Path, end: Callable[[Path], None] = _nothing) -> None:
-    """Remove the directories in ``parent`` of processes that are gone."""
+    """Remove the directories that dead processes left in ``parent``."""
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), _locked(left):
             end(left)

@@ -18,7 +18,7 @@ class Away(NamedTuple):
     broker: int
     state: str
     since_ms: int | None
-    # Of the decision that took it away.
+    # The reason of the decision that took it away.
     reason: str | None
     # When it was last heard.
     heard_ms: int | None
@@ -26,21 +26,21 @@ class Away(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return it as JSON prints it."""
+        """The fields as JSON shows them."""
         found = self._asdict()
         del found["now_ms"]
         return found
 
     @property
     def short(self) -> str:
-        """Say for how long it is away, in few characters."""
+        """How long the broker has been away, in few characters."""
         if self.since_ms is not None:
             return duration(self.now_ms - self.since_ms)
         return "-" if self.heard_ms is None else f"heard {duration(self.now_ms - self.heard_ms)} ago"
 
     @property
     def text(self) -> str:
-        """Say since when it is away, to follow its state."""
+        """Since when the broker has been away, to follow its state in a line."""
         if self.since_ms is not None:
             return f" for {duration(self.now_ms - self.since_ms)}, since {second(self.since_ms)} ({self.reason})"
         unknown = ", since when is not known"

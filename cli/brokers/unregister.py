@@ -11,7 +11,7 @@ from state.broker import Broker
 from state.ids import NO_TIME
 from state.partition import TopicState
 
-# So many stranded partitions are named.
+# How many stranded partitions are named.
 NAMED_MAX = 10
 
 
@@ -28,7 +28,8 @@ def command(ask: Ask, broker: int, force: bool) -> None:
     """Remove a broker that will not come back.
 
     Its replicas stay assigned to it, so move them first with 'isrflow reassign'. A broker that serves is refused, and
-    so is one without which partitions stay offline. A dry run names these. No deletion waits for the broker any more.
+    so is a broker without which partitions stay offline. A dry run names these partitions. Deletions of topics no
+    longer wait for the broker.
 
     \b
     Examples:
@@ -65,12 +66,12 @@ def _told(broker: int, stranded: list[str]) -> str:
     more = f" and {len(stranded) - NAMED_MAX} more" if len(stranded) > NAMED_MAX else ""
     return (
         f"broker {broker} has the last in-sync replica of {counted(len(stranded), 'partition')}: {named}{more}. "
-        "Without the broker nobody leads there, unless an unclean election loses records."
+        "Without the broker they have no leader, unless an unclean election loses records."
     )
 
 
 def _session(found: Committed, held: Broker) -> str:
-    """Say how long a broker that has already stopped is still refused."""
+    """Tell how long unregistering a broker that has already stopped is still refused."""
     timeout = duration(found.cluster.policy.broker_session_timeout_ms)
     until = f"until its session ends, {timeout} after it was last heard"
     ends = f"A broker that has stopped counts as {held.state.name} {until}"

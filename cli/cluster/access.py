@@ -1,4 +1,4 @@
-"""Who may do what in a cluster on this machine: the same settings for gateways and for brokers."""
+"""Access control in a cluster on this machine: the same settings for gateways and for brokers."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from conf.loader import as_text
 from conf.settings import Settings
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# In a secure cluster without a file of settings, everybody may use resources that have no ACL, and the holder of the
+# In a secure cluster without a file of settings, every user may use resources that have no ACL, and the holder of the
 # client's certificate may do anything.
 SECURE_SETTINGS = (
     f"authorizer.class.name={AUTHORIZER}",
@@ -25,7 +25,7 @@ def secure_bootstrap(nodes: Iterable[KafkaNode]) -> str:
 
 
 def access_of_gateways(given: Settings) -> dict[str, str]:
-    """Return the settings about who may do what. They are the same for all gateways."""
+    """Return the settings of access control. They are the same for all gateways."""
     return {
         "super.users": given.super_users,
         "authorizer.class.name": given.authorizer_class_name,
@@ -41,8 +41,8 @@ def access_on_plaintext(gateway: Mapping[str, str]) -> dict[str, str]:
 def access_of_brokers(given: Mapping[str, str], nodes: Iterable[KafkaNode]) -> dict[str, str]:
     """Return the settings for brokers, made from those ``given`` to gateways; none without an authorizer.
 
-    Each broker must be a super user for the others. So brokers that do not prove to each other who they are get no
-    settings either, because anybody could pose as a broker.
+    Each broker must be a super user for the others. So brokers that do not authenticate to each other get no settings
+    either, because any client could pose as a broker.
     """
     brokers = list(nodes)
     listeners = {node.spec.overrides.get("inter.broker.listener.name") for node in brokers}

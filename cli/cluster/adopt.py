@@ -20,7 +20,7 @@ from conf.loader import bus_named
 def command(bus: str, folder: Path) -> None:
     """Let the engine lead brokers that 'isrflow cluster hand-back' left to a controller of their own.
 
-    The brokers keep running. The engine learns from ZooKeeper what there is, and goes on from there. For brokers
+    The brokers keep running. The engine reads the cluster from ZooKeeper, and goes on from there. For brokers
     that isrflow did not start, run a gateway with --adopt (docs/zookeeper.md).
 
     \b

@@ -13,7 +13,7 @@ from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, LOOPB
 FOLDER = "security"
 # The common name alone is the principal, such as User:broker-1.
 _ENGINE, CLIENT = "engine", "client"
-# Where brokers and clients with certificates connect to a broker, besides its listener for everybody on this machine.
+# Where brokers and clients with certificates connect to a broker, besides its listener for all clients on this machine.
 SECURE_LISTENER = "SECURE"
 _TOKEN_BYTES = 24
 

@@ -18,8 +18,8 @@ from cli.errors import Refused, Unreachable, WrongUse
 def command(folder: Path) -> None:
     """Let brokers in ZooKeeper mode go on without the engine: one of them becomes their controller.
 
-    The brokers keep running. The engine and the gateways are stopped, and do not start with the cluster any more.
-    What was decided is in ZooKeeper then, so nothing is lost. 'isrflow cluster adopt' is the way back.
+    The brokers keep running. The engine and the gateways are stopped, and no longer start with the cluster.
+    By then ZooKeeper holds every decision, so nothing is lost. 'isrflow cluster adopt' is the way back.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def _check_and_hand_back(folder: Path, led: LedCluster | None) -> None:
 
 
 def _hand_back(led: LedCluster) -> bool:
-    # These load ZooKeeper's client, which the other commands do not need.
+    # Loads the client of ZooKeeper, which the other commands do not need.
     from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
     from brokers.gateways.zk.moves.hand_back import HandBackError, hand_back
     from brokers.gateways.zk.settings import settings_of

@@ -36,7 +36,7 @@ ENGINE, ZOOKEEPER = "engine", "zookeeper"
 FIRST_GATEWAY = 100
 # A gateway that loses its disk rebuilds its log from the other.
 GATEWAYS, GATEWAYS_MAX = 2, 9
-# ZooKeeper says when a broker is gone. The engine's own session ends only if nobody passes on what ZooKeeper says.
+# ZooKeeper tells when a broker is gone. The engine's own session ends only if no gateway passes that on.
 ZOOKEEPER_ENGINE_SETTINGS = ("broker.session.timeout.ms=60000",)
 # A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
 SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
@@ -151,7 +151,7 @@ class LedCluster:
 
     @property
     def services(self) -> list[Service]:
-        """List all processes in start order."""
+        """All processes in start order."""
         zookeeper = [] if self.zookeeper is None else [self.zookeeper]
         return [self.engine, *zookeeper, *self.gateways.values(), *self.kafka.nodes.values()]
 
@@ -188,7 +188,7 @@ class LedCluster:
                         gateway.settings |= access | access_on_plaintext(gateway.settings)
                     gateway.start()
                     undo.callback(gateway.kill)
-            # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.
+            # Formatting takes as long as the start of the engine and the gateways, so it runs at the same time.
             self.kafka.format()
             for gateway in self.gateways.values():
                 gateway.wait_until_started()
@@ -200,7 +200,7 @@ class LedCluster:
 
     @property
     def access(self) -> dict[str, str]:
-        """Return the settings of gateways about who may do what."""
+        """The gateways' settings of access control."""
         return access_of_gateways(self.settings())
 
     def settings(self) -> Settings:
@@ -289,7 +289,7 @@ class LedCluster:
 
 
 def _made_settings(folder: Path, conf: Path | None, secure: bool, zookeeper: bool) -> tuple[str, ...]:
-    """Return the engine's settings that follow from what the cluster is."""
+    """Return the engine's settings that follow from the kind of cluster."""
     if secure:
         return (*(SECURE_SETTINGS if conf is None else ()), *Certificates(folder.resolve()).engine_settings())
     return ZOOKEEPER_ENGINE_SETTINGS if zookeeper and conf is None else ()

@@ -29,7 +29,7 @@ def check_metadata_version(kafka: str, release: str) -> None:
 
 
 def choose_metadata_version(place: BusPlace, level: int) -> None:
-    """Have the engine decide on the choice, before any gateway starts: the first one to lead begins the log.
+    """Let the engine decide the choice before any gateway starts: the first gateway that leads begins the log.
 
     Raises ``KafkaError`` if it is refused, and ``Unreachable`` if it is not decided in time.
     """

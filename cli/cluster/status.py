@@ -133,7 +133,7 @@ def _show(kafka: KafkaCluster, found: Row) -> None:
         click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
     if row := found["zookeeper"]:
         click.echo(_line(row["name"], row["state"], None, row["pid"], row["port"], row["log"]))
-    # While nobody decides, what was decided last may have changed since.
+    # While no engine decides, the last decisions may be out of date.
     was = "was " if engine and not engine["decides"] else ""
     for row in found["gateways"]:
         leads = "led" if was else "leads"

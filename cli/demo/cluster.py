@@ -14,7 +14,7 @@ SIZES = ("shards=2", "pages=4", "driver.memory=512m", "log.format=console")
 
 
 class DemoCluster:
-    """The processes of a demo. Subclasses say which ones."""
+    """The processes of a demo. Subclasses choose them."""
 
     def __init__(self, directory: Path, bus: Path) -> None:
         self.directory = directory
@@ -57,11 +57,11 @@ class DemoCluster:
             service.check()
 
     def moved(self) -> object:
-        """Return something that changes while any process moves on."""
+        """Return a value that changes while any process makes progress."""
         return [service.moved() for service in self.services]
 
     def seen(self) -> str:
-        """Return in words what each process does."""
+        """Describe what each process does."""
         return "\n".join(f"  {service.name}: {service.seen()}; log {service.log_file}" for service in self.services)
 
     def stop(self) -> None:

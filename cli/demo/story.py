@@ -43,7 +43,7 @@ class Result(msgspec.Struct, frozen=True):
 class Story:
     """A demo's story. ``done`` holds the outcome of each finished step.
 
-    ``detection`` tells the summary how the dead leader was detected.
+    ``detection`` is the summary's text on how the dead leader was detected.
     """
 
     steps: tuple[str, ...]

@@ -55,7 +55,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         after = (0, -1)
         while not self._stopping.is_set():
-            # An OSError comes from what prints decisions, for example when nobody reads the output any more.
+            # An OSError comes from printing decisions, for example when the reader of the output has left.
             try:
                 batch = self._bus.decisions(after, DECISIONS_PER_READ)
                 if batch:

@@ -62,7 +62,7 @@ def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Exp
 
 
 def _near(bus: Bus, topic: str) -> str:
-    """Return the end of the sentence that says that nothing is known about a partition of ``topic``."""
+    """Return the end of a sentence about the unknown ``topic``: the nearest name, if there is one."""
     image = bus.image()
     names = {found.topic for found in read_image(image).topics} if image.pages else set()
     return addition(topic, names) or "."
@@ -71,17 +71,17 @@ def _near(bus: Bus, topic: str) -> str:
 def _check_existence(bus: Bus, name: PartitionName, seq: int | None) -> None:
     """Raise ``Refused`` if the topic has no such partition as of ``seq``, or now if that is None.
 
-    Say on standard error if there is no such topic, and one with a similar name.
+    If there is no such topic, but one with a similar name, name that one on standard error.
     """
     try:
         topics = read_image(bus.image()).topics if seq is None else state_at(bus, seq).topics()
     except BeyondReachError:
-        # What is explained says that it may not exist.
+        # The explanation itself says that the partition may not exist.
         return
     for topic in topics:
         if topic.topic == name.topic:
             name.check(topic)
             return
     if near := addition(name.topic, {topic.topic for topic in topics}):
-        # What was refused about such a topic is told all the same.
+        # Refused requests about such a topic are explained nevertheless.
         click.echo(f"There is no topic {name.topic!r}{near}", err=True)

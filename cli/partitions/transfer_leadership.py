@@ -25,7 +25,7 @@ def command(ask: Ask, name: PartitionName, to: int) -> None:
     """
     _, partition = name.find(committed(ask.settings))
     if to not in partition.isr:
-        raise Refused(f"broker {to} is not in the ISR of {name}: {', '.join(map(str, partition.isr)) or 'nobody is'}.")
+        raise Refused(f"broker {to} is not in the ISR of {name}: {', '.join(map(str, partition.isr)) or 'empty'}.")
     if partition.is_reassigning:
         raise Refused(f"{name} is being reassigned; 'isrflow reassign list' shows the moves.")
     replicas = (to, *(replica for replica in partition.replicas if replica != to))

@@ -11,7 +11,7 @@ from conf.near_names import addition
 from controller_logic.reassignment import target_of
 from state.partition import Partition
 
-# So many missing partitions are named.
+# How many missing partitions are named.
 _NAMED_MAX = 10
 
 plan_option = file_option(
@@ -29,13 +29,13 @@ def partition_of(found: Committed, move: Move) -> Partition | None:
 
 
 def check_there(found: Committed, moves: Sequence[Move]) -> None:
-    """Refuse a plan as a whole if any of its partitions is not there."""
+    """Refuse a plan as a whole if any of its partitions does not exist."""
     if missing := missing_in(found, moves):
         raise Refused(missing.replace("There", "there", 1))
 
 
 def missing_in(found: Committed, moves: Sequence[Move]) -> str:
-    """Say which partitions of moves are not there, and suggest a topic for the first one; empty if all are there."""
+    """Name the partitions of moves that do not exist, and a topic near the first; empty if all exist."""
     gone = [move for move in moves if partition_of(found, move) is None]
     if not gone:
         return ""

@@ -1,4 +1,4 @@
-"""Say which of a plan's moves are complete."""
+"""Show which moves of a plan are complete."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from conf.settings import Settings
 @format_option
 @with_settings
 def command(settings: Settings, plan: Path, form: str) -> None:
-    """Say for each partition of a plan whether its move is complete. The exit code is 1 until all are.
+    """Show for each partition of a plan whether its move is complete. The exit code is 1 until all are.
 
     \b
     Examples:

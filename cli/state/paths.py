@@ -40,7 +40,7 @@ def tree_of(settings: Settings, file: Path | None) -> Node:
 
 
 def _read(file: Path) -> Node:
-    """Read the tree of a state that was written. A name in it may be anything, and a partition's topic not be there."""
+    """Read the tree of a written state. Its names may be anything, and a partition's topic may be missing."""
     try:
         view = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         return _nested(_complete(view))
@@ -91,7 +91,7 @@ def _hint(node: Any, name: str) -> str:
 
 
 def drawn(node: Any, name: str, depth: int, say: Callable[[str], object], indent: int = 0) -> None:
-    """Draw a tree by indenting. A node below ``depth`` is only counted."""
+    """Draw a tree with indented lines. Below ``depth``, nodes are only counted."""
     pad = "  " * indent
     if not isinstance(node, dict):
         say(f"{pad}{name} = {msgspec.json.encode(node).decode()}")

@@ -1,7 +1,7 @@
-"""Whether brokers of real Kafka can read the settings that a topic is to get; if not, what their names may have meant.
+"""A check that brokers of real Kafka can read the settings that a topic is to get.
 
-The rules refuse what brokers of Kafka 4 cannot read, and a command may say more. Brokers in ZooKeeper mode are told
-settings that nobody has checked unless a client of Kafka asked for them.
+The rules also refuse what brokers of Kafka 4 cannot read, but a command can suggest the nearest name. For brokers in
+ZooKeeper mode, only this check and the requests of Kafka's clients keep out what they cannot read.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which addresses may be served, and with what protection."""
+"""The protection that an address needs before it is served."""
 
 import ipaddress
 import os
@@ -13,7 +13,7 @@ from conf.security.tls import TlsFiles, server_context
 from conf.security.token import VARIABLE, Token, token_of
 
 KEYSTORE = "metrics.ssl.keystore.location"
-# The answer to a request that names the host otherwise, if no token is asked for.
+# The answer to a request with another host name, where no token is required.
 ONLY_BY_ADDRESS = (
     "Without a token this is answered only under an IP address or as localhost. "
     f"Behind a proxy that passes on another name, set metrics.token.file or {VARIABLE}.\n"
@@ -36,7 +36,7 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only processes of this machine can reach ``host``. A name other than localhost may mean anything."""
+    """Return whether only this machine's processes reach ``host``. A name other than localhost may mean anything."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -44,9 +44,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_by_address(host: str | None) -> bool:
-    """Say whether a ``Host`` header has an address or localhost. Anybody may point another name to this machine.
+    """Return whether a ``Host`` header has an address or localhost. Any other name may be an attacker's.
 
-    Old clients that are no browsers send no such header.
+    Old clients that are not browsers send no such header.
     """
     if host is None:
         return True
@@ -83,10 +83,10 @@ def protection_of_metrics(settings: MetricsSettings) -> Protection:
 def protection_of(
     host: str, port: int, *, keystore: str, token_file: str, environment: Mapping[str, str] = os.environ
 ) -> Protection:
-    """Return the protection of a metrics address. Raises ``ValueError`` if it is none, or not enough for ``host``.
+    """Return the protection of a metrics address. Raises ``ValueError`` if it is invalid, or too weak for ``host``.
 
-    An address beyond loopback needs both: without the token everybody reads it, and without TLS everybody on the way
-    reads the token.
+    An address beyond loopback needs both: without the token any client reads it, and without TLS any machine on the
+    path reads the token.
     """
     if port < 0:
         return Protection()

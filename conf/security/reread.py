@@ -1,4 +1,4 @@
-"""A value made from files, made again when they change. While the new files cannot be used, the former value stays."""
+"""A value made from files, and made again when they change. If changed files are unusable, the former value stays."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-# Files are looked at no more often than this.
+# The shortest time between two looks at the files.
 LOOK_INTERVAL_S = 1.0
 
 T = TypeVar("T")
@@ -18,9 +18,9 @@ logger = structlog.get_logger("isrflow.security")
 
 
 class Reread(Generic[T]):
-    """What ``make`` makes of ``files``. Any thread may ask for it.
+    """The value that ``make`` makes from ``files``. Any thread may read it.
 
-    The first time, errors of ``make`` reach the caller. Later ones are logged, once for each change of the files.
+    Errors of the first ``make`` reach the caller. Later ones are logged, once for each change of the files.
     """
 
     def __init__(self, files: Sequence[Path], make: Callable[[], T], look_interval_s: float = LOOK_INTERVAL_S) -> None:
@@ -35,7 +35,7 @@ class Reread(Generic[T]):
 
     @property
     def newest(self) -> T:
-        """Return the value, of the present files if they can be used."""
+        """The value from the present files, or the former value if they are unusable."""
         with self._lock:
             now_s = time.monotonic()
             if now_s - self._looked_s >= self._look_interval_s:

@@ -10,7 +10,7 @@ from conf.security.reread import LOOK_INTERVAL_S, Reread
 
 VARIABLE = "ISRFLOW_METRICS_TOKEN"
 SETTING = "metrics.token.file"
-# What a caller without the token is answered: the header WWW-Authenticate, and a text.
+# The answer to a caller without the token: the header WWW-Authenticate, and a text.
 CHALLENGE = 'Bearer realm="isrflow"'
 HOW_TO_CALL = "Send the header Authorization: Bearer TOKEN\n"
 LENGTH_MIN = 16
@@ -34,11 +34,11 @@ class Token:
             self._digest = Reread([], lambda: _digest(given, VARIABLE))
 
     def is_text(self, text: str) -> bool:
-        """Say whether ``text`` is the token."""
+        """Return whether ``text`` is the token."""
         return hmac.compare_digest(hashlib.sha256(text.encode()).digest(), self._digest.newest)
 
     def is_in(self, authorization: str) -> bool:
-        """Say whether an ``Authorization`` header has the token."""
+        """Return whether an ``Authorization`` header has the token."""
         scheme, _, credentials = authorization.partition(" ")
         return scheme.lower() == "bearer" and self.is_text(credentials.strip())
 

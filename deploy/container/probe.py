@@ -26,7 +26,7 @@ def main(path: str) -> int:
     token = Path(settings.metrics_token_file).read_text() if settings.metrics_token_file else os.environ.get(VARIABLE)
     if token:
         request.add_header("Authorization", f"Bearer {token.strip()}")
-    # The certificate names the engine's own name, and this stays in its container.
+    # The certificate has the engine's public name, and this connection stays in its container.
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""Decisions in runs are the same as one by one, for everyone who hears of a batch."""
+"""Decisions in runs are the same as one by one, for every reader of a batch."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every bus tells a standby: who has claimed, whether that job ticks, and whether it has ended.
+"""What every bus tells a standby: which job has claimed, whether it ticks, and whether it has ended.
 
 The buses on Kafka are on the node of ``kafka_servers``.
 """

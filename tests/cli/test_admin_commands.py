@@ -205,7 +205,7 @@ def test_a_broker_with_the_last_in_sync_replica_is_not_unregistered_by_mistake(
     assert isrflow("brokers", "fence", "1").exit_code == 0
     told = (
         "broker 1 has the last in-sync replica of 1 partition: gone-soon-0. "
-        "Without the broker nobody leads there, unless an unclean election loses records."
+        "Without the broker they have no leader, unless an unclean election loses records."
     )
     refused = isrflow("brokers", "unregister", "1")
     assert (refused.exit_code, refused.stdout) == (1, "")

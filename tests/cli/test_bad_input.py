@@ -1,4 +1,4 @@
-"""Whatever is typed, and wherever the output goes: one line says what is wrong, and the exit code what kind it is."""
+"""Any wrong input and any broken output leads to one line that says what is wrong, and to the exit code of its kind."""
 
 import json
 import os

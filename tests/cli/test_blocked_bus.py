@@ -1,4 +1,4 @@
-"""Whoever waits for a bus that a stranger's open transaction blocks is told so, and how to end that. On real Kafka."""
+"""A command that waits for a bus behind a foreign open transaction names it, and how to end it. On real Kafka."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What others wrote into events does not reach the terminal as it is: it could move the cursor, or forge lines."""
+"""Text in events is escaped before it reaches the terminal, where it could move the cursor or forge lines."""
 
 from pathlib import Path
 

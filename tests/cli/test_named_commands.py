@@ -1,4 +1,4 @@
-"""Every command that a document, an alert or a message names is one, and has the options that stand there."""
+"""Every command that a document, an alert or a message names exists, with the options that are named."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is secret among the settings of brokers is hidden wherever people read it, and there only."""
+"""Secret settings of brokers are hidden wherever people read them, and only there."""
 
 import json
 from pathlib import Path

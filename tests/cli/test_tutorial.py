@@ -1,4 +1,4 @@
-"""What the README and the tutorial say works as pasted into a fresh shell, and every block of a document is run."""
+"""The README and the tutorial work as pasted into a fresh shell, and every block of a document is run."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""One thing is said in the singular."""
+"""A count of one has the singular."""
 
 from conf.counted import counted
 

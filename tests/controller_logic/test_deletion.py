@@ -1,4 +1,4 @@
-"""Topic deletion: what the stories of ``tests/scenarios/deletion`` cannot say."""
+"""Topic deletion: what the stories of ``tests/scenarios/deletion`` cannot show."""
 
 from collections.abc import Iterator
 

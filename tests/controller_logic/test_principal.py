@@ -1,4 +1,4 @@
-"""Who did it: every decision that an admin's request caused names the principal of the request."""
+"""Every decision that an admin's request caused names the principal of the request."""
 
 from typing import Any
 

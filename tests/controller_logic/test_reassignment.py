@@ -1,4 +1,4 @@
-"""Partitions move (KIP-455): what the stories of ``tests/scenarios/reassign`` cannot say."""
+"""Partitions move (KIP-455): what the stories of ``tests/scenarios/reassign`` cannot show."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may have a broker's id: behind a gateway the process with a valid session, otherwise the last to register."""
+"""The process that may have a broker's id: behind a gateway the one with a valid session, else the last to register."""
 
 import pytest
 

@@ -13,6 +13,6 @@ from tests.faults.load import Load
 def led(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[HostedCluster, Load]]:
-    """A cluster of the kind that the file names (``CLUSTER``), and what its clients do."""
+    """A cluster of the kind that the file names (``CLUSTER``), and the load of its clients."""
     with running(request.module.CLUSTER, tmp_path_factory.mktemp("cluster")) as found:
         yield found

@@ -12,9 +12,9 @@ from tests.faults.load import Load, Lost
 from tests.faults.network import DROP, LOSE, REFUSE, SLOW, Network, network
 from tests.support.waiting import wait_until
 
-# The broker that faults are about.
+# The broker that suffers the faults.
 LAST = BROKERS[-1]
-# A power loss takes what was written in so many seconds before the fault began, and the machine is back after so many.
+# A power loss takes the last UNFLUSHED_S of writes before the fault began. The machine is back after REBOOT_S.
 UNFLUSHED_S, REBOOT_S = 3.0, 5.0
 NOTHING = Lost(0, 0, 0)
 # Longer than a broker's session of 9 s and the tick after it.
@@ -24,17 +24,17 @@ LED_S = 3.0
 
 
 class Measured(NamedTuple):
-    """What became of a cluster in a time of ``seconds`` with a fault, and after it."""
+    """The effects of a fault of ``seconds`` on a cluster, until it was whole again."""
 
     seconds: float
-    # Records and transactions that were acknowledged meanwhile, and the longest time without any.
+    # The records and transactions acknowledged during the fault, and the longest time without any.
     acks: int
     commits: int
     gap_s: float
-    # Who led before, and who began to lead since then, after how many seconds.
+    # The controller that led before, and each leader since then with the second in which it began.
     led: int
     leaders: list[tuple[int, float]]
-    # Which brokers were fenced, and after how many seconds.
+    # Each fenced broker, and after how many seconds.
     fences: list[tuple[int, float]]
     isr_min: int
     alone_max: int
@@ -90,8 +90,8 @@ def measure(
     begin: Callable[[int], None],
     end: Callable[[], None] | None = None,
 ) -> Measured:
-    """Let a fault begin, given who leads, and end after so many seconds. Then wait until the cluster is whole."""
-    # The one before may have failed.
+    """Let a fault begin, given the leader, and end after ``seconds``. Then wait until the cluster is whole."""
+    # The scenario before may have failed.
     cluster.net.heal()
     cluster.wait_until_whole()
     led = cluster.leading()
@@ -155,7 +155,7 @@ def minority(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
 
 
 def power_loss(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Do the same, and as the cut ends the broker on the smaller side loses power, and what it had not flushed."""
+    """Do the same. As the cut ends, the broker on the smaller side loses power and what it had not flushed."""
     flushed = cluster.log_ends(LAST)
     time.sleep(UNFLUSHED_S)
 
@@ -170,7 +170,7 @@ def power_loss(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
 
 
 def take_overs(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Kill a broker, and then whoever leads, again and again until the broker is fenced.
+    """Kill a broker, and then each leading controller in turn until the broker is fenced.
 
     Each controller comes back before the next one is killed.
     """
@@ -204,7 +204,7 @@ def untold(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
 
 
 def _ways(net: Network, leader: list[str], others: list[str]) -> dict[str, Callable[[], None]]:
-    """Return what may happen to the link between the leading controller and others."""
+    """Return the possible faults of the link between the leading controller and others."""
 
     def on_both_ways(how: Sequence[str]) -> None:
         net.cut_one_way(leader, others, how)
@@ -221,10 +221,10 @@ def _ways(net: Network, leader: list[str], others: list[str]) -> dict[str, Calla
 
 
 def link(name: str, way: str) -> Scenario:
-    """Let something happen to one link of the leading controller, and leave all others as they are.
+    """Damage one link of the leading controller, and no other.
 
-    A link is to the brokers (``listener``), the other ``controllers``, the ``bus`` on Kafka or ``zookeeper``. What
-    neither end hears any more stays half open.
+    A link is to the brokers (``listener``), the other ``controllers``, the ``bus`` on Kafka or ``zookeeper``. A
+    connection of which neither end hears stays half open.
     """
 
     def scenario(cluster: HostedCluster, load: Load, seconds: float) -> Measured:

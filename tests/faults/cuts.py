@@ -1,6 +1,6 @@
-"""Cut links of a cluster, and print what became of it: ``python -m tests.faults.cuts led alone:40 minority``.
+"""Cut links of a cluster, and print the effects: ``python -m tests.faults.cuts led alone:40 minority``.
 
-The kinds of clusters are those of ``KINDS``, and the cuts those of ``SCENARIOS``. A cut lasts so many seconds.
+``KINDS`` has the kinds of clusters, and ``SCENARIOS`` the cuts. The number is the length of a cut in seconds.
 """
 
 import sys

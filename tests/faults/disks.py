@@ -35,7 +35,7 @@ class Disk:
         self._filler.unlink()
 
     def read_only(self, yes: bool) -> None:
-        """Mount the disk again, read-only or writable, once nobody has a file open for writing."""
+        """Mount the disk again, read-only or writable, once no process has a file open for writing."""
         deadline = time.monotonic() + MOUNT_TIMEOUT_S
         while True:
             try:

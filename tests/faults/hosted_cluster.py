@@ -53,7 +53,7 @@ class HostedGateway(GatewayProcess):
 
 
 class HostedCluster:
-    """Brokers 1 to 3, and whoever leads them: ``controllers``, by their ids from 100 on."""
+    """Brokers 1 to 3 and their ``controllers``, by ids from 100 on."""
 
     controller_count: int
     # Hosts besides those of the nodes.
@@ -126,7 +126,7 @@ class HostedCluster:
         ]
 
     def timeline(self, since_s: float = 0.0) -> Timeline:
-        """Return what happened to the cluster since then."""
+        """Return the cluster's history since ``since_s``."""
         return told_by_log(self.metadata_logs(), int(since_s * 1000))
 
     def leading(self) -> int:
@@ -135,14 +135,14 @@ class HostedCluster:
         return voter
 
     def log_ends(self, broker: int) -> dict[Path, int]:
-        """Return how long each segment is of each partition on a broker."""
+        """Return the size of each segment of each partition on a broker."""
         [data] = self.brokers[broker].data
         return {
             path: path.stat().st_size for path in data.glob("*-[0-9]*/*.log") if METADATA_DIRECTORY not in path.parts
         }
 
     def cut_logs(self, broker: int, ends: Mapping[Path, int]) -> None:
-        """Cut the logs of a broker that was killed back to where they once ended, as a loss of power does."""
+        """Cut the logs of a killed broker back to former ends, as a loss of power does."""
         for path in self.log_ends(broker):
             os.truncate(path, ends.get(path, 0))
 
@@ -154,7 +154,7 @@ class HostedCluster:
 class LedCluster(HostedCluster):
     """Brokers led by two gateways, on a bus file on which the rules decide in this process.
 
-    All hosts share the file system, so gateways reach the bus whatever is cut.
+    All hosts share the file system, so no cut keeps gateways from the bus.
     """
 
     controller_count = 2
@@ -219,7 +219,7 @@ class OnKafkaBus(LedCluster):
 
 
 class StockCluster(HostedCluster):
-    """The same brokers, led by three of Kafka's own controllers: of two, both would be needed."""
+    """The same brokers, led by three of Kafka's own controllers, because two could not lose one."""
 
     controller_count = 3
 

@@ -17,13 +17,13 @@ REPLICAS, MIN_ISR = 3, 2
 BURST_S, TRANSACTION_S = 0.2, 0.5
 # A client must not wait on a connection that is cut for Kafka's default of up to a minute.
 QUICK = {"socket.timeout.ms": 8_000, "log_level": 0}
-# A transaction whose client gave up is aborted so soon that it does not hide what comes after it.
+# A transaction whose client gave up is aborted soon, because it hides what comes after it.
 TRANSACTION_TIMEOUT_MS = 10_000
 ANSWER_TIMEOUT_S = 20.0
 
 
 class Lost(NamedTuple):
-    """What is not there although it was acknowledged, and transactions of which only a part is there."""
+    """Acknowledged records that are missing, and transactions of which only a part is there."""
 
     records: int
     transactions: int
@@ -81,7 +81,7 @@ class Load:
                 while (left_s := until_s - time.monotonic()) > 0:
                     producer.poll(left_s)
             except KafkaException:
-                # A broker that lost records refuses what comes after them, for good.
+                # A broker that lost records refuses all records after them.
                 producer = self._idempotent()
         producer.flush(ANSWER_TIMEOUT_S)
 
@@ -111,7 +111,7 @@ class Load:
                 producer.commit_transaction(ANSWER_TIMEOUT_S)
                 self.committed[number] = time.time()
             except KafkaException:
-                # Its outcome is not known. The next producer waits until it is decided.
+                # The outcome is unknown. The next producer waits until it is decided.
                 producer = self._transactional()
             self._next_transaction += 1
 
@@ -146,7 +146,7 @@ class Load:
         wait_until(is_committed, "a transaction to be committed")
 
     def lost(self) -> Lost:
-        """Read everything back, and return what was lost or torn since this was last asked."""
+        """Read everything back, and return what was lost or torn since the last call."""
         acknowledged, committed = dict(self.acknowledged), set(self.committed)
         # A transaction can be read for sure once the next one of its producer was committed.
         decided = self._next_transaction

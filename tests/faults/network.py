@@ -14,7 +14,7 @@ COMMAND_TIMEOUT_S = 60
 NETWORKS = 512
 FIRST_HOST = 11
 BRIDGE, US = "bridge", "us"
-# What a rule does with a packet. A dropped one leaves connections half open, and a refused one ends them.
+# The ways of a rule with a packet. Dropped packets leave connections half open, refused packets end them.
 DROP = ("-j", "DROP")
 REFUSE = ("-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset")
 # One of ten packets is lost.
@@ -38,14 +38,14 @@ class Network:
         return f"{self._prefix}-{host}"
 
     def within(self, host: str) -> tuple[str, ...]:
-        """Return what to put in front of a command that is to run on a host."""
+        """Return the words before a command that make it run on a host."""
         return ("ip", "netns", "exec", self.namespace(host))
 
     def make(self) -> None:
         """Make the hosts and the links. Raises ``subprocess.CalledProcessError``."""
         bridge = self.namespace(BRIDGE)
         _ip(f"netns add {bridge}", *(f"netns add {self.namespace(host)}" for host in self.addresses))
-        # The bridge is in a namespace too, so no firewall of this machine has a say in what passes it.
+        # The bridge is in a namespace too, so that no firewall of this machine stops its packets.
         _ip(f"-n {bridge} link add {BRIDGE} type bridge", f"-n {bridge} link set {BRIDGE} up")
         _ip(f"link add {self._ours} type veth peer name {US} netns {bridge}")
         _ip(f"-n {bridge} link set {US} master {BRIDGE} up")
@@ -58,7 +58,7 @@ class Network:
             _ip(f"-n {here} link set eth0 up", f"-n {here} link set lo up")
 
     def remove(self) -> None:
-        """Remove what there is of it."""
+        """Remove the parts of the network that exist."""
         with suppress(subprocess.CalledProcessError):
             _ip(f"link del {self._ours}")
         for host in (*self.addresses, BRIDGE):
@@ -66,7 +66,7 @@ class Network:
                 _ip(f"netns del {self.namespace(host)}")
 
     def cut_one_way(self, sources: Sequence[str], targets: Sequence[str], how: Sequence[str] = DROP) -> None:
-        """Let what ``sources`` send no longer reach ``targets``; ``how`` says what becomes of it."""
+        """Keep packets from ``sources`` to ``targets`` from arriving; ``how`` tells what happens to them."""
         for target in targets:
             for source in sources:
                 rule = ("-A", "INPUT", "-s", self.addresses[source], *how)
@@ -87,7 +87,7 @@ class Network:
 def network(*hosts: str) -> Iterator[Network]:
     """Make a network of these hosts until the block ends; skips the test where that is not possible.
 
-    All that runs on it must have ended by then.
+    All processes on it must have ended by then.
     """
     for program in ("ip", "iptables"):
         if shutil.which(program) is None:
@@ -108,7 +108,7 @@ def network(*hosts: str) -> Iterator[Network]:
 
 
 def is_listening(host: str, port: int) -> bool:
-    """Return whether somebody on a host of the network listens on a port."""
+    """Return whether a process on a host of the network listens on a port."""
     try:
         socket.create_connection((host, port), 0.5).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Links of the gateway that leads real brokers are cut: another one leads, nobody is fenced, and nothing is lost."""
+"""Links of the gateway that leads real brokers are cut: another one leads, no broker is fenced, and nothing is lost."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.faults.load import Load
 
 pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 CLUSTER = LedCluster
-# More than are on their way when a cut begins: those of two seconds.
+# More than two seconds of records, which may be on their way when a cut begins.
 SOME = 60
 
 

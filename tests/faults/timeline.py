@@ -1,4 +1,4 @@
-"""What a cluster's decisions say about a time: who led the quorum, who was fenced, how small ISRs became.
+"""A cluster's history in its decisions: which gateways led, which brokers were fenced, how small ISRs became.
 
 Gateways and Kafka's own controllers write the same metadata log, of which brokers hold copies, so both are measured
 alike. Brokers in ZooKeeper mode have no such log. There the decisions on the bus are read.
@@ -33,7 +33,7 @@ class Timeline:
         self.isr_min = 0
         self.alone_max = self.leaderless_max = 0
         self.leaderless_s = 0.0
-        # As it ends.
+        # The state at the end.
         self.fenced: dict[int, bool] = {}
         self.partitions: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._since_ms = since_ms
@@ -42,19 +42,19 @@ class Timeline:
         self._leaderless_from_s: float | None = None
 
     def at(self, time_ms: int) -> None:
-        """Say when that happened which is told next."""
+        """Set the time of the facts that follow."""
         self._at_s = (time_ms - self._since_ms) / 1000
         if self._at_s >= 0 and not self._was_seen:
-            # So it was until then.
+            # The state until then.
             self._look()
 
     def end(self) -> None:
-        """Say that all which happened at once has been told."""
+        """End the facts of one moment."""
         if self._at_s >= 0:
             self._look()
 
     def close(self) -> None:
-        """Say that all has been told."""
+        """End the whole timeline."""
         if not self._was_seen:
             self._look()
 
@@ -78,11 +78,11 @@ class Timeline:
         self.fenced[broker] = is_fenced
 
     def hold(self, topic: str, partition: int, **told: Any) -> None:
-        """Tell leader, ISR and replicas of a partition, or those of them that change."""
+        """Take in the leader, the ISR and the replicas of a partition, or what changes of them."""
         self.partitions[topic, partition] = {**self.partitions.get((topic, partition), {}), **told}
 
     def leaders_since(self) -> list[tuple[int, float]]:
-        """Return who began to lead the quorum since then, and after how many seconds."""
+        """Return each leader of the quorum since then, and after how many seconds it began."""
         return [(voter, at_s) for voter, at_s in self.leaders if at_s >= 0]
 
     def is_whole(self, brokers: int) -> bool:
@@ -93,7 +93,7 @@ class Timeline:
 
 
 def told_by_log(directories: Iterable[Path], since_ms: int) -> Timeline:
-    """Read the metadata log of whoever is ahead of the others."""
+    """Read the newest of several copies of the metadata log."""
     logs = [_batches_of(directory) for directory in directories]
     ahead = max((log for log in logs if log), key=lambda log: (log[-1].leader_epoch, log[-1].next_offset))
     told = Timeline(since_ms)
@@ -111,7 +111,7 @@ def told_by_log(directories: Iterable[Path], since_ms: int) -> Timeline:
 
 
 def _batches_of(directory: Path) -> list[RecordBatch]:
-    """Read the whole batches of a metadata log, which somebody may still write."""
+    """Read the whole batches of a metadata log, which may still be written."""
     data = log_of(directory)
     return list(decode_batches(data[: max(cuts_of(data), default=0)]))
 

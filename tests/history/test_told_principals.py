@@ -1,4 +1,4 @@
-"""Sentences and lines name who asked, if it is known."""
+"""Sentences and lines name the principal of a request, if it is known."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The same log under other settings and events: what differs, and that nothing differs if nothing is different."""
+"""The same log under other settings and events: what differs, and that the same log gives no difference."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A rule's effect that is repeated for partitions that are alike is what the rule itself does to each of them."""
+"""A rule's effect that is repeated for alike partitions is what the rule itself would do to each."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""A broker and a gateway, both with Kafka's authorizer: super users and ACLs say who may change what."""
+"""A broker and a gateway, both with Kafka's authorizer: super users and ACLs decide who may change what."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -55,7 +55,7 @@ def move(cluster: RealCluster, gateway: int) -> Voter:
 
 
 def knows(cluster: RealCluster, broker: int, voter: Voter) -> bool:
-    """Say whether the newest voters that a broker has logged have this one."""
+    """Return whether the newest voters that a broker has logged have this one."""
     *_, newest = re.findall(r"Latest set of voters is (.*)", cluster.broker(broker).log_file.read_text())
     return f"id={voter.voter}," in newest and f":{voter.port}}}" in newest
 

@@ -95,7 +95,7 @@ def _without_messages(shown: Any) -> Any:
 
 
 def _silent(theirs: Any, ours: Any) -> bool:
-    """Say whether Kafka explains an error and the gateway does not."""
+    """Return whether Kafka explains an error and the gateway does not."""
     match theirs:
         case dict():
             says = bool(theirs.get("ErrorCode")) and bool(theirs.get("ErrorMessage"))

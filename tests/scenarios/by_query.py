@@ -25,7 +25,7 @@ from tests.scenarios.telling import Scene
 
 WAIT_TIMEOUT_S = 120.0
 POLL_S = 0.02
-# Whether the query runs is asked in the JVM, and several stories ask at once.
+# Each look at the query asks the JVM, and several stories look at once.
 POLLS_PER_LOOK = 25
 # Blocks that are published together mostly make one batch. Longer ones are cut in the middle of a block.
 EVENTS_PER_BATCH = 24
@@ -34,10 +34,10 @@ EVENTS_PER_BATCH = 24
 class ByQuery:
     """A player that plays the whole story at once, and then returns it block by block.
 
-    ``session`` must have no other query of the job at the same time; the query has ``partitions`` shuffle partitions in
-    it. With ``restarts`` the query is stopped before the
-    middle block, and continues from its checkpoint. Raises ``TimeoutError`` if an event is not decided within
-    ``WAIT_TIMEOUT_S``, and ``AssertionError`` if the query did not restart from the checkpoint.
+    ``session`` must have no other query of the job at the same time. The query has ``partitions`` shuffle
+    partitions. With ``restarts`` it is stopped before the middle block, and continues from its checkpoint. Raises
+    ``TimeoutError`` if an event is not decided within ``WAIT_TIMEOUT_S``, and ``AssertionError`` if the query did not
+    restart from the checkpoint.
     """
 
     def __init__(

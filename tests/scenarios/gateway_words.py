@@ -1,4 +1,4 @@
-"""The words of stories for gateways, for what gateways ask, and for what only brokers behind gateways say."""
+"""The words of stories for gateways, for their requests, and for what only brokers behind gateways report."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def gateway(script: Script, command: Command) -> None:
 
 
 def hears(script: Script, command: Command) -> None:
-    """Let a gateway's heartbeats say which brokers it hears: ``hears 9 1,2``, ``hears 9 none``."""
+    """Let a gateway's heartbeats name the brokers that it hears: ``hears 9 1,2``, ``hears 9 none``."""
     script.gateways[int(command.arguments[0])] = ids(command.arguments[1])
 
 
@@ -28,7 +28,7 @@ def silence_gateway(script: Script, command: Command) -> None:
 
 
 def assign(script: Script, command: Command) -> None:
-    """Say in which log directory a broker's replicas are: ``assign 1 A t-0 t-1``; fences as for ``isr-change``."""
+    """Report in which log directory a broker's replicas are: ``assign 1 A t-0 t-1``; fences as for ``isr-change``."""
     broker = int(command.arguments[0])
     by_topic: dict[str, list[int]] = {}
     for name, number in map(partition_of, command.arguments[2:]):

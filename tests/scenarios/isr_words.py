@@ -1,4 +1,4 @@
-"""The words of a story for a leader that asks for several ISRs at once, and for one that wrote its own."""
+"""The words of a story for a leader that asks for several ISRs at once, or wrote an ISR itself."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def isr_changes(script: Script, command: Command) -> None:
 
 
 def isr_written(script: Script, command: Command) -> None:
-    """Tell of an ISR that a leader wrote into ZooKeeper: ``isr-written t-0 1,3 by=1 leader-epoch=0 zxid=205``."""
+    """Report an ISR that a leader wrote into ZooKeeper: ``isr-written t-0 1,3 by=1 leader-epoch=0 zxid=205``."""
     place, isr = command.arguments
     name, number = partition_of(place)
     held, given = script.partition(name, number), command.options

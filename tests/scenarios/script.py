@@ -22,7 +22,7 @@ from tests.properties.laws import check_laws
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
-# A gateway is silent for as long as brokers wait between two heartbeats. So several gateways are heard more often.
+# One gateway is silent as long as brokers are between two heartbeats, so several gateways beat more often.
 GATEWAY_BEAT_MS = 500
 
 Wishes = dict[str, bool]
@@ -109,7 +109,7 @@ class Script:
             self.claim(1)
 
     def partition(self, topic: str, number: int) -> Partition:
-        """Find a partition. An unknown one looks like one that never had a leader."""
+        """Find a partition. An unknown partition looks like one that never had a leader."""
         held = self._state.topics.get(topic)
         if held is None or number >= len(held.partitions):
             return Partition(number, None, (), (), leader_epoch=0, partition_epoch=0)  # type: ignore[arg-type]

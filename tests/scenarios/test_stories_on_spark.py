@@ -1,10 +1,11 @@
 """Stories of each kind give the same output from the Spark query.
 
-Spark adds plumbing: batches, shards, what a shard asks of another, state between batches. These stories use all of it
-between them, and every story is played through the operators in process (``test_stories.py``).
-In one of four the query has two shuffle partitions, which is the default, and restarts from its checkpoint. Kills in
-the middle of a batch have their own tests (``tests/streaming/test_takeover.py``). Several stories are played at once in
-one Spark session.
+Spark adds plumbing: batches, shards, what a shard asks of another, state between batches. Together these stories use
+all of it, and every story is played through the operators in process (``test_stories.py``).
+
+In one of four stories the query has two shuffle partitions, which is the default, and restarts from its checkpoint.
+Kills in the middle of a batch have their own tests (``tests/streaming/test_takeover.py``). Several stories are played
+at once in one Spark session.
 """
 
 import os

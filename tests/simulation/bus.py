@@ -1,4 +1,4 @@
-"""The bus in memory: one order of events, the decisions, the state as last committed; and each process's link to it.
+"""The bus in memory (events in one order, decisions, the last committed state), and each process's link to it.
 
 All processes see decisions in one order, but each only when its link delivers them. A cut link accepts no event
 and announces no new decision. A broker that starts can read the committed state all the same. If the answer to a

@@ -1,10 +1,10 @@
 """Checks of replicas at every moment (A, C and D of docs/invariants.md).
 
-The problem: a record may be lost long before anybody misses it. If only the logs at the end of a simulation were
+The problem: a record may be lost long before a reader misses it. If only the logs at the end of a simulation were
 compared, a loss that a later copy repairs would never be seen, and any other would be seen far from its cause.
 
-The insight: one list for each partition says what must never be lost. ``committed`` has every record that was ever
-below a decided high watermark. It only grows, and all else is compared with it at the moment of each change:
+The insight: one list for each partition, ``committed``, holds what must never be lost: every record that was ever below
+a decided high watermark. It only grows, and everything else is compared with it at the moment of each change:
 
     a broker's callback ends   what its replicas show and cut off      look_over
     the engine commits         each member of an ISR, and its leader   decided
@@ -186,7 +186,7 @@ class Checkers:
             )
 
     def led(self, partition: Partition, high_watermark: int) -> None:
-        """Compare a leader's visible records with its ISR's logs. Members of a stale leader's ISR may have left."""
+        """Compare a leader's visible records with its ISR's logs. Members may have left a stale leader's ISR."""
         decisions, place = self._decisions, partition.place
         record = decisions.records.get(place)
         if record is None:

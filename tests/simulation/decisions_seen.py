@@ -26,7 +26,7 @@ _DEFECTS = (Reason.INVARIANT_BROKEN, Reason.RULES_FAILED)
 class DecisionsSeen:
     """The newest record of each partition, all former ones, and the leader of each leader epoch.
 
-    ``records`` has no topics under deletion, because their replicas go one after another.
+    ``records`` lacks topics under deletion, because their replicas go one by one.
     """
 
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
@@ -109,7 +109,7 @@ class DecisionsSeen:
         self.moved_once = {place for place in self.moved_once if place.topic != topic}
 
     def _deletion_begins(self, topic: str) -> None:
-        # No decision about a partition says so if it had no leader. While one is reassigned, the deletion waits.
+        # A partition without a leader gets no decision on its deletion. A deletion waits for reassignments.
         of_topic = [held for place, held in self.records.items() if place.topic == topic]
         if not any(held.adding_replicas or held.removing_replicas for held in of_topic):
             self.records = {place: held for place, held in self.records.items() if place.topic != topic}

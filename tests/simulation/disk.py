@@ -1,4 +1,4 @@
-"""What a disk keeps: everything when a process is killed, but only flushed data when the machine crashes.
+"""Disks that keep everything when a process is killed, but only flushed data when the machine crashes.
 
 A full disk takes no record until there is room again.
 """

@@ -1,4 +1,4 @@
-"""The faults of a history, drawn from its seed. One happens now and then, and lasts for a while.
+"""The faults of a history, drawn from its seed. They come now and then, and last for a while.
 
 Admin requests come between the faults (``requests``).
 """
@@ -47,7 +47,7 @@ class Cluster(RequestedCluster, Protocol):
 
 
 class Faults:
-    """The source of faults: one after another; lasting ones overlap with the next."""
+    """The source of faults. They begin one by one, and a lasting fault overlaps with the next."""
 
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         self._cluster = cluster

@@ -129,7 +129,7 @@ class Connection:
 def _fail(waiting: "asyncio.Future[Any]", error: OSError) -> None:
     if not waiting.done():
         waiting.set_exception(error)
-        waiting.exception()  # seen: nobody may be left to await it
+        waiting.exception()  # Retrieved, because the task that would await it may be gone.
 
 
 def connections_over(network: Network) -> Any:

@@ -8,7 +8,7 @@ from tests.simulation.logs_seen import Record
 
 
 def unsettled(simulation: Any) -> tuple[str, str] | None:
-    """Name the first liveness rule that does not hold yet, and how that shows."""
+    """Return the first liveness rule that does not hold yet, and the evidence."""
     state = simulation.state
     for broker, process in sorted(simulation.processes.items()):
         lifecycle_state = process.broker.lifecycle_state if process.alive and process.broker is not None else "gone"

@@ -24,7 +24,7 @@ AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
 
 class RequestedCluster(Protocol):
-    """What requests need of a cluster."""
+    """The part of a cluster that requests need."""
 
     scenery: Scenery
     state: Batch | None

@@ -1,4 +1,4 @@
-"""What differs between histories, drawn from the seed before anything else."""
+"""The differences between histories, drawn from the seed before anything else."""
 
 import random
 from typing import NamedTuple

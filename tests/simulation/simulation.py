@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 class Violated(NamedTuple):
-    """A violated invariant, and how it shows."""
+    """A violated invariant, and the evidence."""
 
     invariant: str
     what: str
@@ -155,7 +155,7 @@ class Simulation:
             found = unsettled(self)
             if found is None:
                 return
-            self._start_brokers()  # one may have been about to end when the faults were over
+            self._start_brokers()  # a broker may have been about to end when the faults were over
         self._violate(*found)
 
     def _start_brokers(self) -> None:

@@ -1,4 +1,4 @@
-"""Give a job a recorded world's events, also one that is to die, and compare what it wrote with the rules."""
+"""Give a job, perhaps one that will die, a recorded world's events, and compare its decisions with the rules."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""What the metrics get of Spark's report on a batch."""
+"""The metrics that come from Spark's report on a batch."""
 
 import json
 from types import SimpleNamespace

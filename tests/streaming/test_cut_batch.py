@@ -1,4 +1,4 @@
-"""A batch that a stop cuts off: Spark takes what we raise for an interruption and ends the query without an error."""
+"""A batch that a stop cuts off: Spark takes our exception for an interruption and ends the query without an error."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A request that came too late is refused: after a standstill by another claim, in a slow engine without one."""
+"""A late request is refused: after a standstill by a new claim, in a slow engine without one."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who ends a job that must end and hangs; without Spark."""
+"""The guard that ends a job that must end and hangs; without Spark."""
 
 import threading
 

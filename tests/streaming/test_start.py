@@ -1,4 +1,4 @@
-"""How a job starts: one that cannot run disturbs nobody, and one that is stopped meanwhile stops."""
+"""How a job starts: a job that cannot run disturbs no other, and a job that is stopped during its start stops."""
 
 import contextlib
 import os

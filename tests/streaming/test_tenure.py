@@ -1,4 +1,4 @@
-"""What a claim tells the rules, and what a standby is told at the end."""
+"""What a claim tells the rules, and what a job tells its standby at the end."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is loaded before the claim: a worker that is late is followed by another one, and no wait is without an end."""
+"""What is loaded before the claim: a late worker is followed by another one, and every wait has an end."""
 
 import threading
 import types

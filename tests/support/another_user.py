@@ -1,4 +1,4 @@
-"""Another user, whom files and directories can be closed to."""
+"""A user without rights, for tests of files and directories that this user may not open."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ NOBODY = 65_534
 
 @contextlib.contextmanager
 def another_user() -> Iterator[None]:
-    """Be a user without rights, because nothing is closed to root."""
+    """Become a user without rights for the block, because root may open everything."""
     real, effective, saved = os.getresuid()
     if effective == 0:
         os.setresuid(NOBODY, NOBODY, 0)

@@ -16,7 +16,7 @@ READS_MAX = 100
 def files_of(directory: Path, *suffixes: str) -> dict[str, bytes]:
     """Read the files with these suffixes, in order of their names.
 
-    A running gateway may remove a file after it was listed. Then all are read again.
+    If a running gateway removes a file after it was listed, all files are read again.
     """
     for _ in range(READS_MAX):
         with contextlib.suppress(FileNotFoundError):

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.waiting import TIMEOUT_S
 
 # A busy machine may take long to start a browser.
-# The browser sends nothing off the machine, and keeps nothing.
+# The browser sends nothing to other machines, and keeps nothing.
 ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
@@ -24,7 +24,7 @@ _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 def missing() -> str:
-    """Say what is missing for a test in a browser; empty if nothing is."""
+    """Return what is missing for a test in a browser; empty if nothing is."""
     gone = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"needs {' and '.join(gone)} (Debian's packages chromium and chromium-driver)" if gone else ""
 
@@ -69,7 +69,7 @@ class Browser:
         self.call("POST", "/goog/cdp/execute", params)
 
     def resize(self, width: int, height: int = 1000) -> None:
-        """Give the page a size in pixels, also one that is smaller than a window can be."""
+        """Give the page a size in pixels, which may be smaller than a window can be."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
 
@@ -77,7 +77,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
 
     def complaints(self) -> list[str]:
-        """Return what the browser logged as errors: scripts that failed, files that were refused or not there."""
+        """Return the errors that the browser logged: failed scripts, and files that were refused or missing."""
         return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"})]
 
 

@@ -18,7 +18,7 @@ def mark_of(path: Path, name: str) -> int:
 
 
 def set_mark(path: Path, name: str, value: int) -> None:
-    """Set a mark, as another version or an older copy of the file has it."""
+    """Set a mark to the value of another version or of an older copy of the file."""
     execute(path, "INSERT OR REPLACE INTO marks VALUES (?, ?)", name, value)
 
 

@@ -48,11 +48,11 @@ class Sender(Protocol):
 
 
 class _Producing:
-    """What both producers remember.
+    """The records that both producers remember.
 
-    The first record of a partition is settled before another one is sent there. Otherwise a broker that has yet to hear
-    that it leads a new partition may refuse the first record, and take the next one a moment later. The repeated first
-    one is out of order then, and a client may report it as acknowledged, though no log has it (KAFKA-15591).
+    The first record of a partition is settled before the next one is sent. Otherwise a broker that has yet to hear that
+    it leads a new partition may refuse the first record, and accept the second. The repeated first record is then out
+    of order, and a client may report it as acknowledged although no log has it (KAFKA-15591).
     """
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from controller_logic import acls, clock, config_limits, entities, raw_text, top
 from isrflow.contract import MAX_EVENT_BYTES
 from state import canonical, event_text, nesting, topic_name
 
-# By the field's name, which means the same everywhere; "kind.field" is an exception to it.
+# By the field's name, which has one meaning everywhere, except where "kind.field" gives another.
 FIELDS = {
     "entity_type": "What kind of entity it is; each has its own checks.",
     "names": "What names it, part by part. A null name is the default of its kind.",

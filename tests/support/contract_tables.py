@@ -24,7 +24,7 @@ from state.events import AnyEvent, Event, TopicPartition
 from tests.support.contract_notes import FIELDS
 
 RULES = Path(__file__).parents[2] / "controller_logic"
-# From so many on, fields that are alike are explained once.
+# From this number on, fields that are alike are explained once.
 SEVERAL = 2
 _PARTS = (
     registration.Listener,
@@ -142,7 +142,7 @@ def _common_of_events() -> set[Row]:
 
 
 def _common(structs: Iterable[Any], shared: set[str]) -> set[Row]:
-    """Return the fields that several of these have with one type and one meaning: of each name the most frequent."""
+    """Return the fields that several structs share in type and meaning: the most frequent of each name."""
     found = Counter((name, *told) for struct in structs for name, _, *told in _rows(struct, shared))
     most = {row[0]: row for row, count in reversed(found.most_common()) if count >= SEVERAL}
     return set(most.values())
@@ -171,7 +171,7 @@ def _rows(struct: Any, shared: set[str]) -> list[Any]:
 
 
 def _default(field: Any) -> str:
-    """Say what a missing field is read as, unless it says nothing."""
+    """Return the default of a missing field, unless it is empty."""
     if field.required:
         return ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()

@@ -54,7 +54,7 @@ class ControllerClient(FrameConnection):
         return response.values
 
     def forward(self, name: str, version: int | None = None, principal: str | None = None, **given: Any) -> Values:
-        """Do what ``envelope`` does, but return the response inside the answer."""
+        """Send a request as ``envelope`` does, but return the response inside the answer."""
         envelope = self.envelope(name, version, principal, **given)
         assert envelope["ErrorCode"] == 0, envelope
         response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])

@@ -1,4 +1,4 @@
-"""Freeze processes that share a bus in a file: one that is frozen while it writes keeps the file locked for all."""
+"""Freeze processes that share a bus in a file, but never one that writes, because the file would stay locked."""
 
 import contextlib
 import sqlite3

@@ -20,7 +20,7 @@ from tests.support.waiting import TIMEOUT_S, wait_until
 
 # These are long, so that a slow machine alone neither fences a broker nor moves a leader.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
-# Long too, so that a gateway that waits for a slow disk or processor does not think that it is cut off from the bus.
+# Also long, so that a gateway on a slow disk or processor does not take itself for cut off from the bus.
 GATEWAY_SETTINGS = {"controller_quorum_fetch_timeout_ms": 20_000, "allow_authorizer_on_plaintext": True}
 
 # The features of a broker of Kafka 4.1 that the metadata log mentions.
@@ -54,7 +54,7 @@ class GatewayThread:
             self.bus.close()
 
     def occupy_threads(self, until: threading.Event) -> None:
-        """Keep the loop's own threads busy, as looking names up does while no name server answers."""
+        """Keep the loop's threads busy, as lookups of names do while no name server answers."""
 
         def occupy() -> None:
             for _ in range(64):

@@ -25,5 +25,5 @@ class HangingDisk:
         self._sync(descriptor)
 
     def release(self) -> None:
-        """Let go all who wait, and those who come later."""
+        """End all waits, and let later ones pass."""
         self._released.set()

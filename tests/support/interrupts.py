@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def sigint_is_heard() -> Iterator[None]:
-    """Let processes that start in the block hear SIGINT. A shell starts what runs in its background with it ignored."""
+    """Let processes that start in the block hear SIGINT, which a shell's background processes ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -14,9 +14,9 @@ from state.cluster import Cluster
 from state.ids import NO_TIME
 
 HOUR_MS = 3_600_000
-# By how much the bus's clock may be wrong.
+# The largest error of the bus's clock.
 _SET = (0, 0, HOUR_MS, -HOUR_MS, 40_000, -500)
-# By how much an author's clock is wrong, keyed by the remainder of its draw.
+# The error of an author's clock, by the remainder of its draw.
 _AUTHORS = {3: 10_000, 7: HOUR_MS, 11: -HOUR_MS, 17: 10**15}
 _REMAINDERS = 29
 

@@ -1,4 +1,4 @@
-"""A stranger to a bus on Kafka who leaves a transaction open."""
+"""A foreign program that leaves a transaction open on a bus on Kafka."""
 
 import uuid
 

@@ -80,7 +80,7 @@ class OperatorCluster:
         made = [
             row
             for shard, tester in enumerate(self.testers)
-            # As if each shard had its own Spark partition, which gets its keys in order.
+            # In the query each shard has its own Spark partition, which gets its keys in order.
             for key in (SHARED, shard)
             for row in tester.test(key, [Row(shard=key, events=body) for to, body in rows if to == key])
         ]

@@ -74,7 +74,7 @@ _CLAIM: Draw = ("started", 4, 1, 1)
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
-# Tests with a seed do without these, because they look for what the logs of their seeds had before these came.
+# Tests with a seed leave these out, because their expectations come from logs without them.
 _UNSEEDED = ("started", "set_clock", "alter_isrs", "offsets", "reports")
 _PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
 _JUNK = (b"not json", b"{}", b'{"kind":"tick","time_ms":-4}', b'{"kind":"nonsense","time_ms":1}', b'"\xff\xfe"')

@@ -1,4 +1,4 @@
-"""Random reports of many replicas, made of random reports of one each."""
+"""Random reports of many replicas, made from random reports of single replicas."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ Maker = Callable[[State, int, int, int], tuple[str, dict[str, Any]]]
 
 
 def of_many(single: Maker) -> Maker:
-    """Return what makes one event of the single reports of one broker. Some are about one partition."""
+    """Return a function that makes one event from the single reports of a broker, sometimes of one partition."""
 
     def reports(state: State, a: int, b: int, c: int) -> tuple[str, dict[str, Any]]:
         first = single(state, a, b, c)[1]

@@ -33,7 +33,7 @@ POLICY = {
 }
 # A follower that lost its leader asks the next one after 100 ms, not after Kafka's default of a second.
 OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000", "controlled.shutdown.enable": "true"}
-# A gateway at rest mostly costs what it takes to look for decisions: half as much with this as with 10 ms.
+# An idle gateway mostly looks for decisions. This interval halves the cost of 10 ms.
 LOOKS_SELDOM = {"decisions.poll.interval.ms": "50"}
 
 
@@ -129,7 +129,7 @@ class RealCluster:
     def wait_for_the_end_of(self, *brokers: int) -> None:
         """Wait until the engine and all other brokers know that ``brokers`` are gone.
 
-        A client asks the broker that others name as the controller, and does not ask again while that one is gone.
+        A client asks the broker that others name as the controller, and does not try another while that broker is gone.
         """
         wait_until(lambda: {self.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
         for address in self.addresses:
@@ -219,7 +219,7 @@ class RealCluster:
 def led_by_rules(cluster: RealCluster, but: Container[int] = (), **policy: object) -> Iterator[None]:
     """Run a cluster except the brokers in ``but``, under the rules alone, until the block ends.
 
-    The tests of the job around the rules are elsewhere. ``policy`` has Kafka's names, with underscores for dots.
+    Other tests cover the job around the rules. ``policy`` has Kafka's names, with underscores for dots.
     """
     engine = RulesEngine()
     engine.start(cluster.bus_path, **policy)

@@ -10,7 +10,7 @@ PART_BYTES = 65_536
 
 
 class Relay:
-    """What listens in the place of a server. Each connection has two threads, which end with it."""
+    """A listener in place of a server. Each connection has two threads, which end with it."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._server = server
@@ -53,7 +53,7 @@ class Relay:
 
     @property
     def silent_s(self) -> float:
-        """For how long nothing was passed on to the server."""
+        """For how long the relay has passed nothing on to the server."""
         return time.monotonic() - self._asked_s
 
     def cut(self) -> None:

@@ -89,7 +89,7 @@ class RulesEngine:
             entries = bus.read(after, min(last, after + BATCH))
             if not entries:
                 # On Kafka the marker of a transaction takes an offset, so no event has this seq.
-                # But behind an open transaction they have one, and cannot be read yet.
+                # But events behind an open transaction have a seq, and cannot be read yet.
                 after = max(after, min(last, bus.last_seq()))
                 continue
             outcome = step(state, list(logged(entries)), policy)

@@ -1,9 +1,9 @@
-"""What tests need, and in which order the workers run them so that all have work until the end.
+"""The needs of tests, and the order in which workers run them so that all have work until the end.
 
-xdist would start with the files that have the most tests, and hand out further files before a worker has done the ones
-that it has. The longest tests stand alone in their files. So they would come last, several of them would wait on one
-worker, and the others would have nothing to do. Here tests that share a server or a session come first, then files that
-start servers of their own, and the many quick ones fill the end.
+xdist would start with the files that have the most tests, and give a worker more files before it has finished the
+former ones. The longest tests stand alone in their files. They would come last, several of them would wait for one
+worker, and the other workers would be idle. Here tests that share a server or a session come first, then files that
+start servers of their own, and the many quick tests fill the end.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadGroupScheduling
 
-# Each of these marks names what a test starts: pyproject.toml says what that is.
+# Each mark names what a test starts (pyproject.toml explains them).
 SLOW = ("spark", "kafka_bus", "mock_brokers", "kraft", "zookeeper", "browser")
 STARTS_SERVERS = "starts servers"
 

@@ -38,7 +38,7 @@ def _within(field: Shape, key: str, version: int) -> bool:
 
 
 def shape_of(message: Shape, version: int) -> list[Shape]:
-    """Say which fields a message has in one version, and what each is there."""
+    """Return the fields that a message has in one version, with their types."""
     common = {struct["name"]: struct["fields"] for struct in message.get("commonStructs", [])}
 
     def shape(field: Shape) -> Shape:
@@ -58,5 +58,5 @@ def shape_of(message: Shape, version: int) -> list[Shape]:
 
 
 def ignorable(fields: list[Shape]) -> dict[str, bool]:
-    """Say of each field whether a version that cannot carry it may drop it."""
+    """Return for each field whether a version that cannot carry it may drop it."""
     return {field["name"]: bool(field.get("ignorable", False)) for field in fields}

@@ -1,7 +1,7 @@
-"""Run everything; run once more, alone, what failed among tests that start real servers, and name that as flaky.
+"""Run everything. Failed tests that start real servers run once more, alone, and are named as flaky if they pass.
 
 On a shared machine a real broker or Spark may get no CPU for longer than a session. A test that passes only the second
-time is still a defect of the product or of the test, so the last lines name it. Nothing else runs again.
+time still has a defect, or the product has, so the last lines name it. Nothing else runs again.
 """
 
 import json
@@ -40,7 +40,7 @@ class Failures:
 
 
 def main(arguments: list[str]) -> int:
-    """Run pytest with these arguments, and a second time for what may fail once. Return the exit code."""
+    """Run pytest with these arguments, then run again the failures that may. Return the exit code."""
     code = subprocess.call([*PYTEST, *arguments])
     if code != pytest.ExitCode.TESTS_FAILED:
         return code

@@ -1,4 +1,4 @@
-"""A gateway in this process whose listener asks who its clients are, and clients that can prove it."""
+"""A gateway in this process whose listener authenticates clients, and clients with certificates."""
 
 import ssl
 from pathlib import Path

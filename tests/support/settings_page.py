@@ -37,7 +37,7 @@ def tables() -> str:
 
 
 def facts(key: str, type_: str, default: str) -> str:
-    """Say in one line what values a setting takes and where it can be changed."""
+    """Describe in one line which values a setting takes and where it can be changed."""
     where = ""
     if key in TOPIC_NAMES:
         where = " `alter_config` changes it for the cluster or for one topic."

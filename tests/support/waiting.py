@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Far more than a quiet machine needs: a machine that runs other tests too may give a process no time for a while.
+# Far more than a quiet machine needs, because a machine under other tests may give a process no time for a while.
 TIMEOUT_S = 120.0
-# What is waited for longer is looked at less often, because a look may read a whole cluster's state.
+# The longer the wait, the longer the pauses, because a look may read the state of a whole cluster.
 POLL_S, POLL_MAX_S = 0.01, 0.05
 POLLS_PER_WAIT = 20
 
@@ -26,7 +26,7 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = TIMEO
 
 
 def wait_until_equal(read: Callable[[], T], expected: T, what: str) -> None:
-    """Poll until ``read`` returns what is expected. At the end of the time, show how it differs."""
+    """Poll until ``read`` returns what is expected. Raises ``AssertionError`` with the difference at the end."""
     with suppress(TimeoutError):
         wait_until(lambda: read() == expected, what)
     assert read() == expected

@@ -20,7 +20,7 @@ BUILD_TIMEOUT_S = 120
 
 
 def export_archive(directory: Path) -> Path:
-    """Write the archive of a commit of this tree as it is now, and return it. The repository stays as it is."""
+    """Write the archive of a commit of the present tree, and return it. The repository stays unchanged."""
     git_directory = _git({}, "rev-parse", "--path-format=absolute", "--git-common-dir")
     index_and_objects = {
         "GIT_INDEX_FILE": str(directory / "index"),
@@ -54,7 +54,7 @@ def build_wheel(directory: Path, archive: Path | None = None) -> Path:
 def install_wheel(wheel: Path, directory: Path, extras: tuple[str, ...] = ("engine", "java")) -> Path:
     """Install ``wheel`` into a new environment and return its ``isrflow``.
 
-    Of this environment's libraries it has those that the wheel requires, with ``extras``, and no other.
+    It has only those of this environment's libraries that the wheel requires, with ``extras``.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True, timeout=BUILD_TIMEOUT_S)
     _pip("--python", str(directory / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))

@@ -30,7 +30,7 @@ class World:
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.state = first_states(1)[0]
         self.now = 1_000
-        # What the bus notes beside each event that is published from now on.
+        # The bus's note beside each event that is published from now on.
         self.entered_ms: int | None = None
         self.is_claim: bool | None = None
         self.found_ms: int | None = None
@@ -92,7 +92,7 @@ class World:
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """End the sessions of ``brokers``, all at the same tick."""
         if self.state.cluster.has_engine_clock:
-            # A heartbeat counts at the tick that follows. So one follows those of the brokers that fall silent.
+            # A heartbeat counts at the next tick. So a tick follows the last heartbeats of brokers that fall silent.
             self.tick()
             self.tick(1_000)
             self._beat_all_but(brokers)

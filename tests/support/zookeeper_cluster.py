@@ -48,7 +48,7 @@ class ZookeeperCluster(UpCluster):
         return run_tool(name, self.bootstrap, arguments.split(), jars)
 
     def wait_for_stored(self, topic: str, holds: Callable[[dict[int, Stored]], bool], what: str) -> None:
-        """Wait until what ZooKeeper has of a topic is so. This connects once, and not for each look."""
+        """Wait until ``holds`` is true of what ZooKeeper has of a topic. This connects only once."""
         with self._client() as client:
             wait_until(lambda: holds(_stored(client, topic)), f"{what}, in what ZooKeeper holds")
 
@@ -69,7 +69,7 @@ class ZookeeperCluster(UpCluster):
         self.wait_for_stored(topic, is_decided, "what was decided")
 
     def controller(self) -> int | None:
-        """Return who holds ``/controller``; None if nobody does."""
+        """Return the id of the broker or gateway that holds ``/controller``; None if there is none."""
         with self._client() as client, suppress(NoNodeError):
             return znodes.controller_of(client.get(znodes.CONTROLLER)[0]).brokerid
         return None
@@ -149,7 +149,7 @@ class ZookeeperCluster(UpCluster):
             client.close()
 
     def decided(self, topic: str) -> dict[int, Stored]:
-        """Return the same of what the engine decided."""
+        """Return the same facts as the engine decided them."""
         return {
             number: (held["leader"], held["leader_epoch"], tuple(sorted(held["isr"])), held["partition_epoch"])
             for number, held in self.partitions(topic).items()
@@ -168,7 +168,7 @@ def _stored(client: KazooClient, topic: str) -> dict[int, Stored]:
 
 @contextmanager
 def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> Iterator[ZookeeperCluster]:
-    """Start three brokers, a gateway and a ZooKeeper on a bus on which somebody decides. Kill them at the end.
+    """Start three brokers, a gateway and a ZooKeeper on a bus with an engine. Kill them at the end.
 
     ``overrides`` are Kafka's settings, with underscores for dots.
     """
@@ -179,7 +179,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
     try:
         code, said = on_cluster(folder, *up)
         if "ended by itself" in said:
-            # A broker that gets no time while it starts loses its session with ZooKeeper, and ends.
+            # A broker that gets no processor time while it starts loses its session with ZooKeeper, and ends.
             code, said = on_cluster(folder, "up")
         assert code == 0, said
         assert "3 nodes of Kafka 3.9.1" in said

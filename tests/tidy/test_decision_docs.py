@@ -1,4 +1,4 @@
-"""Records of decisions are short and complete, and whatever names a document or a heading names one that is there."""
+"""Records of decisions are short and complete, and every link to a document or a heading leads to one."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Every promise of docs/faults.md names a test that is there."""
+"""Every promise of docs/faults.md names an existing test."""
 
 import re
 from pathlib import Path

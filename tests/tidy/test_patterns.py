@@ -1,4 +1,4 @@
-r"""Patterns match no more than they seem to.
+r"""Patterns match only what they seem to.
 
 ``$`` also matches before a last newline, and ``\d`` matches digits of any script.
 """

@@ -1,4 +1,4 @@
-"""How tests are shared between workers, and what of them runs a second time."""
+"""How tests are shared between workers, and which tests run a second time."""
 
 import re
 import subprocess

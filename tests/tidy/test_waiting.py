@@ -1,4 +1,4 @@
-"""Each wait in a test names what it waits for, so that a time-out can say it."""
+"""Each wait in a test names its condition, so that a time-out can show it."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The process of a gateway that fails, and what it says."""
+"""The process of a gateway that fails, and its output."""
 
 from pathlib import Path
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""A start is waited for longer while the process moves on, and not for ever."""
+"""A start is waited for longer while the process moves on, but not without end."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Mock brokers with many logs, each of which is an open file, and some that may open no more."""
+"""Mock brokers with many logs, each an open file, and brokers at their limit of open files."""
 
 import contextlib
 import gc

@@ -1,4 +1,4 @@
-"""Records found by their time, in batches that producers made with care, badly, or to do harm."""
+"""Records found by their time, in batches that are correct, careless or malicious."""
 
 import gzip
 import random

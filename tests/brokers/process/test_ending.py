@@ -1,4 +1,4 @@
-"""A process of brokers/ ends by an error with one line and one exit code, however many errors came together."""
+"""A process of brokers/ ends by an error with one line and one exit code, however many errors came at once."""
 
 import pytest
 from structlog.testing import capture_logs

@@ -1,4 +1,4 @@
-"""A gateway and a mock broker tell Prometheus of themselves."""
+"""The metrics of a gateway and of a mock broker."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""Reads and commits of a bus on Kafka that are cut short: nothing is lost, and nobody else has to wait."""
+"""Reads and commits of a bus on Kafka that are cut short: nothing is lost, and no other process has to wait."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""A stranger's open transaction keeps events from being decided, and the bus names it. On real Kafka."""
+"""A foreign open transaction keeps events from being decided, and the bus names it. On real Kafka."""
 
 from collections.abc import Iterator
 

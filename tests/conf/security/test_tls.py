@@ -1,4 +1,4 @@
-"""Certificates change without a restart, and errors about files say nothing of what is in them."""
+"""Certificates change without a restart, and errors about files show nothing of their contents."""
 
 import shutil
 import socket

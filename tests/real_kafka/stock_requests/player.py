@@ -42,7 +42,7 @@ Word = Callable[["Player", Command], None]
 
 
 def is_played(block: Block) -> bool:
-    """Say whether something is asked or happens in a block."""
+    """Return whether something is asked or happens in a block."""
     return any(command.word not in QUIET for command in block.commands)
 
 
@@ -151,7 +151,7 @@ class Player:
         return {number: len(one.heard) for number, one in self._brokers.items()}
 
     def _all_know(self, since: dict[int, int], fits: Callable[[set[int]], bool]) -> bool:
-        """Say whether each broker that is alive was told since then of live brokers that fit."""
+        """Return whether each broker that is alive was told since then of live brokers that fit."""
         heard = [one.heard[since[number] :] for number, one in self._brokers.items() if one.lives]
         return all(any(fits(live) for live in map(_live_in, news) if live) for news in heard)
 

@@ -1,4 +1,4 @@
-"""What is kept of a story: what a stock controller sent in each block and, where a gateway sends something else, why.
+"""The recording of a story: what a stock controller sent in each block, and why a gateway sends something else.
 
 silence 1
 ----

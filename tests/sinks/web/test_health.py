@@ -1,4 +1,4 @@
-"""What /healthz, /readyz and /standbyz say of an engine."""
+"""The answers of /healthz, /readyz and /standbyz about an engine."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What batches leave for the live page is bounded, and of each page of the state only the newest is left."""
+"""The inbox of the live page is bounded, and keeps only the newest version of each page of the state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which partitions are at risk, and who leads how many: as the engine counts it, page by page."""
+"""Which partitions are at risk, and how many each broker leads, as the engine counts page by page."""
 
 import pytest
 

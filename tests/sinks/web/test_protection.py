@@ -1,4 +1,4 @@
-"""Who may read metrics, health and the page: with a token, over TLS, and on loopback without either."""
+"""Access to metrics, health and the page: with a token, over TLS, and on loopback without either."""
 
 import contextlib
 import http.client

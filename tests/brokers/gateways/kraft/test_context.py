@@ -1,4 +1,4 @@
-"""What a gateway knows of its brokers' release."""
+"""The release of a gateway's brokers, as the gateway knows it."""
 
 from types import SimpleNamespace
 from typing import Any, cast

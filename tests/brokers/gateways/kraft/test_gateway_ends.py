@@ -1,4 +1,4 @@
-"""How a gateway ends: superseded by another start, or because its bus is gone. Its log says why."""
+"""How a gateway ends: superseded by another start, or because its bus is gone. Its log gives the reason."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which quota on created and deleted partitions fits a client, and who shares it."""
+"""Which quota on created and deleted partitions fits a client, and which clients share it."""
 
 import pytest
 

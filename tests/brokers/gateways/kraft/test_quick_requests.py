@@ -1,4 +1,4 @@
-"""The first bytes of a request say whether its answer needs the engine."""
+"""The first bytes of a request show whether its answer needs the engine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a gateway says of the brokers that it hears, and that the one which brokers reach leads."""
+"""Gateways report the brokers that they hear, and the gateway that brokers reach leads."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A gateway's start and its heartbeats: what they say of the time in which it did not run, and what is told again."""
+"""A gateway's start and its heartbeats: how they report a time in which it did not run, and what is repeated."""
 
 import asyncio
 from pathlib import Path
@@ -58,8 +58,8 @@ def rejected(incarnation: str, reason: Reason) -> Rejected:
 
 def test_a_gateway_that_does_not_support_the_level_ends(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    engine = EngineClient(bus, "i", Settings())
-    heartbeats = Heartbeats(engine, 100, "i", (100,))
+    engine = EngineClient(bus, "i", GatewaySettings())
+    heartbeats = Heartbeats(engine, 100, "i", (100,), is_kraft=False)
     told = replace(rejected("another", Reason.REQUEST_REFUSED), field="level", message="the level is 2")
     heartbeats.hear([told])
     with pytest.raises(LevelError, match="the level is 2"):

@@ -78,7 +78,7 @@ class Gateways:
         return self._running[number][0].leads
 
     def serves(self, number: int) -> bool:
-        """Say whether a gateway knows who leads, so that brokers may find it."""
+        """Return whether a gateway knows who leads, so that brokers may find it."""
         return self._running[number][0].measures().is_serving
 
     def state_of(self, broker: int) -> str | None:

@@ -1,4 +1,4 @@
-"""How a gateway to brokers in ZooKeeper mode ends. Its log says why."""
+"""How a gateway to brokers in ZooKeeper mode ends. Its log gives the reason."""
 
 from pathlib import Path
 

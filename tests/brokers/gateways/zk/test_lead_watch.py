@@ -1,4 +1,4 @@
-"""A gateway that cannot lead makes room for another, and one that is alone goes on trying."""
+"""A gateway that cannot lead makes room for another gateway. A single gateway goes on trying."""
 
 from collections.abc import Callable
 from itertools import pairwise

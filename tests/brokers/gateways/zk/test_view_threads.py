@@ -1,4 +1,4 @@
-"""The view of the cluster belongs to the thread that takes decisions in: no other one goes through it."""
+"""The view of the cluster belongs to the thread that takes decisions in. No other thread iterates over it."""
 
 import threading
 from pathlib import Path

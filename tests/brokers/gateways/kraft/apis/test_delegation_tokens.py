@@ -1,4 +1,4 @@
-"""Delegation tokens at a gateway: whose they are, who may renew and end them, and that nothing shows a secret."""
+"""Delegation tokens at a gateway: their owners, the users who may renew and end them, and hidden secrets."""
 
 import base64
 import hashlib

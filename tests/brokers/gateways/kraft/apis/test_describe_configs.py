@@ -1,4 +1,4 @@
-"""What a gateway tells of settings, and what it keeps to itself."""
+"""The settings that a gateway describes, and those that it hides."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The levels of features at a gateway: raised, lowered, and refused for what nobody supports."""
+"""The levels of features at a gateway: raised, lowered, and refused if a broker does not support them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The quota controller_mutation_rate at a gateway: who is refused, who is told to wait, and what does not count."""
+"""The quota controller_mutation_rate at a gateway: which clients are refused or told to wait, and what is free."""
 
 import itertools
 from typing import Any

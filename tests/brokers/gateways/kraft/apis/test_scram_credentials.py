@@ -1,4 +1,4 @@
-"""SCRAM credentials at a gateway: what becomes of a password, and that nothing shows it."""
+"""SCRAM credentials at a gateway: a password is salted and stored, and never shown."""
 
 import base64
 import hashlib

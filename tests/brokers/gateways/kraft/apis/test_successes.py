@@ -106,7 +106,7 @@ NOTHING_TO_DO = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
 
 
 def in_some_versions(fields: Iterable[FieldLayout], low: int, high: int) -> bool:
-    """Say whether one of the fields is carried by some of the versions ``low`` to ``high``, and not by all of them."""
+    """Return whether one of the fields is in some of the versions ``low`` to ``high``, but not in all of them."""
     return any(
         one.versions.low <= high
         and one.versions.high >= low

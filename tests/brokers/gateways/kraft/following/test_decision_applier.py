@@ -1,4 +1,4 @@
-"""What a gateway takes in of the decisions: who leads at once, and the rest by portions."""
+"""How a gateway takes in decisions: the leader of the quorum at once, and the rest in portions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What moves away with a metadata log that is set aside, and what stays."""
+"""The files that move with a metadata log that is set aside, and the files that stay."""
 
 from pathlib import Path
 

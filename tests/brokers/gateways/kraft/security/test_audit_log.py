@@ -1,4 +1,4 @@
-"""Decisions about requests are written down, and nobody waits for the disk."""
+"""Decisions about requests are written to the audit log, and no request waits for the disk."""
 
 import json
 import threading

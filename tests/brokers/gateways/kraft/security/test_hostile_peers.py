@@ -38,7 +38,7 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureQuorum]:
 
 
 def refuses_handshake(quorum: SecureQuorum, context: ssl.SSLContext) -> bool:
-    """Say whether a client with this context gets nothing: TLS 1.3 tells it so when it first reads."""
+    """Return whether a client with this context gets nothing: TLS 1.3 tells it so when it first reads."""
     try:
         client = ControllerClient(quorum.port, context)
         try:

@@ -1,4 +1,4 @@
-"""What a broker answers is reported to the engine: not while it has more to hear, and not never."""
+"""What a broker answers is reported to the engine: not while it has more to hear, but eventually."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Gateways ask brokers in ZooKeeper mode whether they answer, and the one leads that reaches most of them."""
+"""Gateways ask brokers in ZooKeeper mode whether they answer, and the gateway that reaches most of them leads."""
 
 import asyncio
 import threading

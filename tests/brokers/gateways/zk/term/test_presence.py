@@ -1,4 +1,4 @@
-"""Which events follow from what ZooKeeper says about brokers, and from what brokers write there."""
+"""Which events follow from brokers' znodes in ZooKeeper, and from what brokers write there."""
 
 from typing import Any
 

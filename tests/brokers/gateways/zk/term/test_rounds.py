@@ -1,4 +1,4 @@
-"""Rounds of looking at something end with the task that makes them."""
+"""Periodic looks end with the task that makes them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A broker took ``/controller`` when somebody removed it: a gateway takes it back if nothing has changed since."""
+"""A broker took ``/controller`` after its removal: a gateway takes it back if nothing has changed since."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""ZooKeeper says which decision it holds, so a bus that was put back from a backup removes nothing."""
+"""ZooKeeper names the decision that it holds, so a bus restored from a backup removes nothing."""
 
 from pathlib import Path
 from typing import cast

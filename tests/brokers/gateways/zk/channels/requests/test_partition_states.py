@@ -1,4 +1,4 @@
-"""Descriptions of partitions are shared between brokers, and say what is decided now."""
+"""Descriptions of partitions are shared between brokers, and follow the newest decision."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How much one request tells a broker, and when it is made."""
+"""The size of a request to a broker, and the moment when it is made."""
 
 from collections.abc import Sequence
 
