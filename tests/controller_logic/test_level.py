@@ -66,4 +66,4 @@ def test_a_process_of_the_former_release_is_refused(raised: World, kind: str, fi
 
 
 def test_a_real_broker_has_no_level(raised: World) -> None:
-    assert ask(raised, "broker_register", broker=2, incarnation="a", is_kraft=True) == "NONE"
+    assert ask(raised, "broker_register", broker=2, incarnation="a", behind_gateway=True) == "NONE"
