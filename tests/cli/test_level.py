@@ -8,8 +8,8 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from cli import level as command
 from state.cluster import Cluster
-from state.stored.codec import encode_cluster
 from state.level import NEWEST_LEVEL
+from state.stored.codec import encode_cluster
 from tests.cli.conftest import Isrflow
 
 NEXT = NEWEST_LEVEL + 1

@@ -2,9 +2,9 @@
 
 import pytest
 
-from state import codec
 from state.decisions import Answer, LevelDecision, Rejected
 from state.level import FIRST_LEVEL, NEWEST_LEVEL
+from state.stored import codec
 from tests.support.world import World
 
 NEXT = NEWEST_LEVEL + 1

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from brokers.process.ending import EXIT_REFUSED
-from state import codec
 from state.level import NEWEST_LEVEL
+from state.stored import codec
 from tests.support.engine import START_TIMEOUT_S
 from tests.upgrade.releases import Release, last_release, next_release
 from tests.upgrade.site import Site
