@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.zk.client import connection, many_reads
+from brokers.gateways.zk.client import connection
 from brokers.gateways.zk.cluster_view import ClusterView
 from brokers.gateways.zk.mirror.mirror import Mirror
 from brokers.gateways.zk.mirror.stored import load
@@ -29,13 +29,9 @@ def test_a_topic_goes_with_what_others_made_below_it(zookeeper: ZookeeperProcess
     cluster.close()
 
 
-@pytest.mark.parametrize("request_type", [22, 99], ids=["one request", "a server that does not know it"])
-def test_many_znodes_are_read(
-    request_type: int, zookeeper: ZookeeperProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(many_reads, "MULTI_READ", request_type)
+def test_many_znodes_are_read(zookeeper: ZookeeperProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "READS_AT_ONCE", 3)
-    cluster = ZnodeCluster(zookeeper.address, f"many-{request_type}", tmp_path / "bus.db")
+    cluster = ZnodeCluster(zookeeper.address, "many", tmp_path / "bus.db")
     paths = [f"/many/{number}" for number in range(10)]
     for number, path in enumerate(paths):
         cluster.client.create(f"{path}/below", makepath=True)
