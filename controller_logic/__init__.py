@@ -46,5 +46,5 @@ partition and raises its epochs.
 
 Around ``step``: ``guard`` keeps an event that the rules fail on from stopping the others, ``routing`` names an
 event's shard, and ``replay`` runs a recorded event log through all of it. ``resharding`` puts a stored state into
-another number of shards. ``rest`` says which events of a quiet cluster may wait.
+another number of shards.
 """

@@ -1,4 +1,4 @@
-"""Add and remove ACLs (``AclControlManager``). Shard 0 alone keeps them."""
+"""Add and remove ACLs (``AclControlManager``). Only shard 0 keeps them."""
 
 from collections.abc import Mapping
 

@@ -21,7 +21,7 @@ from state.reason import Reason
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
-    """Go on with a topic as it was found. One whose name is taken is refused."""
+    """Go on with a topic as it was found. Refuse one whose name is taken."""
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     refusal = (
         complaint_about_creation(batch, event.topic, config)
@@ -88,7 +88,7 @@ def _complaint_about_partitions(event: AdoptTopic) -> Refusal | None:
 
 
 def _complaint_about(found: FoundPartition) -> str | None:
-    """Say what no controller could have left so; None if nothing is."""
+    """Return what no controller could have left in this state; None if all is possible."""
     replicas, moving = set(found.replicas), (*found.adding_replicas, *found.removing_replicas)
     removing = found.removing_replicas
     was_led = found.leader_epoch != NO_EPOCH

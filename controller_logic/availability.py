@@ -1,4 +1,4 @@
-"""What happens to partitions when brokers fail or start (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
+"""The partitions of brokers that fail or start (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
 ``onReplicasBecomeOffline``).
 """
 
@@ -111,7 +111,7 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
 
 
 def without_leader_reason(partition: Partition, broker: int, otherwise: Reason) -> Reason:
-    """Return the reason for telling ``broker`` that nobody leads: its replica lost the log, or ``otherwise``."""
+    """Return the reason for telling ``broker`` that there is no leader: its replica lost the log, or ``otherwise``."""
     return Reason.LOG_LEFT_BEHIND if broker in partition.lost_logs and broker in partition.isr else otherwise
 
 
@@ -140,7 +140,7 @@ def elect_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> Non
 
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
-    """End the reassignments of a topic that wait for nothing more. Call this when fewer in-sync replicas may do."""
+    """End the reassignments of a topic that wait for nothing more, after fewer in-sync replicas suffice."""
     for partition in topic.moving():
         recheck_reassignment(batch, topic, partition)
 

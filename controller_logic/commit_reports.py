@@ -83,7 +83,7 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
 
 
 def commit_lost_logs(topic: WorkingTopic, before: Partition, lost_logs: tuple[int, ...]) -> Partition:
-    """Commit which replicas of a partition that nobody leads have lost their logs. No decision is recorded."""
+    """Commit which replicas of a leaderless partition have lost their logs. No decision is recorded."""
     after = replace(before, lost_logs=lost_logs)
     topic.put(after)
     return after

@@ -14,7 +14,7 @@ SHARED_BYTES_MAX = 1024 * 1024
 
 
 def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say what is too large about an entity's settings ``after`` a change; None if nothing is.
+    """Return what is too large about an entity's settings ``after`` a change; None if nothing is.
 
     Settings from before the limits may exceed them. A change may make them fewer or smaller, but not more or larger.
     """
@@ -31,7 +31,7 @@ def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) ->
 
 
 def complaint_about_shared(before: Iterable[Mapping[str, str]], after: Iterable[Mapping[str, str]]) -> str | None:
-    """Say whether the settings of the cluster and its brokers are too large together; None if they are not."""
+    """Return what is wrong with the size of all settings of the cluster and its brokers; None if nothing is."""
     size = sum(map(size_of, after))
     if size > max(SHARED_BYTES_MAX, sum(map(size_of, before))):
         return f"the settings of cluster and brokers would have {size} bytes: at most {SHARED_BYTES_MAX} are allowed"

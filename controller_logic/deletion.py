@@ -152,7 +152,7 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
-    """Suspend a deletion until those of the brokers in ``failed`` that must be told are back."""
+    """Suspend a deletion until the brokers in ``failed`` that must be told are back."""
     _fail(batch, topic, failed)
     broker_unregistered(batch, topic)
 
@@ -194,7 +194,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
-    """Go on with a deletion after a claim: tell active brokers again what to remove. End it if it waits for nobody."""
+    """Go on with a deletion after a claim: tell active brokers again what to remove, or end it if it waits for none."""
     if waits_for_nobody(batch):
         _pass_over_all(batch, topic)
         _settle(batch, topic)

@@ -4,13 +4,13 @@ from controller_logic.batch import Batch
 
 
 def are_all_kraft(batch: Batch) -> bool:
-    """Say whether all registered brokers, and at least one, are of Kafka 4."""
+    """Return whether all registered brokers, and at least one, are of Kafka 4."""
     brokers = batch.state.brokers.values()
     return bool(brokers) and all(other.is_kraft for other in brokers)
 
 
 def ignores_moves(batch: Batch) -> bool:
-    """Say whether deletions begin and partitions are added while a topic's partitions move.
+    """Return whether deletions begin and partitions are added while a topic's partitions move.
 
     In ZooKeeper mode both wait; with Kafka 4 neither does (``ReplicationControlManager``).
     """
@@ -18,7 +18,7 @@ def ignores_moves(batch: Batch) -> bool:
 
 
 def waits_for_nobody(batch: Batch) -> bool:
-    """Say whether a topic is gone in the event that deletes it.
+    """Return whether a topic is gone in the event that deletes it.
 
     Brokers of Kafka 4 know topics by their ids, and read in the metadata log that one is gone before they read of
     another one of its name.

@@ -39,7 +39,7 @@ def of_another_quorum_epoch(batch: Batch, event: AdminEvent) -> bool:
     """Refuse a request that a gateway made in another quorum epoch than this one; return whether it was refused.
 
     A gateway computes some requests from the metadata that it knows (an item added to a list), one after another while
-    it leads. The gateway that leads since may have changed the same things.
+    it leads. Its successor may have changed the same things.
     """
     epoch = batch.state.quorum.quorum_epoch
     if event.quorum_epoch is UNSET or event.quorum_epoch == epoch:
@@ -83,7 +83,7 @@ def of_another_topic(batch: Batch, event: _Named) -> Refusal | None:
 
 
 def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[WorkingTopic, Partition] | Refusal:
-    """Find the partition that an event names. A topic that is being deleted has none any more."""
+    """Find the partition that an event names. A topic that is being deleted has none."""
     topic = known_topic(batch, event)
     if isinstance(topic, Refusal):
         return topic
@@ -119,7 +119,7 @@ def no_partition(topic: WorkingTopic, number: int) -> Refusal:
 
 
 def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:
-    """Say whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
+    """Return whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
     if event.broker in partition.replicas:
         return True
     refusal = holds_no_replica(event.broker, event.topic, event.partition)

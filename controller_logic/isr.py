@@ -133,6 +133,6 @@ def ineligible(batch: Batch, partition: Partition, asked: OneIsr) -> Refusal | N
 
 
 def _is_behind(partition: Partition, member: int) -> bool:
-    """Say whether a replica's log is known to end before the committed records that the leader holds."""
+    """Return whether a replica's log is known to end before the committed records that the leader holds."""
     place = partition.replicas.index(member)
     return has_reported(partition, place) and partition.log_end_offsets[place] < committed_end(partition)

@@ -1,4 +1,4 @@
-"""Where a broker's replicas are, and what happens when one of its log directories fails (KIP-858;
+"""The log directories of a broker's replicas, and what follows when one of them fails (KIP-858;
 ``ReplicationControlManager.handleDirectoriesOffline``, ``handleAssignReplicasToDirs``).
 
 The problem: a broker with several log directories loses one of them and serves the others. Its session goes on, so
@@ -52,10 +52,10 @@ def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str,
 
 
 def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
-    """Note where the replicas of a broker are, unless it has only one directory, and had no other before.
+    """Note where the replicas of a broker are, unless it has one directory and never had another.
 
-    Until now all may have been in its only one. What a broker with several said before it was unregistered no longer
-    counts, because gateways forget it too.
+    Until now all may have been in its only one. What a broker with several directories said before it was unregistered
+    no longer counts, because gateways forget it too.
     """
     is_as_before = former is not None and former.log_dirs == broker.log_dirs
     if not broker.is_kraft or (is_as_before and not broker.has_several_dirs):
@@ -81,7 +81,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
 
 
 def unregistered(batch: Batch, broker: Broker) -> None:
-    """Keep where a broker with one directory has the logs of partitions that nobody leads. It may come back without."""
+    """Note where a broker with one directory has the logs of leaderless partitions. It may come back without it."""
     if broker.is_kraft and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
         for topic, partition in _partitions_on(batch, broker):
             is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
@@ -93,7 +93,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
     """Take the replicas in failed directories offline; return the broker as it is then.
 
     If a broker can read no directory any more, its replicas stay as they are here, because it asks to be fenced.
-    ``reason`` is None if the event says more about the broker, because one event has one decision about a broker.
+    ``reason`` is None if another decision about the broker follows, because an event has only one about a broker.
     """
     failed = tuple([directory for directory in broker.log_dirs if directory in offline])
     if not failed or not broker.is_kraft or len(failed) == len(broker.log_dirs):

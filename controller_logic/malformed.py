@@ -1,4 +1,4 @@
-"""Report what could not be understood."""
+"""Report text that is not an event."""
 
 from controller_logic.batch import Batch
 from state.events import Malformed

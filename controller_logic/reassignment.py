@@ -101,7 +101,7 @@ def change_to_begin(
 def _led(
     partition: Partition, change: PartitionChange, dropped: Ids, online: Ids, *, unclean_allowed: bool
 ) -> PartitionChange | None:
-    """Add an election to ``change`` if the leader is dropped or nobody leads."""
+    """Add an election to ``change`` if the leader is dropped or there is none."""
     if partition.leader != NO_LEADER and partition.leader not in dropped:
         return change
     isr = change.isr or ()

@@ -26,7 +26,7 @@ _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 
 def is_removed(partition: Partition, broker: int) -> bool:
-    """Say whether ``broker`` has yet to remove a replica of this partition."""
+    """Return whether ``broker`` has yet to remove a replica of this partition."""
     return bool(partition.removed) and any(entry.broker == broker for entry in partition.removed)
 
 

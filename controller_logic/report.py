@@ -65,7 +65,7 @@ def replica_reports(batch: Batch, event: ReplicaReports) -> None:
 def _reported(
     batch: Batch, broker: Broker, named: ReplicaReport | TopicReports, report: OneReport, switched: set[_Place]
 ) -> Refusal | None:
-    """Apply what a broker reports of its replica of a topic; return why it is refused.
+    """Apply what a broker reports of its replica of a topic; return the refusal, if any.
 
     If the replica goes offline or online, its place is added to ``switched``.
     """

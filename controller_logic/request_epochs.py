@@ -1,4 +1,4 @@
-"""How far each replica has carried out what its broker was asked (a state change's life in the replication design V2).
+"""How far brokers have carried out the requests about each replica (a state change's life in replication design V2).
 
     requested    a decision is addressed to the replica's broker
     received     the broker reports on the replica in that leader epoch, even an error

@@ -45,7 +45,7 @@ def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tup
 def _complaint(
     batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None
 ) -> Refusal | None:
-    """Say what is wrong with a target. As in Kafka's ZooKeeper mode, added brokers must be active."""
+    """Return what is wrong with a target. As in Kafka's ZooKeeper mode, added brokers must be active."""
     if replicas is None:
         if partition.is_reassigning:
             return None

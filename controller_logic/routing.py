@@ -1,4 +1,4 @@
-"""Which shard takes in an event."""
+"""The shard that takes in an event."""
 
 from state.acl_events import ACL_EVENTS
 from state.directory_events import AssignReplicasToDirs
@@ -37,11 +37,11 @@ TOPIC_EVENTS = (
 
 
 def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
-    """Name the shard that takes in ``event``; None if every shard does.
+    """Return the shard that takes in ``event``; None if every shard does.
 
     A topic's events go to the shard to which the topic belongs, whether it exists or not. Malformed events go to
-    shard 0, which writes what all shards would decide alike, and so do those about ACLs and metadata entities, which it
-    alone keeps.
+    shard 0, which writes what all shards would decide alike, and so do those about ACLs and metadata entities, which
+    only shard 0 keeps.
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)

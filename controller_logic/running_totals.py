@@ -1,4 +1,4 @@
-"""The counts of a shard, updated with each change so that nobody has to walk all partitions."""
+"""The counts of a shard, updated with each change, so that no rule counts all partitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class _Added:
 
 
 def _requests(partition: Partition) -> tuple[tuple[int, ...], ...]:
-    """Return what the backlog of a partition follows from."""
+    """Return the values that a partition's backlog depends on."""
     return partition.replicas, partition.requested_epochs, partition.completed_epochs
 
 
@@ -59,7 +59,7 @@ class RunningTotals:
 
     @property
     def leaderless(self) -> int:
-        """Count the partitions without a leader."""
+        """The number of partitions without a leader."""
         self._settle()
         return self._counts[_OFFLINE]
 

@@ -30,7 +30,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
 
 
 def ask_shutdown(batch: Batch, broker: Broker) -> None:
-    """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
+    """Move what ``broker`` leads to other members of the ISR, and record how much could not be moved.
 
     Each shard does this for its own topics, and the decision has the sum. Asking again retries what remains.
     """

@@ -42,8 +42,8 @@ _NO_OVERRIDES: Mapping[str, str] = {}
 Handler = Callable[[Batch, Any], None]
 
 
-def _nothing_for_this_shard(_batch: Batch, _event: e.Progress) -> None:
-    """Note that the event log has advanced."""
+def _progress(_batch: Batch, _event: e.Progress) -> None:
+    """Do nothing: the event log went on without an event for this shard."""
 
 
 HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
@@ -82,7 +82,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.GatewayHeartbeat: gateways.gateway_heartbeat,
     # Text that is not an event
     e.Malformed: malformed.malformed,
-    e.Progress: _nothing_for_this_shard,
+    e.Progress: _progress,
 }
 
 

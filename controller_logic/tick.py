@@ -1,4 +1,4 @@
-"""Do what is due when time has passed."""
+"""The work that is due when time has passed."""
 
 from controller_logic import balance, deletion, gateways, liveness, no_op, tokens, watermark
 from controller_logic.batch import Batch

@@ -50,7 +50,7 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
 
 
 def create_partitions(batch: Batch, event: CreatePartitions) -> None:
-    """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer which."""
+    """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer."""
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         message = f"there is no topic {event.topic}" if topic is None else _how_it_stands(topic)
@@ -85,7 +85,7 @@ def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...],
 
 
 def complaint_about_creation(batch: Batch, name: str, config: dict[str, str]) -> Refusal | None:
-    """Say why there cannot be a new topic of this name with these settings; None if there can."""
+    """Return why a topic of this name with these settings cannot be created; None if it can."""
     return _complaint_about_name(batch, name) or _complaint_about_config(config)
 
 
@@ -183,18 +183,18 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
             message = f"brokers {unknown} are not registered"
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
-        elif _is_led_by_nobody(batch, replicas):
+        elif _stays_leaderless(batch, replicas):
             message = f"brokers {list(replicas)} are fenced or shutting down"
         if message is not None:
             return Refusal("INVALID_REPLICA_ASSIGNMENT", f"partition {number}: {message}")
     return None
 
 
-def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
-    """Say whether no replica may lead, in a cluster with brokers of Kafka 4.
+def _stays_leaderless(batch: Batch, replicas: tuple[int, ...]) -> bool:
+    """Return whether no replica may lead, in a cluster with brokers of Kafka 4.
 
-    Those brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
-    ZooKeeper mode a partition may wait for its first leader.
+    They would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper mode
+    a partition may wait for its first leader.
     """
     if any(broker in batch.state.active for broker in replicas):
         return False

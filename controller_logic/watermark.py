@@ -1,6 +1,6 @@
 """Derive high watermarks from the ends of replicas' logs.
 
-The problem: consumers may read a record once every in-sync replica has it. In Kafka the leader works that offset out
+The problem: consumers may read a record once every in-sync replica has it. In Kafka the leader derives that offset
 from its followers' fetches (``Partition.maybeIncrementLeaderHW``). Here replicas report where their logs end
 (``log_end_offset``), and a tick derives the high watermark of each partition with a new report.
 
@@ -135,7 +135,7 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
 def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
     """List the replicas that are about to join the ISR: they are online and have caught up with the leader.
 
-    The leader will ask for them soon. Without waiting for them the high watermark could stay ahead of them for good.
+    The leader will ask for them soon. Without them the high watermark could stay ahead of them forever.
     """
     if len(partition.isr) == len(partition.replicas):
         return ()
@@ -175,7 +175,7 @@ def advance_watermarks(batch: Batch) -> None:
 
 
 def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
-    """Commit high watermarks of a topic, those that rise together; return the partitions whose one a joiner holds."""
+    """Commit a topic's high watermarks, risen ones together; return the partitions whose watermark a joiner holds."""
     risen: list[tuple[Partition, int]] = []
     held = set()
     for partition in topic.some(due):

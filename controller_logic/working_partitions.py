@@ -20,7 +20,7 @@ class Leadership(NamedTuple):
 class WorkingPartitions(Sequence[Partition]):
     """The partitions of a topic as stored, with changes laid over them.
 
-    The stored ones are read when a rule asks for them, and those that nobody changed are not written again. After its
+    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its
     batch an instance is part of the state and changes no more; the next batch lays its own changes over it.
     """
 

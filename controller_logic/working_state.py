@@ -1,4 +1,4 @@
-"""What a batch of events has led to so far.
+"""The state in the middle of a batch of events.
 
 A batch starts from the stored state, which is frozen. Each event must see what the events before it led to, so during
 the batch the state is here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for them.
@@ -70,7 +70,7 @@ class WorkingState:
         self._removed: set[str] = set()
         self._names: list[str] | None = None
         self._twins: dict[str, str | None] = {}
-        # Rises when the sets of brokers are read. While it stays, so do the brokers' states and the rules' version.
+        # Rises when a set of brokers may have changed.
         self.broker_readings = 0
         self._read_policy()
         self._read_brokers()

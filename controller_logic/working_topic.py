@@ -50,26 +50,26 @@ class WorkingTopic:
 
     @property
     def is_deleting(self) -> bool:
-        """Say whether the topic's deletion has begun."""
+        """Whether the topic's deletion has begun."""
         return self.state != _CREATED
 
     @property
     def is_reassigning(self) -> bool:
-        """Say whether any of the topic's partitions is being reassigned."""
+        """Whether any of the topic's partitions is being reassigned."""
         return any(partition.is_reassigning for partition in self.moving())
 
     @property
     def is_queued_for_deletion(self) -> bool:
-        """Say whether the topic's deletion has begun or waits."""
+        """Whether the topic's deletion has begun or waits."""
         return self.deletion_waits or self.is_deleting
 
     @property
     def shown_state(self) -> TopicState:
-        """Return the state that decisions show: a deletion that waits is ``ineligible``."""
+        """The state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state
 
     def has_replica_in(self, state: ReplicaState) -> bool:
-        """Say whether any replica is in ``state``.
+        """Return whether any replica is in ``state``.
 
         The first call counts the replicas, and ``put`` then keeps the counts right, because a deletion asks after each
         report.

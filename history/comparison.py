@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Say whether nothing differs."""
+        """Whether nothing differs."""
         return not self.elections() and not self.partitions() and self.was.offline_ms == self.would.offline_ms
 
     def elections(self) -> list[Difference]:
@@ -90,7 +90,7 @@ def _compared(partition: Partition | None) -> tuple[object, ...] | None:
 
 
 def json_of(comparison: Comparison, what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a comparison as a JSON object; ``what`` says what was different."""
+    """Return a comparison as a JSON object; ``what`` describes the changes."""
     return {
         **what,
         "is_same": comparison.is_same,

@@ -1,4 +1,4 @@
-"""Explain a partition: why it is as it is, in sentences."""
+"""Why a partition is as it is, in sentences."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
 
 
 def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those of the brokers that were not registered as of ``seq``; none if nobody knows it any more."""
+    """Return the brokers in ``ids`` that were not registered as of ``seq``; none if that is no longer known."""
     try:
         registered = state_at(bus, seq).states[0].cluster.brokers
     except BeyondReachError:

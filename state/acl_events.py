@@ -9,7 +9,7 @@ from state.event import AdminEvent
 
 
 class CreateAcls(AdminEvent, frozen=True, kw_only=True, tag="create_acls"):
-    """An admin adds ACLs, all or none. Those that exist already are left as they are."""
+    """An admin adds ACLs, all or none. Existing ones stay as they are."""
 
     acls: Annotated[tuple[Acl, ...], Meta(max_length=10_000)]
 

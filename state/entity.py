@@ -1,4 +1,4 @@
-"""Metadata entities: what an admin sets, the engine keeps, and brokers alone act on.
+"""Metadata entities: an admin sets them, the engine keeps them, and only brokers act on them.
 
 An entity has a type, parts that name it, and values. So one event, one decision and one place in the state serve all
 types, and each type has its own checks (``controller_logic.entity_checks``).

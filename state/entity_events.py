@@ -11,7 +11,7 @@ class AlterEntity(AdminEvent, frozen=True, kw_only=True, tag="alter_entity"):
     entity_type: EntityType
     # What names it, part by part. A null name is the default of its kind.
     names: Names
-    # A null value removes the one that is held.
+    # A null value removes the one in place.
     values: Config
     validate_only: bool = False
 

@@ -81,7 +81,7 @@ class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connect
 
 
 class BrokerUnregister(AdminEvent, frozen=True, kw_only=True, tag="broker_unregister"):
-    """An operator says that a broker will not come back."""
+    """An operator declares that a broker will not come back."""
 
     broker: Id
 
@@ -201,7 +201,7 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 
     broker: Id
     broker_epoch: BrokerEpoch
-    # All ids below were handed out elsewhere: by the controller that led before the engine did.
+    # The controller that led before the engine handed out all ids below.
     first_id_min: Offset = 0
 
 
@@ -285,5 +285,5 @@ class Logged(msgspec.Struct, frozen=True):
 
     @property
     def is_by_hand(self) -> bool:
-        """Return whether no bus kept the event, as in a log that was written by hand."""
+        """Whether no bus kept the event, as in a log that was written by hand."""
         return self.entered_ms is None

@@ -38,7 +38,7 @@ GROUP_DEFAULTS = {key: str(one.default) for key, one in GROUP_NUMBERS.items()} |
 
 
 def complaint_about_group(after: Mapping[str, str]) -> str | None:
-    """Say what is wrong with the settings of a group; None if nothing is."""
+    """Return what is wrong with the settings of a group; None if nothing is."""
     for key, value in after.items():
         complaint = _complaint_about(key, value)
         if complaint is not None:

@@ -1,4 +1,4 @@
-"""What a leader asks for in one request: the ISRs of many of its partitions."""
+"""A leader's request for the ISRs of many of its partitions."""
 
 from typing import Annotated, Literal
 

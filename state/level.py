@@ -3,7 +3,5 @@
 As with Kafka's ``metadata.version``, an operator raises it once every process supports it (docs/running.md).
 """
 
-# What a new bus begins with.
-FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.
 NEWEST_LEVEL = 1

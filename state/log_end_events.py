@@ -1,4 +1,4 @@
-"""What a broker reports of many of its replicas in one event: where their logs end."""
+"""A broker's report of where the logs of many of its replicas end."""
 
 from typing import Annotated
 

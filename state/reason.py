@@ -44,7 +44,7 @@ class Reason(StrEnum):
     REPLICA_FENCED = "REPLICA_FENCED"
     # A broker came back, and learns what its replica has to do.
     REPLICA_ONLINE = "REPLICA_ONLINE"
-    # A broker came back without the log directory of a replica that was the last one in sync, so nobody leads.
+    # A broker came back without the log directory of a replica that was the last one in sync, so no replica leads.
     LOG_LEFT_BEHIND = "LOG_LEFT_BEHIND"
     # No in-sync replica was left, so one that was not in sync leads. Records may be lost.
     UNCLEAN_ELECTION = "UNCLEAN_ELECTION"
@@ -66,7 +66,7 @@ class Reason(StrEnum):
     GATEWAY_STARTED = "GATEWAY_STARTED"
     # The gateway that led was silent for controller.quorum.fetch.timeout.ms, so another one leads.
     GATEWAY_SILENT = "GATEWAY_SILENT"
-    # Another gateway hears more brokers than the one that led, or that one heard none any more, so another one leads.
+    # Another gateway heard more brokers than the leader, or the leader no longer heard any, so another one leads.
     GATEWAY_UNHEARD = "GATEWAY_UNHEARD"
     # The gateway that led is stopping, so another one leads.
     GATEWAY_STOPPED = "GATEWAY_STOPPED"

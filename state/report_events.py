@@ -1,4 +1,4 @@
-"""What a broker reports of decisions about its replicas: of one, or of many in one event."""
+"""A broker's reports on decisions about its replicas: on one, or on many in one event."""
 
 from typing import Annotated, Literal
 
@@ -52,5 +52,5 @@ class ReplicaReports(OfTopics, frozen=True, kw_only=True, tag="replica_reports")
     topics: Annotated[tuple[TopicReports, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
 
 
-# What is reported of one replica. A row says the same as an event of its own.
+# The report on one replica: an event, or a row that means the same.
 OneReport = ReplicaReport | ReportRow

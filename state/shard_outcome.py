@@ -1,4 +1,4 @@
-"""What one shard made of one batch, on its way from the operator to the sink."""
+"""The outcome of one batch in one shard, on its way from the operator to the sink."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What events about partitions of many topics have in common."""
+"""Events about partitions of many topics."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from state.ids import topic_hash
 
 
 class NamedTopic(Protocol):
-    """What such an event says of one topic."""
+    """The part of such an event about one topic."""
 
     @property
     def topic(self) -> str: ...
@@ -21,8 +21,8 @@ class NamedTopic(Protocol):
 class OfTopics(Event, frozen=True, kw_only=True, dict=True):
     """An event with ``topics``, each with rows about its partitions.
 
-    Every shard reads the whole event, which may name tens of thousands of topics. What all shards have to know of it is
-    found once, by the first that asks.
+    Every shard reads the whole event, which may name tens of thousands of topics. What all shards need of it is
+    computed once, for the first that asks.
     """
 
     if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class OfTopics(Event, frozen=True, kw_only=True, dict=True):
         return {}
 
     def places_in(self, shard: int, shards: int) -> Sequence[int]:
-        """Return which of the topics a shard holds, by their places, of so many shards."""
+        """Return the places of the topics that ``shard`` of ``shards`` holds."""
         found = self._by_shard.get(shards)
         if found is None:
             found = self._by_shard[shards] = defaultdict(list)
