@@ -48,7 +48,7 @@ def check_balance(batch: Batch) -> None:
         return
     counts: dict[int, tuple[int, int]] = {}
     for topic in _balanced_topics(batch):
-        for _, preferred, leader in topic.leaderships():
+        for _, preferred, leader in topic.partitions.leaderships():
             not_led, all_of_it = counts.get(preferred, (0, 0))
             counts[preferred] = (not_led + (leader != preferred), all_of_it + 1)
     commit_imbalance(batch, next_ms, counts)
@@ -83,7 +83,7 @@ def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:
     if not due:
         return
     for topic in _balanced_topics(batch):
-        for led in topic.leaderships():
+        for led in topic.partitions.leaderships():
             if led.leader != led.preferred and _is_drawn(due, event.checked_seq, topic, led):
                 _elect_preferred_leader(batch, topic, topic.partitions[led.partition])
 

@@ -122,7 +122,7 @@ def _commit_settled(
     if differs or change.replicas is not None:
         state.totals.change(topic, before, after)
     if topic.deletion_waits and before.is_reassigning and not after.is_reassigning:
-        state.put_deletion_due(topic.topic, is_due=True)
+        state.deletions_due.add(topic.topic)
     # Record
     if differs:
         is_new = before.leader_epoch == NO_EPOCH

@@ -239,8 +239,5 @@ def _unheard(batch: Batch) -> list[tuple[Broker, int]]:
 
 
 def _is_live(batch: Batch, gateway: Gateway) -> bool:
-    return not gateway.is_stopping and not _is_silent(batch, gateway)
-
-
-def _is_silent(batch: Batch, gateway: Gateway) -> bool:
-    return batch.state.now_ms - gateway.last_contact_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
+    silent_ms = batch.state.now_ms - gateway.last_contact_ms
+    return not gateway.is_stopping and silent_ms < batch.state.policy.controller_quorum_fetch_timeout_ms

@@ -67,7 +67,7 @@ class _Request(NamedTuple):
             for row in rows:
                 yield result_of(named.topic, row.partition, _TWICE if row.partition in twice else topic)
             return
-        found = topic.some([row.partition for row in rows])
+        found = topic.partitions.some([row.partition for row in rows])
         for row, before in zip(rows, found, strict=True):
             refusal: Refusal | None
             if row.partition in twice:

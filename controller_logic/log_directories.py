@@ -111,7 +111,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
 def _partitions_on(batch: Batch, broker: Broker) -> Iterator[tuple[WorkingTopic, Partition]]:
     for topic in batch.state.topics():
         if not topic.is_deleting:
-            for partition in topic.on({broker.broker}):
+            for partition in topic.partitions.on({broker.broker}):
                 if broker.broker in partition.replicas:
                     yield topic, partition
 

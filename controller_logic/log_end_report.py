@@ -115,7 +115,7 @@ def _refused(batch: Batch, rows: _Rows, gathered: _Gathered) -> list[PartitionRe
 def _read(topic: WorkingTopic, numbers: Sequence[int], gathered: _Gathered) -> None:
     """Add the partitions with these numbers to what was gathered, if they are not there and exist."""
     new = [number for number in numbers if number not in gathered]
-    for number, found in zip(new, topic.some(new), strict=True):
+    for number, found in zip(new, topic.partitions.some(new), strict=True):
         if found is not None:
             gathered[number] = (found, [])
 

@@ -156,16 +156,9 @@ def change_to_complete(
         removing_replicas=(),
         replica_states=_online(states),
         removed=after.removed + gone,
-        directories=_directories(after, change, target),
+        directories=change.directories and tuple([directory_of(after, replica) for replica in target]),
         by_leader=False,
     )
-
-
-def _directories(after: Partition, change: PartitionChange, target: Ids) -> tuple[str, ...] | None:
-    """Return the directories of ``target`` if ``change`` moves a replica to another one."""
-    if change.directories is None:
-        return None
-    return tuple([directory_of(after, replica) for replica in target])
 
 
 def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -> bool:

@@ -52,7 +52,7 @@ def _hand_over_all(batch: Batch, broker: int) -> int:
     for topic in batch.state.topics():
         if topic.is_deleting:
             continue
-        for partition in topic.on({broker}):
+        for partition in topic.partitions.on({broker}):
             # A partition with one replica cannot move: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
                 remaining += alike.commit(topic, partition)

@@ -27,7 +27,7 @@ def _resume(batch: Batch) -> None:
         if topic.is_deleting:
             deletion.resume(batch, topic)
             continue
-        for partition in topic.moving():
+        for partition in topic.partitions.moving():
             if (topic.topic, partition.partition) in repeated:
                 continue
             after = recheck_reassignment(batch, topic, partition)

@@ -92,7 +92,7 @@ def noting_a_shorter_log(partition: Partition, broker: int, log_end_offset: int)
 def forget_log_ends(batch: Batch, broker: int) -> None:
     """Forget what the former incarnation of ``broker`` reported, because its log may have lost its end."""
     for topic in batch.state.topics():
-        for partition in topic.on({broker}):
+        for partition in topic.partitions.on({broker}):
             after = forgotten(partition, broker)
             if after is not None:
                 commit_log_end(batch, topic, after)
@@ -178,7 +178,7 @@ def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set
     """Commit a topic's high watermarks, risen ones together; return the partitions whose watermark a joiner holds."""
     risen: list[tuple[Partition, int]] = []
     held = set()
-    for partition in topic.some(due):
+    for partition in topic.partitions.some(due):
         assert partition is not None
         derived = derive_high_watermark(partition, topic.min_isr, joiners_of(batch, partition))
         if derived is None:

@@ -10,7 +10,7 @@ So every change of state is in those files, beside the decision that records it
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
@@ -21,7 +21,6 @@ from state.broker import Broker, BrokerState
 from state.cluster import Changes, State
 from state.events import Logged
 from state.ids import without_collisions
-from state.metadata_quorum import Gateway
 from state.partition import Partition, Topic
 from state.policy import Policy, base_of, laid_over
 
@@ -50,7 +49,8 @@ class WorkingState:
         self.broker_config = cluster.broker_config
         self.in_force = cluster.in_force
         self._brokers = dict(cluster.brokers)
-        self._gateways = dict(cluster.gateways)
+        # Each in its newest run.
+        self.gateways = dict(cluster.gateways)
         self.quorum = cluster.quorum
         self.balance_due_ms = cluster.balance_due_ms
         self.imbalance_seq = cluster.imbalance_seq
@@ -58,11 +58,11 @@ class WorkingState:
         self.acls = cluster.acls
         self.entities = cluster.entities
         # By topic: the partitions whose high watermark is derived at the next tick.
-        self._watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
+        self.watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
         for name, number in cluster.watermarks_due:
-            self._watermarks_due[name].add(number)
+            self.watermarks_due[name].add(number)
         # Topics whose deletion waited for a reassignment, which has ended.
-        self._deletions_due = set(cluster.deletions_due)
+        self.deletions_due = set(cluster.deletions_due)
         self.totals = RunningTotals(cluster.totals, cluster.backlog)
         self._stored = state.topics
         # None: there is no such topic, or none any more.
@@ -81,21 +81,6 @@ class WorkingState:
     def brokers(self) -> Mapping[int, Broker]:
         """The registered brokers by id."""
         return self._brokers
-
-    @property
-    def gateways(self) -> Mapping[int, Gateway]:
-        """The gateways by id, each in its newest run."""
-        return self._gateways
-
-    @property
-    def watermarks_due(self) -> Mapping[str, Set[int]]:
-        """The partitions of each topic whose high watermark is derived at the next tick."""
-        return self._watermarks_due
-
-    @property
-    def deletions_due(self) -> Set[str]:
-        """The topics whose deletion waited for a reassignment, which has ended."""
-        return self._deletions_due
 
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers are live, in order of assignment, without those in ``but``."""
@@ -150,15 +135,6 @@ class WorkingState:
         if not self.has_engine_clock and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms
 
-    def put_clock(self, now_ms: int, entered_ms: int) -> None:
-        """Set the engine's clock; the event that sets it came at the bus's time ``entered_ms``."""
-        self.now_ms, self.clock_entered_ms = now_ms, entered_ms
-
-    def put_claim(self, controller_id: str, controller_epoch: int, *, has_engine_clock: bool) -> None:
-        """Decide in the name of a new claim from here on."""
-        self.controller_id, self.controller_epoch = controller_id, controller_epoch
-        self.has_engine_clock = has_engine_clock
-
     def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
         """Replace the claim's settings and the cluster's dynamic ones.
 
@@ -210,10 +186,6 @@ class WorkingState:
         # The log directory of each new replica, where only one of several is left.
         self.dirs_left = {number: self._brokers[number].log_dirs[0] for number in with_dir_left}
 
-    def put_gateway(self, gateway: Gateway) -> None:
-        """Put in a gateway as it is from now on."""
-        self._gateways[gateway.gateway] = gateway
-
     def add_topic(self, topic: Topic) -> WorkingTopic:
         """Put in a new topic that has no partitions yet."""
         added = WorkingTopic(topic, self.policy)
@@ -227,25 +199,10 @@ class WorkingState:
     def remove_topic(self, topic: WorkingTopic) -> None:
         """Forget a topic and everything that is due for it, so that a new topic of its name inherits nothing."""
         name = topic.topic
-        self._watermarks_due.pop(name, None)
+        self.watermarks_due.pop(name, None)
         self._open[name] = None
         self._removed.add(name)
         self._twins[without_collisions(name)] = None
-
-    def put_watermarks_due(self, name: str, partitions: Iterable[int]) -> None:
-        """Derive the high watermarks of some partitions at the next tick."""
-        self._watermarks_due[name].update(partitions)
-
-    def keep_watermarks_due(self, due: Mapping[str, set[int]]) -> None:
-        """Leave only ``due`` to be derived at the next tick."""
-        self._watermarks_due = defaultdict(set, due)
-
-    def put_deletion_due(self, name: str, *, is_due: bool) -> None:
-        """Note whether a deletion that waited may begin at the next tick."""
-        if is_due:
-            self._deletions_due.add(name)
-        else:
-            self._deletions_due.discard(name)
 
     def frozen(self) -> tuple[State, Changes]:
         """Return the state to be stored, and the topics that changed; None for a topic that is gone."""
@@ -264,11 +221,11 @@ class WorkingState:
             broker_config=self.broker_config,
             in_force=self.in_force,
             brokers=self._brokers,
-            watermarks_due=_in_order(self._watermarks_due),
-            deletions_due=tuple(sorted(self._deletions_due)),
+            watermarks_due=_in_order(self.watermarks_due),
+            deletions_due=tuple(sorted(self.deletions_due)),
             balance_due_ms=self.balance_due_ms,
             imbalance_seq=self.imbalance_seq,
-            gateways=self._gateways,
+            gateways=self.gateways,
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
             acls=self.acls,
