@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from controller_logic import sessions
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
-from state.engine_events import ENGINE_EVENTS
-from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
+from state.events import ENGINE_EVENTS, ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
 from state.ids import NO_TIME
 from state.reason import Reason
 

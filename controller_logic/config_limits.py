@@ -5,8 +5,8 @@ The settings of an entity travel in one decision. Those of the cluster and its b
 
 from collections.abc import Iterable, Mapping
 
-# The longest string that Kafka's protocol can carry.
-VALUE_BYTES_MAX = 32_767
+from state.topic_settings import VALUE_BYTES_MAX
+
 KEYS_MAX = 1_000
 ENTITY_BYTES_MAX = 256 * 1024
 # For the cluster and all brokers together, because each shard has them all.

@@ -66,11 +66,6 @@ class DecisionRecorder:
             return cluster.holds(event.name)
         return type(event) in _TOPIC_EVENTS or cluster.writes_cluster_decisions
 
-    @property
-    def decisions(self) -> list[AnyDecision]:
-        """The decisions of the batch so far, written out."""
-        return decisions_of(self.said)
-
     def said_now(self) -> list[AnyDecision]:
         """List the decisions about the event at hand, written out."""
         return decisions_of(self.said[self._said_before :])

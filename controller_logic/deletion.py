@@ -41,7 +41,7 @@ from state.events import DeleteTopic
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful

@@ -8,8 +8,7 @@ from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
 from controller_logic.feature_checks import check_brokers, check_metadata_version
-from state.entity import FEATURES, TOKEN, VOTERS, Entity, entity_id_of
-from state.entity_complaint import ComplaintError
+from state.entity import FEATURES, TOKEN, VOTERS, ComplaintError, Entity, entity_id_of
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
 

@@ -9,11 +9,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.event import AdminEvent
 from state.events import IsrWritten, OfReplica
-from state.isr_events import TopicIsrs
-from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
-from state.report_events import TopicReports
+from state.topic_events import TopicIsrs, TopicLogEnds, TopicReports
 
 # What names a topic.
 _Named = OfReplica | IsrWritten | TopicIsrs | TopicLogEnds | TopicReports

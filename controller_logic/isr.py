@@ -18,9 +18,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.change import PartitionChange
 from state.events import AlterIsr
-from state.isr_events import IsrRow
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
+from state.topic_events import IsrRow
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1

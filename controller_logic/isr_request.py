@@ -22,8 +22,8 @@ from state.broker import Broker
 from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import AlterIsrs
-from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition
+from state.topic_events import IsrRow, TopicIsrs
 
 _TWICE = Refusal("INVALID_REQUEST", "the partition is named twice")
 

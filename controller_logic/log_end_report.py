@@ -32,9 +32,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import LogEndOffsets
-from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
+from state.topic_events import TopicLogEnds
 
 # By number: a partition, and the log ends reported of it.
 _Gathered = dict[int, tuple[Partition, list[LogEnd]]]

@@ -18,7 +18,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.partition import Partition, RemovedReplica, ReplicaState
 from state.reason import Reason
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 Removed = tuple[RemovedReplica, ...]
 

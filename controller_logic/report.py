@@ -19,7 +19,7 @@ from state.decisions import PartitionResult
 from state.events import ReplicaReport, ReplicaReports
 from state.partition import ReplicaState
 from state.reason import Reason
-from state.report_events import OneReport, TopicReports
+from state.topic_events import OneReport, TopicReports
 
 # Brokers report this error for a replica whose log directory is lost. Other errors mean that a decision came late or
 # twice, and that the replica is unchanged.

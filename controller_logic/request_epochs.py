@@ -18,7 +18,7 @@ from controller_logic.commit_reports import commit_request_epochs
 from controller_logic.working_topic import WorkingTopic
 from state.ids import NO_EPOCH
 from state.partition import Partition
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 Epochs = tuple[int, ...]
 

@@ -1,6 +1,5 @@
 """The shard that takes in an event."""
 
-from state.acl_events import ACL_EVENTS
 from state.directory_events import AssignReplicasToDirs
 from state.entity_events import ENTITY_EVENTS
 from state.events import (
@@ -45,7 +44,7 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
-    return 0 if isinstance(event, (Malformed, *ACL_EVENTS, *ENTITY_EVENTS)) else None
+    return 0 if isinstance(event, (Malformed, *ENTITY_EVENTS)) else None
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from state.entity import TOKEN_EXPIRY, TOKEN_ID
-from state.entity_complaint import ComplaintError
+from state.entity import TOKEN_EXPIRY, TOKEN_ID, ComplaintError
 
 # As Kafka prints a Uuid.
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")

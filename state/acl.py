@@ -4,7 +4,6 @@ An ACL allows or denies an operation on resources to a principal from a host. Th
 ACLs; brokers and gateways enforce them.
 """
 
-import base64
 import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -12,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from state.ids import UUID_BYTES, as_uuid
 from state.limits import Text
 
 ResourceType = Literal["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"]
@@ -109,8 +109,7 @@ def acl_id_of(acl: Acl | AclFilter) -> str:
         acl.operation,
         acl.permission_type,
     )
-    digest = hashlib.sha256(msgspec.json.encode(parts)).digest()[:16]
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return as_uuid(hashlib.sha256(msgspec.json.encode(parts)).digest()[:UUID_BYTES])
 
 
 def with_id(acl_id: str, acl: Acl) -> AclWithId:

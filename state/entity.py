@@ -41,6 +41,14 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, str]
 
 
+class ComplaintError(Exception):
+    """A change that cannot be made, with Kafka's name of the error."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
 def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:
     """Return what identifies an entity. The order in which its parts are named does not count."""
     return msgspec.json.encode((entity_type, sorted(names.items()))).decode()

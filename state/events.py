@@ -8,18 +8,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from state.acl_events import CreateAcls as CreateAcls
-from state.acl_events import DeleteAcls as DeleteAcls
 from state.adoption_events import AdoptTopic as AdoptTopic
 from state.directory_events import AssignReplicasToDirs as AssignReplicasToDirs
 from state.entity_events import AlterEntity as AlterEntity
+from state.entity_events import CreateAcls as CreateAcls
+from state.entity_events import DeleteAcls as DeleteAcls
 from state.event import AdminEvent as AdminEvent
 from state.event import EngineEvent
 from state.event import Event as Event
 from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
-from state.isr_events import AlterIsrs as AlterIsrs
 from state.limits import (
     Assignment,
     BrokerEpoch,
@@ -34,10 +33,11 @@ from state.limits import (
     Texts,
     TimeMs,
 )
-from state.log_end_events import LogEndOffsets as LogEndOffsets
 from state.registration import Feature, Listener
-from state.report_events import ReplicaReport as ReplicaReport
-from state.report_events import ReplicaReports as ReplicaReports
+from state.topic_events import AlterIsrs as AlterIsrs
+from state.topic_events import LogEndOffsets as LogEndOffsets
+from state.topic_events import ReplicaReport as ReplicaReport
+from state.topic_events import ReplicaReports as ReplicaReports
 from state.written_events import IsrWritten as IsrWritten
 
 
@@ -188,8 +188,6 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
 class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):
     """The engine tells all its shards what a balance check counted over the whole cluster."""
 
-    controller_epoch: Epoch | None = None
-
     # The tick that counted.
     checked_seq: Offset
     # By broker, of the partitions that prefer it as leader: how many it does not lead, and how many there are.
@@ -250,6 +248,9 @@ AnyEvent = (
     | LogEndOffsets
     | ReplicaReports
 )
+
+# The events that only the engine may publish.
+ENGINE_EVENTS = (ControllerStarted, LeaderImbalance, SessionsExtended, Tick)
 
 
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from state.setting_text import switch, trimmed, whole_number
 
 Complaint = Callable[[str], str | None]
 
+# The longest string that Kafka's protocol can carry.
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")

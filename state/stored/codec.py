@@ -1,5 +1,9 @@
-"""The bytes in which state is kept: a version byte, whether the rest is compressed, then MessagePack."""
+"""The bytes in which state is kept: a version byte, whether the rest is compressed, then MessagePack.
 
+Partitions and brokers resemble each other, so a large page shrinks to a sixth.
+"""
+
+import zlib
 from collections.abc import Iterable
 from itertools import chain
 from typing import TypeVar
@@ -8,7 +12,6 @@ import msgspec
 
 from state.cluster import Cluster
 from state.partition import Partition, Topic
-from state.stored.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
@@ -17,6 +20,12 @@ _T = TypeVar("_T")
 STATE_VERSION = 5
 _PLAIN_HEAD = bytes([STATE_VERSION, 0])
 _COMPRESSED_HEAD = bytes([STATE_VERSION, 1])
+# A smaller page gains little.
+COMPRESSED_BYTES_MIN = 4 * 1024
+# The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
+PAGE_BYTES_MAX = 256 * 1024 * 1024
+# A higher level takes longer and saves little.
+LEVEL = 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _slices = msgspec.msgpack.Decoder(list[Slice])
@@ -114,3 +123,20 @@ def _content(body: bytes) -> bytes | memoryview:
         return decompressed(body[2:])
     except ValueError as error:
         raise CodecError(f"state cannot be read: {error}") from error
+
+
+def compressed(page: bytes) -> bytes:
+    """Return a page compressed, with a checksum."""
+    return zlib.compress(page, LEVEL)
+
+
+def decompressed(body: bytes) -> bytes:
+    """Return what ``compressed`` was given. Raises ``ValueError`` if the bytes are damaged."""
+    unpacking = zlib.decompressobj()
+    try:
+        page = unpacking.decompress(body, PAGE_BYTES_MAX)
+    except zlib.error as error:
+        raise ValueError(f"a compressed page is damaged: {error}") from error
+    if not unpacking.eof or unpacking.unused_data:
+        raise ValueError(f"a compressed page is damaged: it does not end after {len(body)} bytes")
+    return page

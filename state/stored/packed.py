@@ -15,6 +15,7 @@ are counted without reading any, and an unchanged partition is copied.
     leaders     2        3       4            leader + 1, so 0 is none
 """
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain
 
@@ -22,8 +23,9 @@ import msgspec
 
 from state.ids import NO_LEADER
 from state.partition import Partition
-from state.stored.columns import column_of, numbers_in
 
+# A column has one, two or four bytes for each number, as many as the greatest of them needs.
+_FORMATS = {2: "H", 4: "I"}
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
@@ -70,6 +72,25 @@ def _columns(partitions: Sequence[Partition]) -> _Columns:
     moving = () if all(still) else tuple([place for place, stays in enumerate(still) if not stays])
     leaders = column_of([one.leader - NO_LEADER for one in partitions])
     return each, column_of(list(chain.from_iterable(lists))), moving, leaders
+
+
+def column_of(numbers: Sequence[int]) -> bytes:
+    """Write numbers, 0 ≤ number < 2**32, little-endian."""
+    greatest = max(numbers, default=0)
+    if greatest < 1 << 8:
+        return bytes(numbers)
+    width = 2 if greatest < 1 << 16 else 4
+    return struct.pack(f"<{len(numbers)}{_FORMATS[width]}", *numbers)
+
+
+def numbers_in(column: bytes, count: int) -> Sequence[int]:
+    """Read ``count`` numbers. Raises ``ValueError`` if the column does not have as many."""
+    if len(column) == count:
+        return column
+    width, rest = divmod(len(column), count or 1)
+    if rest or width not in _FORMATS:
+        raise ValueError(f"{len(column)} bytes are no column of {count} numbers")
+    return struct.unpack(f"<{count}{_FORMATS[width]}", column)
 
 
 class Unpacked:

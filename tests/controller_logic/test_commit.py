@@ -13,6 +13,7 @@ from controller_logic.commit import commit_partition, recheck_reassignment
 from controller_logic.decision_recorder import DecisionRecorder
 from controller_logic.running_totals import RunningTotals
 from controller_logic.step import HANDLERS
+from state.alike import decisions_of
 from state.change import PartitionChange
 from state.events import AnyEvent, Malformed, Progress
 from state.reason import Reason
@@ -101,7 +102,7 @@ def test_a_reassignment_is_rechecked_without_a_change_of_the_partition() -> None
     before = topic.partitions[0]
     assert before.is_reassigning
     assert recheck_reassignment(batch, topic, before) is before
-    assert (batch.recorder.decisions, topic.differs) == ([], False)
+    assert (decisions_of(batch.recorder.said), topic.differs) == ([], False)
     moving = replace(before, adding_replicas=(), removing_replicas=(3,), isr=(1,))
     after = recheck_reassignment(batch, topic, moving)
     assert (after.replicas, after.is_reassigning) == ((1, 2), False)
@@ -119,4 +120,4 @@ def test_a_reassignment_ends_in_the_change_that_caused_it() -> None:
     joined = PartitionChange(isr=(1, 2, 3), by_leader=True)
     after = commit_partition(batch, topic, before, joined, Reason.ISR_EXPANDED)
     assert (after.replicas, after.leader, after.leader_epoch) == ((2, 3), 2, before.leader_epoch + 1)
-    assert [decision.reason for decision in batch.recorder.decisions] == [Reason.REASSIGNMENT] * 2
+    assert [decision.reason for decision in decisions_of(batch.recorder.said)] == [Reason.REASSIGNMENT] * 2
