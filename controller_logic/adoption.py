@@ -81,8 +81,7 @@ def _complaint_about_id(topic_id: str) -> Refusal | None:
 
 def _complaint_about_partitions(event: AdoptTopic) -> Refusal | None:
     for number, found in enumerate(event.partitions):
-        complaint = _complaint_about(found)
-        if complaint is not None:
+        if (complaint := _complaint_about(found)) is not None:
             return Refusal("INVALID_REQUEST", f"partition {number}: {complaint}")
     return None
 

@@ -49,8 +49,7 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
         return None
     level = newest_metadata_version(feature for broker in brokers for feature in broker.features)
     given = ((key, value) for key, value in config.items() if value is not None)
-    complaints = (topic_settings.complaint_about(key, value, level) for key, value in given)
-    return next((complaint for complaint in complaints if complaint is not None), None)
+    return next((found for pair in given if (found := topic_settings.complaint_about(*pair, level))), None)
 
 
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
@@ -61,15 +60,9 @@ def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str
 
 
 def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+    given = ((key, value) for key, value in config.items() if value is not None and (keys is None or key in keys))
     misspelling = _complaint_about_names(config, keys or NAMES)
-    if misspelling is not None:
-        return misspelling
-    for key, value in config.items():
-        if value is not None and (keys is None or key in keys):
-            complaint = complaint_about(key, value)
-            if complaint is not None:
-                return complaint
-    return None
+    return misspelling or next((complaint for pair in given if (complaint := complaint_about(*pair))), None)
 
 
 def _complaint_about_names(config: Mapping[str, str | None], names: Collection[str]) -> str | None:

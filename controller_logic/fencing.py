@@ -116,16 +116,6 @@ def no_partition(topic: WorkingTopic, number: int) -> Refusal:
     return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} has no partition {number}")
 
 
-def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:
-    """Return whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
-    if event.broker in partition.replicas:
-        return True
-    refusal = holds_no_replica(event.broker, event.topic, event.partition)
-    batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested(*refusal)
-    return False
-
-
 def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
     """Refuse what a broker says of a replica that it does not hold."""
     return Refusal("INVALID_REQUEST", f"broker {broker} holds no replica of {topic}-{partition}")
@@ -133,23 +123,18 @@ def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
 
 def fenced_leader(partition: Partition, broker: int, leader_epoch: int) -> Refusal | None:
     """Refuse a sender that does not lead this partition in this leader epoch (KIP-497)."""
-    if leader_epoch < partition.leader_epoch:
-        message = f"leader epoch {leader_epoch} is older than {partition.leader_epoch}"
-        return Refusal("FENCED_LEADER_EPOCH", message)
-    if leader_epoch > partition.leader_epoch:
-        message = f"leader epoch {leader_epoch} is newer than {partition.leader_epoch}"
-        return Refusal("NOT_CONTROLLER", message)
-    if broker != partition.leader:
-        return Refusal("INVALID_REQUEST", f"broker {broker} is not the leader, {partition.leader} is")
-    return None
+    refusal = _fenced_epoch("leader epoch", leader_epoch, partition.leader_epoch, "FENCED_LEADER_EPOCH")
+    if refusal is not None or broker == partition.leader:
+        return refusal
+    return Refusal("INVALID_REQUEST", f"broker {broker} is not the leader, {partition.leader} is")
 
 
 def fenced_version(partition: Partition, partition_epoch: int) -> Refusal | None:
     """Refuse a request that was made from another partition epoch (KIP-497)."""
-    if partition_epoch < partition.partition_epoch:
-        message = f"partition epoch {partition_epoch} is older than {partition.partition_epoch}"
-        return Refusal("INVALID_UPDATE_VERSION", message)
-    if partition_epoch > partition.partition_epoch:
-        message = f"partition epoch {partition_epoch} is newer than {partition.partition_epoch}"
-        return Refusal("NOT_CONTROLLER", message)
-    return None
+    return _fenced_epoch("partition epoch", partition_epoch, partition.partition_epoch, "INVALID_UPDATE_VERSION")
+
+
+def _fenced_epoch(name: str, epoch: int, current: int, error_if_older: str) -> Refusal | None:
+    if epoch < current:
+        return Refusal(error_if_older, f"{name} {epoch} is older than {current}")
+    return Refusal("NOT_CONTROLLER", f"{name} {epoch} is newer than {current}") if epoch > current else None

@@ -158,6 +158,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
     is_lost = broker.broker in partition.lost_logs or not is_online(former, broker.log_dirs)
     partition = lost_logs.note(topic, partition, broker.broker, is_lost=is_lost)
     change, reason = PartitionChange(), Reason.LOG_DIR_ASSIGNED
+    state = partition.replica_states[partition.replicas.index(broker.broker)]
     if not is_online(directory, broker.log_dirs):
         states = states_with_offline(partition, {broker.broker})
         online = online_replicas(partition.replicas, states, batch.state.active)
@@ -165,7 +166,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
         failed = partition_machine.without(partition, {broker.broker}, states, online, unclean_allowed=unclean_allowed)
         change = failed or change
         reason = reason if change.isr is None else failure_reason(change)
-    elif broker.is_active and _state_of(partition, broker) == ReplicaState.OfflineReplica:
+    elif broker.is_active and state == ReplicaState.OfflineReplica:
         states = states_with_online(partition, broker.broker)
         change = PartitionChange(replica_states=states)
         if partition.leader == NO_LEADER:
@@ -177,7 +178,3 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
             reason = without_leader_reason(partition, broker.broker, reason)
             reason = reason if elected is None else election_reason(partition, elected)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
-
-
-def _state_of(partition: Partition, broker: Broker) -> ReplicaState:
-    return partition.replica_states[partition.replicas.index(broker.broker)]

@@ -69,7 +69,10 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
         batch.recorder.answer_if_requested()
         return
-    if not fencing.holds_replica(batch, partition, event):
+    if event.broker not in partition.replicas:
+        refusal = fencing.holds_no_replica(event.broker, event.topic, event.partition)
+        batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_requested(*refusal)
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:

@@ -22,7 +22,7 @@ from state.cluster import Changes, State
 from state.events import Logged
 from state.ids import without_collisions
 from state.partition import Partition, Topic
-from state.policy import Policy, base_of, laid_over
+from state.policy import Policy, laid_over
 
 
 class WorkingState:
@@ -42,7 +42,8 @@ class WorkingState:
         self.controller_id = cluster.controller_id
         self.controller_epoch = cluster.controller_epoch
         # Layers of settings, the lowest first: base, claim's, cluster's dynamic ones, overrides. ``policy`` is the sum.
-        self._base_policy = base_of(policy)
+        # Only a claim turns ``no_op`` on, so a log without one has none.
+        self._base_policy = replace(policy, metadata_max_idle_interval_ms=0)
         self.settings = cluster.settings
         self.config = cluster.config
         self._overrides = dict(overrides)
@@ -169,17 +170,17 @@ class WorkingState:
         former = self._brokers.get(number)
         if broker.state == BrokerState.unregistered:
             del self._brokers[number]
-            self._take(self._sets.without(number))
+            self._take(self.broker_sets.without(number))
             return
         self._brokers[number] = broker
         if former is None or inputs_of(former) != inputs_of(broker):
-            self._take(self._sets.put(broker))
+            self._take(self.broker_sets.put(broker))
 
     def _read_brokers(self) -> None:
         self._take(sets_of(self._brokers.values()))
 
     def _take(self, sets: BrokerSets) -> None:
-        self._sets = sets
+        self.broker_sets = sets
         self.broker_readings += 1
         # As attributes, because a rule asks for them at every partition.
         self.active, self.live, self.reporting, self.awaited, with_dir_left, self.dir_choosers = sets

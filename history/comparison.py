@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from history.tally import Election, Name, TallySummary
 from history.told_events import led_by
+from state.ids import NO_LEADER
 from state.partition import Partition
 
 
@@ -60,10 +61,10 @@ class Comparison(NamedTuple):
 
 def _totals(summary: TallySummary) -> dict[str, float]:
     return {
-        "elections": summary.elected,
-        "unclean_elections": summary.unclean,
+        "elections": sum(one.leader != NO_LEADER for one in summary.elections),
+        "unclean_elections": sum(one.unclean for one in summary.elections),
         "minutes_offline": minutes(sum(summary.offline_ms.values())),
-        "records_at_risk": summary.records_at_risk,
+        "records_at_risk": sum(one.records_at_risk for one in summary.elections),
         "offline_at_the_end": summary.offline,
         "refused_isr_changes": summary.refused,
     }

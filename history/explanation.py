@@ -64,7 +64,13 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
         return None
     is_waiting = chain.last is not None and chain.last.leader == NO_LEADER
     gone = _unregistered(bus, seq, chain.last.isr) if is_waiting and chain.last is not None else ()
-    return _told_chain(chain, topic, partition, seq, gone)
+    steps: list[ToldStep] = []
+    before = chain.before
+    for step in chain.steps:
+        steps.append(_told_step(step, before, topic, partition))
+        before = step.change or before
+    summary = list(_summary(chain, topic, partition, seq, gone))
+    return Explanation(topic, partition, seq, summary, _merged(steps), chain)
 
 
 def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,16 +80,6 @@ def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
     except BeyondReachError:
         return ()
     return tuple([broker for broker in ids if broker not in registered])
-
-
-def _told_chain(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[int, ...]) -> Explanation:
-    steps: list[ToldStep] = []
-    before = chain.before
-    for step in chain.steps:
-        steps.append(_told_step(step, before, topic, partition))
-        before = step.change or before
-    summary = list(_summary(chain, topic, partition, seq, gone))
-    return Explanation(topic, partition, seq, summary, _merged(steps), chain)
 
 
 def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:

@@ -176,21 +176,6 @@ class TallySummary(NamedTuple):
     offline: int
     partitions: Mapping[Name, Partition]
 
-    @property
-    def elected(self) -> int:
-        """The number of elections that a replica won."""
-        return sum(one.leader != NO_LEADER for one in self.elections)
-
-    @property
-    def unclean(self) -> int:
-        """The number of unclean elections."""
-        return sum(one.unclean for one in self.elections)
-
-    @property
-    def records_at_risk(self) -> int:
-        """The number of records that unclean elections put at risk."""
-        return sum(one.records_at_risk for one in self.elections)
-
 
 def _partitions(states: Iterable[State]) -> Iterable[tuple[Name, Partition, int]]:
     for state in states:

@@ -67,7 +67,8 @@ def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Tal
     way = _Way(states, changes.settings, _Balance(events()))
     if changes.settings:
         # Settings change by an event, because the rules look at all partitions when an admin changes them.
-        way.add_after(way.seq, [_settings_event(changes.settings)])
+        event = {"kind": "alter_config", "time_ms": 0, "entity": "cluster", "config": dict(changes.settings)}
+        way.add_after(states[0].cluster.seq, [msgspec.json.encode(event)])
     # On Kafka seqs are far apart, so an added event may name one that no recorded event has.
     added = deque(sorted(changes.added.items()))
     for entry in logged(events()):
@@ -78,11 +79,6 @@ def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Tal
     for seq, raws in added:
         way.add_after(seq, raws)
     return way.end()
-
-
-def _settings_event(settings: Mapping[str, str]) -> bytes:
-    event = {"kind": "alter_config", "time_ms": 0, "entity": "cluster", "config": dict(settings)}
-    return msgspec.json.encode(event)
 
 
 class _Balance:
@@ -117,11 +113,6 @@ class _Way:
         self._waiting: list[Logged] = []
         # How many events are decided together.
         self._together = BATCH_EVENTS
-
-    @property
-    def seq(self) -> int:
-        """The newest event that was taken in."""
-        return self._replay.states[0].cluster.seq
 
     def take(self, entry: Logged) -> None:
         """Take in the next recorded event. It is decided together with some that follow."""

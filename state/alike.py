@@ -27,7 +27,6 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     common: LeaderAndIsr | StopReplica
     # The text of ``common``, with the blanks of ``state.decision_columns``.
     text: bytes
-    has_partition_epoch: bool
     # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
     place: tuple[int, int]
     told: CountedBy
@@ -63,18 +62,17 @@ Said = AnyDecision | AlikeDecision | TopicWatermarks
 def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     """Return the pattern of decisions like ``decision``."""
     common = replace(decision, topic="", topic_id="", partition=0, leader_epoch=0)
-    has_partition_epoch = isinstance(common, LeaderAndIsr)
     if isinstance(common, LeaderAndIsr):
         common = replace(common, partition_epoch=0)
     # These two kinds of decisions have no free text, which might look like the fields that are replaced.
     text = with_blank_index(encode(common))
     text = text.replace(b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
-    if has_partition_epoch:
+    if isinstance(common, LeaderAndIsr):
         text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
     else:
         text += SILENT
-    return Pattern(common, text, has_partition_epoch, _place(common.seq, type(common)), told_of(decision))
+    return Pattern(common, text, _place(common.seq, type(common)), told_of(decision))
 
 
 def with_blank_index(text: bytes) -> bytes:
@@ -107,7 +105,7 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
     was = _event_text(former.seq, former.controller_epoch, former.time_ms)
     text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
-    return Pattern(common, text, pattern.has_partition_epoch, _place(seq, type(common)), pattern.told)
+    return Pattern(common, text, _place(seq, type(common)), pattern.told)
 
 
 def named(said: Iterable[Said], principal: str) -> list[Said]:
@@ -149,7 +147,7 @@ def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:
         "partition": row.partition,
         "leader_epoch": row.leader_epoch,
     }
-    if row.pattern.has_partition_epoch:
+    if isinstance(row.pattern.common, LeaderAndIsr):
         values["partition_epoch"] = row.partition_epoch
     return replace(row.pattern.common, **values)
 

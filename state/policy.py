@@ -71,11 +71,6 @@ def policy_of(settings: dict[str, Any]) -> Policy:
     return msgspec.convert(settings, Policy, strict=False)
 
 
-def base_of(policy: Policy) -> Policy:
-    """Return the policy of an event log that says nothing. Settings that older logs do not know are off in it."""
-    return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
-
-
 def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
     """Return ``policy`` with ``config`` laid over it. Values are read as Kafka does, and impossible ones ignored."""
     if not config:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.availability import brokers_failed
 from controller_logic.batch import Batch
+from controller_logic.broker_sets import BrokerSets
 from controller_logic.commit_cluster import commit_broker
-from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete
+from controller_logic.reassignment import change_to_begin, change_to_complete
 from controller_logic.replay import first_states
 from state.alike import decisions_of
 from state.broker import Broker, BrokerState
@@ -26,7 +27,7 @@ Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)
 LATE = 5
 SERVING = {b: Broker(b, 1, "i", BrokerState.active, None, (), (), 0) for b in (*ALL, LATE)}
-UP = Brokers(frozenset(SERVING), frozenset(SERVING), frozenset(SERVING))
+UP = BrokerSets(frozenset(SERVING), frozenset(SERVING), frozenset(), frozenset(SERVING), frozenset(), frozenset())
 TO_DELETE = (RemovedReplica(LATE, 3, ReplicaState.ReplicaDeletionStarted),)
 
 
