@@ -19,10 +19,10 @@ Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
              ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``,
              ``lost_logs``, ``written_isr``
-  admins     ``topics``, ``deletion`` (with ``deletion_waits``), ``requested_reassignment``, ``requested_election``,
+  admins     ``topics``, ``deletion``, ``requested_reassignment``, ``requested_election``,
              ``config``, ``acls``, ``adoption``, ``level``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
-  the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``tokens``, ``gateways``, ``hearing``, ``malformed``
+  the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``hearing``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
   ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
@@ -37,8 +37,6 @@ What rules call before they decide:
   ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings that are too large
 What is called to record a decision:
   ``raw_text`` shows a refused event's text; ``broker_settings`` announces the settings that brokers act on
-What comes after a rule:
-  ``principal`` names in each decision the admin whose request caused it
 
 The working state has ``working_topic`` for each topic in use, with its ``working_partitions``, and ``running_totals``
 for what is counted. ``broker_sets`` says which brokers may lead, serve and report. ``apply`` adds a change to a
@@ -46,5 +44,5 @@ partition and raises its epochs.
 
 Around ``step``: ``guard`` keeps an event that the rules fail on from stopping the others, ``routing`` names an
 event's shard, and ``replay`` runs a recorded event log through all of it. ``resharding`` puts a stored state into
-another number of shards. ``rest`` says which events of a quiet cluster may wait.
+another number of shards.
 """

@@ -1,4 +1,4 @@
-"""Add and remove ACLs (``AclControlManager``). Shard 0 alone keeps them."""
+"""Add and remove ACLs (``AclControlManager``). Only shard 0 keeps them."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_acls
 from state.acl import CLUSTER_NAME, Acl, acl_id_of, selected
-from state.acl_events import CreateAcls, DeleteAcls
+from state.entity_events import CreateAcls, DeleteAcls
 
 # They are stored as a whole with each batch.
 ACLS_MAX = 10_000

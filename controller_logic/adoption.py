@@ -21,7 +21,7 @@ from state.reason import Reason
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
-    """Go on with a topic as it was found. One whose name is taken is refused."""
+    """Go on with a topic as it was found. Refuse one whose name is taken."""
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     refusal = (
         complaint_about_creation(batch, event.topic, config)
@@ -81,14 +81,13 @@ def _complaint_about_id(topic_id: str) -> Refusal | None:
 
 def _complaint_about_partitions(event: AdoptTopic) -> Refusal | None:
     for number, found in enumerate(event.partitions):
-        complaint = _complaint_about(found)
-        if complaint is not None:
+        if (complaint := _complaint_about(found)) is not None:
             return Refusal("INVALID_REQUEST", f"partition {number}: {complaint}")
     return None
 
 
 def _complaint_about(found: FoundPartition) -> str | None:
-    """Say what no controller could have left so; None if nothing is."""
+    """Return what no controller could have left in this state; None if all is possible."""
     replicas, moving = set(found.replicas), (*found.adding_replicas, *found.removing_replicas)
     removing = found.removing_replicas
     was_led = found.leader_epoch != NO_EPOCH

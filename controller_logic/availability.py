@@ -1,4 +1,4 @@
-"""What happens to partitions when brokers fail or start (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
+"""The partitions of brokers that fail or start (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
 ``onReplicasBecomeOffline``).
 """
 
@@ -29,27 +29,29 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
         if topic.is_deleting:
             deletion.brokers_failed(batch, topic, failed)
             continue
-        for partition in topic.on(failed):
+        for partition in topic.partitions.on(failed):
             removed = removal.held_up(batch, partition, failed) if partition.removed else ()
             if removed != partition.removed:
-                _fail(batch, topic, partition, failed, removed)
+                replicas_failed(batch, topic, partition, failed, removed)
             elif not failed.isdisjoint(partition.replicas):
                 alike.commit(topic, partition)
 
 
-def replicas_failed(batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int]) -> None:
-    """Take one partition's replicas on ``failed`` offline."""
-    _fail(batch, topic, partition, failed, partition.removed)
-
-
-def _fail(
-    batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
+def replicas_failed(
+    batch: Batch,
+    topic: WorkingTopic,
+    partition: Partition,
+    failed: Set[int],
+    removed: tuple[RemovedReplica, ...] | None = None,
 ) -> None:
-    """Commit a failure as one change, because between two a reassignment could end under a leader that is gone."""
+    """Take one partition's replicas on ``failed`` offline, with ``removed`` as its removed replicas from now on.
+
+    All is one change, because between two a reassignment could end under a leader that is gone.
+    """
     states = states_with_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
-    if removed != partition.removed:
+    if removed is not None:
         change = replace(change or PartitionChange(), removed=removed)
     addressed = batch.state.live_replicas(partition, but=failed)
     if change is None:
@@ -73,7 +75,7 @@ def broker_started(batch: Batch, broker: int) -> None:
         if topic.is_deleting:
             deletion.broker_started(batch, topic, broker)
             continue
-        for partition in topic.on({broker}):
+        for partition in topic.partitions.on({broker}):
             if broker in partition.replicas:
                 if is_readable(partition, batch.state.brokers[broker]):
                     alike.commit(topic, partition)
@@ -87,7 +89,7 @@ def broker_unregistered(batch: Batch, broker: int) -> None:
         if topic.is_deleting:
             deletion.broker_unregistered(batch, topic)
             continue
-        for partition in topic.moving():
+        for partition in topic.partitions.moving():
             if removal.is_removed(partition, broker):
                 removal.broker_unregistered(batch, topic, partition, broker)
 
@@ -111,7 +113,7 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
 
 
 def without_leader_reason(partition: Partition, broker: int, otherwise: Reason) -> Reason:
-    """Return the reason for telling ``broker`` that nobody leads: its replica lost the log, or ``otherwise``."""
+    """Return the reason for telling ``broker`` that there is no leader: its replica lost the log, or ``otherwise``."""
     return Reason.LOG_LEFT_BEHIND if broker in partition.lost_logs and broker in partition.isr else otherwise
 
 
@@ -140,8 +142,8 @@ def elect_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> Non
 
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
-    """End the reassignments of a topic that wait for nothing more. Call this when fewer in-sync replicas may do."""
-    for partition in topic.moving():
+    """End the reassignments of a topic that wait for nothing more, after fewer in-sync replicas suffice."""
+    for partition in topic.partitions.moving():
         recheck_reassignment(batch, topic, partition)
 
 

@@ -1,7 +1,7 @@
 """Bring leaders back to the preferred replicas (``KafkaController.checkAndTriggerAutoLeaderRebalance``).
 
 The problem: how far a broker is out of balance is a count over the whole cluster, and no shard sees the others. The
-way round is a feedback through the event log:
+way around is feedback through the event log:
 
     tick ─► each shard counts ─► the parts are added up ─► leader_imbalance ─► each shard moves its own leaders
             (check_balance)      one imbalance decision     event, published    (leader_imbalance)
@@ -48,7 +48,7 @@ def check_balance(batch: Batch) -> None:
         return
     counts: dict[int, tuple[int, int]] = {}
     for topic in _balanced_topics(batch):
-        for _, preferred, leader in topic.leaderships():
+        for _, preferred, leader in topic.partitions.leaderships():
             not_led, all_of_it = counts.get(preferred, (0, 0))
             counts[preferred] = (not_led + (leader != preferred), all_of_it + 1)
     commit_imbalance(batch, next_ms, counts)
@@ -83,7 +83,7 @@ def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:
     if not due:
         return
     for topic in _balanced_topics(batch):
-        for led in topic.leaderships():
+        for led in topic.partitions.leaderships():
             if led.leader != led.preferred and _is_drawn(due, event.checked_seq, topic, led):
                 _elect_preferred_leader(batch, topic, topic.partitions[led.partition])
 
@@ -100,7 +100,7 @@ def _balanced_topics(batch: Batch) -> Iterator[WorkingTopic]:
 
 
 def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, led: Leadership) -> bool:
-    """Say whether a partition is moved in this round.
+    """Return whether a partition is moved in this round.
 
     A broker may have more leaderships to get back than one round moves. Then each partition draws a lot, which depends
     only on its name and the round. So every shard chooses alike, and needs no other partition for it.

@@ -1,4 +1,4 @@
-"""What a rule is given: the event at hand, the state so far, and the recorder of decisions."""
+"""The input of a rule: the event at hand, the state so far, and the recorder of decisions."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
 """The sets of brokers that rules ask for: which may lead, which serve, which report.
 
-A batch may change the state of a thousand brokers, one at a time, and rules ask in between. To go through all brokers
-at each change would take a million steps, in every shard. So a change of one broker changes only the sets that it
+A batch may change the state of a thousand brokers, one at a time, and rules ask in between. A pass through all brokers
+at each change would take a million steps in every shard. So a change of one broker changes only the sets that it
 enters or leaves.
 """
 
@@ -25,7 +25,7 @@ class BrokerSets(NamedTuple):
     # Report what they deleted, now or when they are back. A broker of Kafka 4 that is away does not: it removes stray
     # logs when it starts, because it knows topics by their ids.
     awaited: Ids
-    # Have one of several log directories left, which each new replica is in.
+    # Have one of several log directories left, which gets each new replica.
     with_dir_left: Ids
     # Have several log directories, and choose one for each new replica.
     choosing_dirs: Ids
@@ -63,7 +63,7 @@ def inputs_of(broker: Broker) -> tuple[object, ...]:
 
 
 def _memberships(broker: Broker) -> tuple[bool, ...]:
-    """Say of each set whether the broker is in it."""
+    """Return for each set whether the broker is in it."""
     is_active, is_live = broker.is_active, broker.is_live
     is_away = broker.is_kraft and not is_active
     has_several = broker.has_several_dirs

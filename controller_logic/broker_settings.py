@@ -21,7 +21,7 @@ def in_force(policy: Policy) -> dict[str, str]:
 
 
 def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str | None]) -> tuple[str, ...]:
-    """List the settings that an event sets to the value that they have, if brokers can be told.
+    """List the settings that an event sets to the value that they have, if there is a metadata log to tell brokers.
 
     A broker reads a keystore again when it is told of its path, whether or not the path has changed (KAFKA-14136).
     """

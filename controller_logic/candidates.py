@@ -1,7 +1,7 @@
-"""Say why an election passed a replica over.
+"""Why an election passed a replica over.
 
 An election goes through the assigned replicas in order and takes the first one without an obstacle. A decision names
-the obstacles of all replicas before that one. If nobody was elected, or the election was unclean, every replica had
+the obstacles of all replicas before that one. If no replica was elected, or the election was unclean, every replica had
 an obstacle, so it names them all.
 
     replicas   1  2  3  4     1 is fenced, 2 is not in sync
@@ -25,7 +25,7 @@ def passed_over(
 ) -> dict[int, str]:
     """Return the obstacle of each replica that an election from ``isr`` passed over, which led to ``after``.
 
-    The replicas are in order of assignment. An election that takes the first replica passes nobody over. ``lost_logs``
+    The replicas are in order of assignment. An election that takes the first replica passes none over. ``lost_logs``
     are the replicas without their log before the election.
     """
     found: dict[int, str] = {}

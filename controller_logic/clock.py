@@ -1,4 +1,4 @@
-"""Which events count by their time, and how the engine's clock moves.
+"""The engine's clock: which events count by their time, and how it moves.
 
 From an engine's claim on, only the engine's own events move the clock: the claim begins it, ticks and extensions move
 it on. The ``time_ms`` of any other event is compared with the time at which the bus got the event. If it is too far
@@ -14,20 +14,19 @@ from msgspec.structs import replace
 from controller_logic import sessions
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
-from state.engine_events import ENGINE_EVENTS
-from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
+from state.events import ENGINE_EVENTS, ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
 from state.ids import NO_TIME
 from state.reason import Reason
 
 # A claim continues the clock only if the clock is at most this far ahead of it. A tick may advance the clock by at most
 # this much more than the time that passed on the bus. This is not a setting, because engines rely on it.
 LEAP_MS_MAX = 60_000
-# Nearly no event is one of these, and to find that out by their classes takes longer.
+# Few events are of these types, and a set finds that out sooner than ``isinstance``.
 _ENGINE_TYPES = frozenset(ENGINE_EVENTS)
 
 
 def is_admitted(batch: Batch) -> bool:
-    """Say whether the event at hand counts, and move the clock if it does. An event that does not count is answered."""
+    """Return whether the event at hand counts, and move the clock if it does. Answer an event that does not."""
     event = batch.logged.event
     if not isinstance(event, Event) or isinstance(event, ControllerStarted):
         return True
@@ -45,7 +44,7 @@ def is_admitted(batch: Batch) -> bool:
 
 
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
-    """Say whether the current job made an event. Events that a former job still sent are skipped."""
+    """Return whether the current job made an event. Events that a former job still sent are skipped."""
     current = batch.state.controller_epoch
     # A tick that was written by hand need not name an epoch.
     is_unnamed = event.controller_epoch is None and batch.logged.is_by_hand

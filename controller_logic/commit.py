@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.batch import Batch
 from controller_logic.candidates import passed_over
-from controller_logic.reassignment import Brokers, change_to_complete
+from controller_logic.reassignment import change_to_complete
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
@@ -73,7 +73,7 @@ def commit_partition(
     The decision goes to the brokers in ``to``, by default to every live replica.
     """
     if before.is_reassigning or change.replicas is not None:
-        end = _end_of_reassignment(batch.state, topic, before, change)
+        end = change_to_complete(before, change, batch.state.broker_sets, topic.min_isr)
         if end is not None:
             return _commit_settled(batch, topic, before, end, Reason.REASSIGNMENT, _to_target(before, to))
     return _commit_settled(batch, topic, before, change, reason, to)
@@ -83,16 +83,10 @@ def recheck_reassignment(batch: Batch, topic: WorkingTopic, before: Partition, *
     """End a reassignment if it waits for nothing more; return the resulting partition."""
     if not before.is_reassigning:
         return before
-    end = _end_of_reassignment(batch.state, topic, before, _NOTHING_ELSE)
+    end = change_to_complete(before, _NOTHING_ELSE, batch.state.broker_sets, topic.min_isr)
     if end is None:
         return before
     return _commit_settled(batch, topic, before, end, Reason.REASSIGNMENT, _to_target(before, to))
-
-
-def _end_of_reassignment(
-    state: WorkingState, topic: WorkingTopic, before: Partition, change: PartitionChange
-) -> PartitionChange | None:
-    return change_to_complete(before, change, Brokers(state.active, state.live, state.awaited), topic.min_isr)
 
 
 def _to_target(before: Partition, to: Ids | None) -> Ids | None:
@@ -122,7 +116,7 @@ def _commit_settled(
     if differs or change.replicas is not None:
         state.totals.change(topic, before, after)
     if topic.deletion_waits and before.is_reassigning and not after.is_reassigning:
-        state.put_deletion_due(topic.topic, is_due=True)
+        state.deletions_due.add(topic.topic)
     # Record
     if differs:
         is_new = before.leader_epoch == NO_EPOCH

@@ -35,12 +35,12 @@ from state.partition import LeaderRecoveryState, Partition, PartitionState, Repl
 from state.reason import Reason
 
 _RECOVERED = LeaderRecoveryState.RECOVERED
-# So many lists of replicas are remembered in a batch.
+# The most lists of replicas that a batch remembers.
 REMEMBERED_MAX = 10_000
 
 T = TypeVar("T")
 
-# Depends on the given partition and on what else it is given alone. Changes nothing but this partition and the counts.
+# May depend only on its arguments, and change only the given partition and the counts.
 Rule = Callable[..., T]
 NewRule = Callable[[WorkingTopic, tuple[int, ...]], None]
 

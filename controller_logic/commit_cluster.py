@@ -1,16 +1,18 @@
-"""Commit what a rule decided about brokers, gateways, the quorum, balance, producer ids, settings and the clock.
+"""Commit what a rule decided about anything that all shards share.
 
 Every function takes the value as it is from now on and does two steps of the pipeline that ``commit`` describes: apply
 and record. There is nothing to settle or count, and no invariant ties two of these values together.
 """
 
 from collections.abc import Mapping
+from itertools import starmap
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from controller_logic.batch import Batch
-from state.acl import Acl
+from state.acl import Acl, with_id
 from state.broker import Broker
+from state.decisions import AclsDecision, EntityDecision, LevelDecision, NoOp, ProducerIds, QuorumDecision
 from state.entity import Entity, entity_id_of
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
@@ -33,7 +35,7 @@ def commit_remaining(batch: Batch, broker: Broker, remaining: int) -> None:
 
 def commit_gateway(batch: Batch, gateway: Gateway) -> None:
     """Commit a gateway. No decision is recorded, because the decision on the quorum says what brokers need."""
-    batch.state.put_gateway(gateway)
+    batch.state.gateways[gateway.gateway] = gateway
 
 
 def commit_quorum(batch: Batch, quorum: Quorum) -> None:
@@ -44,13 +46,14 @@ def commit_quorum(batch: Batch, quorum: Quorum) -> None:
 def commit_quorum_epoch(batch: Batch, quorum: Quorum, reason: Reason) -> None:
     """Commit a new epoch of the quorum."""
     batch.state.quorum = quorum
-    batch.recorder.say_quorum(quorum, reason)
+    told = {"voter": quorum.voter, "incarnation": quorum.incarnation, "voters": quorum.voters}
+    batch.recorder.say(QuorumDecision, reason, **told, quorum_epoch=quorum.quorum_epoch)
 
 
 def commit_no_op(batch: Batch, quorum: Quorum) -> None:
     """Commit that the idle metadata log gets a record."""
     batch.state.quorum = quorum
-    batch.recorder.say_no_op()
+    batch.recorder.say(NoOp, Reason.MAX_IDLE_INTERVAL)
 
 
 def commit_balance(batch: Batch, due_ms: int, imbalance_seq: int) -> None:
@@ -67,26 +70,30 @@ def commit_imbalance(batch: Batch, next_due_ms: int, counts: Mapping[int, tuple[
 def commit_producer_ids(batch: Batch, broker: Broker, next_producer_id: int) -> None:
     """Commit that a broker got the producer ids below ``next_producer_id``."""
     batch.state.next_producer_id = next_producer_id
-    batch.recorder.say_producer_ids(broker, next_producer_id)
+    ids = {"broker": broker.broker, "broker_epoch": broker.broker_epoch, "next_producer_id": next_producer_id}
+    batch.recorder.say(ProducerIds, Reason.PRODUCER_IDS_ALLOCATED, **ids)
 
 
 def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
     """Commit the engine's clock, and the bus's time at which the event that set it came."""
-    batch.state.put_clock(now_ms, entered_ms)
+    batch.state.now_ms, batch.state.clock_entered_ms = now_ms, entered_ms
 
 
 def commit_claim(
     batch: Batch, controller_id: str, controller_epoch: int, level: int, *, has_engine_clock: bool
 ) -> None:
     """Commit a claim. From here on decisions are made in its name."""
-    batch.state.put_claim(controller_id, controller_epoch, level, has_engine_clock=has_engine_clock)
+    batch.state.controller_id, batch.state.controller_epoch = controller_id, controller_epoch
+    batch.state.engine_level = level
+    batch.state.has_engine_clock = has_engine_clock
 
 
 def commit_level(batch: Batch, level: int) -> None:
     """Commit the level. Silent gateways that do not support it must start again, and are refused then."""
-    batch.state.level = level
-    batch.state.forget_gateways_below(level)
-    batch.recorder.say_level(level)
+    state = batch.state
+    state.level = level
+    state.gateways = {number: held for number, held in state.gateways.items() if held.level >= level}
+    batch.recorder.say(LevelDecision, Reason.LEVEL_RAISED, level=level)
 
 
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:
@@ -105,7 +112,8 @@ def commit_acls(
 ) -> None:
     """Commit all ACLs as they are from now on, and record those that were created or deleted."""
     batch.state.acls = acls
-    batch.recorder.say_acls(created, deleted)
+    added, removed = (tuple(starmap(with_id, some.items())) for some in (created, deleted))
+    batch.recorder.say(AclsDecision, Reason.ACLS_CHANGED, created=added, deleted=removed)
 
 
 def commit_entity(batch: Batch, entity: Entity) -> None:
@@ -113,14 +121,14 @@ def commit_entity(batch: Batch, entity: Entity) -> None:
     entity_id = entity_id_of(entity.entity_type, entity.names)
     others = {held_id: held for held_id, held in batch.state.entities.items() if held_id != entity_id}
     batch.state.entities = dict(sorted((others | ({entity_id: entity} if entity.values else {})).items()))
-    batch.recorder.say_entity(entity, Reason.ENTITY_CHANGED)
+    batch.recorder.say(EntityDecision, Reason.ENTITY_CHANGED, **asdict(entity))
 
 
 def commit_expired(batch: Batch, expired: Mapping[str, Entity]) -> None:
     """Commit that some metadata entities, by their ids, are gone, because their time is over."""
     batch.state.entities = {held_id: one for held_id, one in batch.state.entities.items() if held_id not in expired}
     for one in expired.values():
-        batch.recorder.say_entity(replace(one, values={}), Reason.TOKEN_EXPIRED)
+        batch.recorder.say(EntityDecision, Reason.TOKEN_EXPIRED, **asdict(replace(one, values={})))
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str], set_again: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ they are the backlog. Only a high watermark leads to a decision:
     report ─► log end, kept ─► the partition is due ─► next tick ─► watermark ─► check ─► record ─► kept
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
@@ -36,12 +37,12 @@ def commit_watermark_due(batch: Batch, topic: WorkingTopic, partition: Partition
 
 def commit_watermarks_due_in(batch: Batch, topic: WorkingTopic, partitions: Iterable[int]) -> None:
     """Derive the high watermarks of some partitions of a topic at the next tick."""
-    batch.state.put_watermarks_due(topic.topic, partitions)
+    batch.state.watermarks_due[topic.topic].update(partitions)
 
 
 def commit_watermarks_due(batch: Batch, due: Mapping[str, set[int]]) -> None:
     """Leave only ``due`` to be derived at the next tick."""
-    batch.state.keep_watermarks_due(due)
+    batch.state.watermarks_due = defaultdict(set, due)
 
 
 def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_watermark: int) -> None:
@@ -83,7 +84,7 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
 
 
 def commit_lost_logs(topic: WorkingTopic, before: Partition, lost_logs: tuple[int, ...]) -> Partition:
-    """Commit which replicas of a partition that nobody leads have lost their logs. No decision is recorded."""
+    """Commit which replicas of a leaderless partition have lost their logs. No decision is recorded."""
     after = replace(before, lost_logs=lost_logs)
     topic.put(after)
     return after

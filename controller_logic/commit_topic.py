@@ -57,7 +57,7 @@ def commit_deletion_begins(batch: Batch, topic: WorkingTopic) -> None:
 
 def commit_deletion_not_due(batch: Batch, name: str) -> None:
     """Commit that no deletion of this topic is about to begin."""
-    batch.state.put_deletion_due(name, is_due=False)
+    batch.state.deletions_due.discard(name)
 
 
 def commit_deletion_state(batch: Batch, topic: WorkingTopic, state: TopicState) -> None:

@@ -33,12 +33,12 @@ def _text(value: Scalar) -> str | None:
 
 
 def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
-    """Say what is wrong with those of a topic's settings that rules read; None if nothing is."""
+    """Return what is wrong with the settings of a topic that rules read; None if nothing is."""
     return _first_complaint(config, TOPIC_NAMES)
 
 
 def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str | None:
-    """Say which of a topic's settings brokers behind gateways cannot read; None if none.
+    """Return which of a topic's settings brokers behind gateways could not read; None if they can read all.
 
     They trust the metadata log, because Kafka's controller refuses such settings (``ControllerConfigurationValidator``)
     itself. A broker that finds one there makes no log of the topic, and does not start again. Which settings there are
@@ -49,34 +49,24 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
         return None
     level = newest_metadata_version(feature for broker in brokers for feature in broker.features)
     given = ((key, value) for key, value in config.items() if value is not None)
-    complaints = (topic_settings.complaint_about(key, value, level) for key, value in given)
-    return next((complaint for complaint in complaints if complaint is not None), None)
+    return next((found for pair in given if (found := topic_settings.complaint_about(*pair, level))), None)
 
 
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
-    """Say which settings are too large: those of the entity, or those that all shards share together."""
+    """Return which settings are too large: those of the entity, or all that shards share; None if neither are."""
     held = (batch.state.config, *batch.state.broker_config.values())
-    return complaint_about_size(before, after) or complaint_about_shared(held, (*_without(held, before), after))
-
-
-def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict[str, str]]:
-    return [config for config in held if config is not one]
+    others = [config for config in held if config is not before]
+    return complaint_about_size(before, after) or complaint_about_shared(held, (*others, after))
 
 
 def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+    given = ((key, value) for key, value in config.items() if value is not None and (keys is None or key in keys))
     misspelling = _complaint_about_names(config, keys or NAMES)
-    if misspelling is not None:
-        return misspelling
-    for key, value in config.items():
-        if value is not None and (keys is None or key in keys):
-            complaint = complaint_about(key, value)
-            if complaint is not None:
-                return complaint
-    return None
+    return misspelling or next((complaint for pair in given if (complaint := complaint_about(*pair))), None)
 
 
 def _complaint_about_names(config: Mapping[str, str | None], names: Collection[str]) -> str | None:
-    """Say which of the settings misspells one of ``names``. A setting may be removed whatever its name is."""
+    """Return which setting misspells one of ``names``; None if none does. A misspelt setting may be removed."""
     for key, value in config.items():
         meant = misspelt(key, names) if value is not None else None
         if meant is not None:
@@ -85,7 +75,7 @@ def _complaint_about_names(config: Mapping[str, str | None], names: Collection[s
 
 
 def _complaint_about_fit(batch: Batch, config: Mapping[str, str | None], after: dict[str, str]) -> str | None:
-    """Say whether the cluster's settings ``after`` a change could not work together."""
+    """Return why the cluster's settings ``after`` a change cannot work together; None if they can."""
     if not FITTED & set(config):
         return None
     tick = batch.state.settings.get(TICK_INTERVAL)

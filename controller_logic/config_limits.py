@@ -5,8 +5,8 @@ The settings of an entity travel in one decision. Those of the cluster and its b
 
 from collections.abc import Iterable, Mapping
 
-# The longest string that Kafka's protocol can carry.
-VALUE_BYTES_MAX = 32_767
+from state.topic_settings import VALUE_BYTES_MAX
+
 KEYS_MAX = 1_000
 ENTITY_BYTES_MAX = 256 * 1024
 # For the cluster and all brokers together, because each shard has them all.
@@ -14,7 +14,7 @@ SHARED_BYTES_MAX = 1024 * 1024
 
 
 def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say what is too large about an entity's settings ``after`` a change; None if nothing is.
+    """Return what is too large about an entity's settings ``after`` a change; None if nothing is.
 
     Settings from before the limits may exceed them. A change may make them fewer or smaller, but not more or larger.
     """
@@ -31,7 +31,7 @@ def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) ->
 
 
 def complaint_about_shared(before: Iterable[Mapping[str, str]], after: Iterable[Mapping[str, str]]) -> str | None:
-    """Say whether the settings of the cluster and its brokers are too large together; None if they are not."""
+    """Return what is wrong with the size of all settings of the cluster and its brokers; None if nothing is."""
     size = sum(map(size_of, after))
     if size > max(SHARED_BYTES_MAX, sum(map(size_of, before))):
         return f"the settings of cluster and brokers would have {size} bytes: at most {SHARED_BYTES_MAX} are allowed"

@@ -1,4 +1,4 @@
-"""Refuse requests that are too old. Their senders were told that they timed out, so they must not be done later."""
+"""Refuse requests that are too old. Their senders were told of the time-out, so they must not be carried out later."""
 
 from controller_logic.batch import Batch
 from state.event import AdminEvent
@@ -6,7 +6,7 @@ from state.events import Logged
 
 
 def is_over(batch: Batch, event: AdminEvent) -> bool:
-    """Say whether a request was found undecided after its time-out, and answer it if so.
+    """Return whether a request was found undecided after its time-out, and answer it if so.
 
     The event log alone does not say how late an event is decided. That is known only if a job took over and found the
     event undecided. The wait began at the event's own time or at its entry to the bus, whichever is earlier. If the two
@@ -26,7 +26,7 @@ def expires_ms(logged: Logged) -> int | None:
     """Return the time by the bus's clock until which an event may be decided; None if any time is right.
 
     Any time is right if the rules already know that the request timed out. Only the bus's clock counts here, because
-    otherwise an author whose clock is behind would hold everybody up.
+    otherwise an author whose clock is behind would delay all events.
     """
     event = logged.event
     if not isinstance(event, AdminEvent) or event.timeout_ms is None or logged.entered_ms is None:

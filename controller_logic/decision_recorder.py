@@ -4,12 +4,11 @@ Every decision carries the event's ``seq``, the controller epoch of the newest c
 recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
 
 All shards decide alike about brokers and cluster-wide requests, and one of them must record it. ``writes`` is true on
-that shard: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
+this shard: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
 its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import starmap
 from typing import Any
 
 from msgspec import UNSET
@@ -19,31 +18,22 @@ from controller_logic.raw_text import shown
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
-from state.acl import Acl, with_id
 from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decisions_of, named
 from state.broker import Broker, BrokerState
 from state.decisions import (
-    AclsDecision,
     Answer,
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
-    EntityDecision,
     HighWatermark,
     Imbalance,
-    LevelDecision,
-    NoOp,
-    ProducerIds,
-    QuorumDecision,
     Rejected,
     StopReplica,
     TopicDecision,
     broker_decision_of,
     leader_and_isr_of,
 )
-from state.entity import Entity
 from state.events import AlterConfig, AnyEvent, Logged, Malformed, Progress
-from state.metadata_quorum import Quorum
 from state.partition import Partition
 from state.reason import Reason
 
@@ -76,11 +66,6 @@ class DecisionRecorder:
             return cluster.holds(event.name)
         return type(event) in _TOPIC_EVENTS or cluster.writes_cluster_decisions
 
-    @property
-    def decisions(self) -> list[AnyDecision]:
-        """The decisions of the batch so far, written out."""
-        return decisions_of(self.said)
-
     def said_now(self) -> list[AnyDecision]:
         """List the decisions about the event at hand, written out."""
         return decisions_of(self.said[self._said_before :])
@@ -99,7 +84,7 @@ class DecisionRecorder:
             "reason": reason,
         }
 
-    def _say(self, kind: type[AnyDecision], reason: Reason, **fields: Any) -> None:
+    def say(self, kind: type[AnyDecision], reason: Reason, **fields: Any) -> None:
         """Record on one shard what all shards decide alike."""
         if self.writes:
             self.said.append(kind(**self._common(reason), **fields))
@@ -205,41 +190,7 @@ class DecisionRecorder:
     def say_config(self, entity: str, name: str | None, config: dict[str, str], **more: Any) -> None:
         """Record the settings of an entity as they now stand. Fields in ``more`` that are empty are left out."""
         told = {field: value or UNSET for field, value in more.items()}
-        self._say(ConfigDecision, Reason.CONFIG_CHANGED, entity=entity, name=name, config=config, **told)
-
-    def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
-        """Record which gateway leads the metadata quorum."""
-        self._say(
-            QuorumDecision,
-            reason,
-            voter=quorum.voter,
-            incarnation=quorum.incarnation,
-            voters=quorum.voters,
-            quorum_epoch=quorum.quorum_epoch,
-        )
-
-    def say_no_op(self) -> None:
-        """Record a decision that changes nothing, so that an idle metadata log gets a record."""
-        self._say(NoOp, Reason.MAX_IDLE_INTERVAL)
-
-    def say_acls(self, created: Mapping[str, Acl], deleted: Mapping[str, Acl]) -> None:
-        """Record the ACLs that were created or deleted."""
-        added, removed = (tuple(starmap(with_id, some.items())) for some in (created, deleted))
-        self._say(AclsDecision, Reason.ACLS_CHANGED, created=added, deleted=removed)
-
-    def say_entity(self, entity: Entity, reason: Reason) -> None:
-        """Record a metadata entity as it now stands. Without values it is gone."""
-        told = {"entity_type": entity.entity_type, "names": entity.names, "values": entity.values}
-        self._say(EntityDecision, reason, **told)
-
-    def say_level(self, level: int) -> None:
-        """Record the level from here on."""
-        self._say(LevelDecision, Reason.LEVEL_RAISED, level=level)
-
-    def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
-        """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""
-        ids = {"broker": broker.broker, "broker_epoch": broker.broker_epoch, "next_producer_id": next_producer_id}
-        self._say(ProducerIds, Reason.PRODUCER_IDS_ALLOCATED, **ids)
+        self.say(ConfigDecision, Reason.CONFIG_CHANGED, entity=entity, name=name, config=config, **told)
 
     def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
         """Record what a balance check counted on this shard; the shards' parts are added up."""

@@ -34,7 +34,6 @@ from controller_logic.commit_topic import (
     commit_deletion_state,
     commit_deletion_waits,
 )
-from controller_logic.deletion_waits import ignores_moves, is_passed_over, waits_for_nobody
 from controller_logic.replica_machine import online_replicas, to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
@@ -42,11 +41,21 @@ from state.events import DeleteTopic
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
 _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
+
+
+def are_all_kraft(batch: Batch) -> bool:
+    """Return whether all registered brokers, and at least one, are of Kafka 4.
+
+    Then a topic is gone in the event that deletes it, and neither a deletion nor new partitions wait until no partition
+    of the topic moves.
+    """
+    brokers = batch.state.brokers.values()
+    return bool(brokers) and all(broker.is_kraft for broker in brokers)
 
 
 def delete_topic(batch: Batch, event: DeleteTopic) -> None:
@@ -66,16 +75,12 @@ def delete_topic(batch: Batch, event: DeleteTopic) -> None:
         return
     if topic.is_deleting:
         retry(batch, topic)
-    elif topic.is_reassigning and not ignores_moves(batch):
-        _wait(batch, topic)
+    elif topic.is_reassigning and not are_all_kraft(batch):
+        if not topic.deletion_waits:
+            commit_deletion_waits(batch, topic)
     else:
         begin(batch, topic)
     batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id)
-
-
-def _wait(batch: Batch, topic: WorkingTopic) -> None:
-    if not topic.deletion_waits:
-        commit_deletion_waits(batch, topic)
 
 
 def begin_waiting(batch: Batch) -> None:
@@ -93,7 +98,7 @@ def begin(batch: Batch, topic: WorkingTopic) -> None:
     commit_deletion_begins(batch, topic)
     for partition in topic.partitions:
         _begin_partition(batch, topic, partition)
-    if waits_for_nobody(batch):
+    if are_all_kraft(batch):
         _pass_over_all(batch, topic)
     else:
         _pass_over_away(batch, topic)
@@ -125,7 +130,7 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
 
 def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
     # A broker that reads the metadata log learns of the deletion there, so it gets no order.
-    if brokers and not waits_for_nobody(batch):
+    if brokers and not are_all_kraft(batch):
         epoch = EPOCH_DURING_DELETE
         tell_stop_replica(batch, topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers)
 
@@ -142,17 +147,17 @@ def _pass_over(batch: Batch, topic: WorkingTopic, partition: Partition, brokers:
 
 
 def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
-    """Stop waiting for brokers that are unregistered, or away and need not be told."""
+    """Stop waiting for brokers that are unregistered, or away and remove stray logs by themselves."""
     if not topic.has_replica_in(_INELIGIBLE):
         return
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        away = [replica for replica, state in pairs if state == _INELIGIBLE and is_passed_over(batch, replica)]
+        away = [replica for replica, state in pairs if state == _INELIGIBLE and replica not in batch.state.awaited]
         _pass_over(batch, topic, partition, away)
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
-    """Suspend a deletion until those of the brokers in ``failed`` that must be told are back."""
+    """Suspend a deletion until the brokers in ``failed`` that must be told are back."""
     _fail(batch, topic, failed)
     broker_unregistered(batch, topic)
 
@@ -194,8 +199,8 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
-    """Go on with a deletion after a claim: tell active brokers again what to remove. End it if it waits for nobody."""
-    if waits_for_nobody(batch):
+    """Go on with a deletion after a claim: tell active brokers again what to remove, or end it if it waits for none."""
+    if are_all_kraft(batch):
         _pass_over_all(batch, topic)
         _settle(batch, topic)
         return

@@ -14,7 +14,7 @@ records.
 |------------|-------------------------------------|-----------------------------------|----------------------|
 | first      | a new partition has no leader yet   | first online                      | all that are online  |
 | offline    | the leader is gone                  | first online in the ISR           | those online         |
-| unclean    | the same, nobody in the ISR online  | first online                      | the leader alone     |
+| unclean    | the same, no ISR member is online   | first online                      | the leader alone     |
 | away       | the leader shuts down               | as offline, never unclean         | those online         |
 | preferred  | an admin or the balance check asks  | first assigned, if it may         | unchanged            |
 | reassigned | a reassignment ends                 | first target in the ISR           | unchanged            |
@@ -22,7 +22,7 @@ records.
 In every function ``online`` lists the assigned replicas that may lead now, in order of assignment. None means that no
 replica can be elected.
 
-Rejected: working ``unclean`` out afterwards, from whether the new leader was in the ISR. During a reassignment Kafka
+Rejected: deriving ``unclean`` afterwards, from whether the new leader was in the ISR. During a reassignment Kafka
 got that wrong (KAFKA-19212). Here the election says it.
 """
 
@@ -62,7 +62,7 @@ def elect_away(isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
 
 
 def elect_preferred(replicas: tuple[int, ...], isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
-    """Elect the first assigned replica or nobody."""
+    """Elect the first assigned replica, or none."""
     preferred = replicas[0]
     if preferred in online and preferred in isr:
         return Elected(preferred, isr, unclean=False)

@@ -1,4 +1,4 @@
-"""Change metadata entities, which the rules keep and brokers act on. Shard 0 alone keeps them."""
+"""Change metadata entities, which the rules keep and brokers act on. Only shard 0 keeps them."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,11 @@ from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
 from controller_logic.feature_checks import check_brokers, check_metadata_version
-from state.entity import FEATURES, TOKEN, VOTERS, Entity, entity_id_of
-from state.entity_complaint import ComplaintError
+from state.entity import FEATURES, TOKEN, VOTERS, ComplaintError, Entity, entity_id_of
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
 
-# They are stored as a whole with each batch. One such limit is for all tokens, and one for all others.
+# They are stored as a whole with each batch. All tokens together have these limits, and so do all other entities.
 ENTITIES_MAX = 10_000
 ENTITIES_BYTES_MAX = 1024 * 1024
 _NOTHING: Mapping[str, str] = {}

@@ -14,9 +14,9 @@ from controller_logic.quota_checks import check_quota_names, checked_quota
 from controller_logic.scram_checks import check_scram, check_scram_names, checked_scram_value
 from controller_logic.token_checks import check_token, check_token_names, checked_token_value
 from controller_logic.voter_checks import check_voters, checked_voter
-from state.entity import FEATURES, VOTERS, EntityType
-from state.entity_complaint import ComplaintError
+from state.entity import FEATURES, VOTERS, ComplaintError, EntityType
 from state.group_settings import complaint_about_group
+from state.topic_settings import VALUE_BYTES_MAX
 
 Names = Mapping[str, str | None]
 _CLIENT_METRICS: EntityType = "client_metrics"
@@ -32,8 +32,6 @@ _MATCHED = (
     "client_source_address",
     "client_source_port",
 )
-# The limit of a value, as of every string in Kafka's records.
-_VALUE_BYTES_MAX = 2**15 - 1
 # Syntax that Python's regular expressions have and Java's lack.
 _NOT_JAVA = re.compile(r"\(\?P|\(\?\(|\\Z")
 _INT = re.compile(r"[+-]?[0-9]{1,10}")
@@ -63,8 +61,8 @@ def checked(
     for key, value in changes.items():
         if value is None:
             after.pop(key, None)
-        elif len(value.encode()) > _VALUE_BYTES_MAX:
-            raise ComplaintError("INVALID_CONFIG", f"{key} has more than {_VALUE_BYTES_MAX} bytes")
+        elif len(value.encode()) > VALUE_BYTES_MAX:
+            raise ComplaintError("INVALID_CONFIG", f"{key} has more than {VALUE_BYTES_MAX} bytes")
         else:
             after[key] = of.value(key, value, names)
     of.whole(before, after)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from state.broker import Broker
-from state.entity_complaint import ComplaintError
+from state.entity import ComplaintError
 from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
 from state.registration import Feature
 

@@ -9,11 +9,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.event import AdminEvent
 from state.events import IsrWritten, OfReplica
-from state.isr_events import TopicIsrs
-from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
-from state.report_events import TopicReports
+from state.topic_events import TopicIsrs, TopicLogEnds, TopicReports
 
 # What names a topic.
 _Named = OfReplica | IsrWritten | TopicIsrs | TopicLogEnds | TopicReports
@@ -39,7 +37,7 @@ def of_another_quorum_epoch(batch: Batch, event: AdminEvent) -> bool:
     """Refuse a request that a gateway made in another quorum epoch than this one; return whether it was refused.
 
     A gateway computes some requests from the metadata that it knows (an item added to a list), one after another while
-    it leads. The gateway that leads since may have changed the same things.
+    it leads. Its successor may have changed the same things.
     """
     epoch = batch.state.quorum.quorum_epoch
     if event.quorum_epoch is UNSET or event.quorum_epoch == epoch:
@@ -83,7 +81,7 @@ def of_another_topic(batch: Batch, event: _Named) -> Refusal | None:
 
 
 def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[WorkingTopic, Partition] | Refusal:
-    """Find the partition that an event names. A topic that is being deleted has none any more."""
+    """Find the partition that an event names. A topic that is being deleted has none."""
     topic = known_topic(batch, event)
     if isinstance(topic, Refusal):
         return topic
@@ -118,16 +116,6 @@ def no_partition(topic: WorkingTopic, number: int) -> Refusal:
     return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} has no partition {number}")
 
 
-def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:
-    """Say whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
-    if event.broker in partition.replicas:
-        return True
-    refusal = holds_no_replica(event.broker, event.topic, event.partition)
-    batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested(*refusal)
-    return False
-
-
 def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
     """Refuse what a broker says of a replica that it does not hold."""
     return Refusal("INVALID_REQUEST", f"broker {broker} holds no replica of {topic}-{partition}")
@@ -135,26 +123,21 @@ def holds_no_replica(broker: int, topic: str, partition: int) -> Refusal:
 
 def fenced_leader(partition: Partition, broker: int, leader_epoch: int) -> Refusal | None:
     """Refuse a sender that does not lead this partition in this leader epoch (KIP-497)."""
-    if leader_epoch < partition.leader_epoch:
-        message = f"leader epoch {leader_epoch} is older than {partition.leader_epoch}"
-        return Refusal("FENCED_LEADER_EPOCH", message)
-    if leader_epoch > partition.leader_epoch:
-        message = f"leader epoch {leader_epoch} is newer than {partition.leader_epoch}"
-        return Refusal("NOT_CONTROLLER", message)
-    if broker != partition.leader:
-        return Refusal("INVALID_REQUEST", f"broker {broker} is not the leader, {partition.leader} is")
-    return None
+    refusal = _fenced_epoch("leader epoch", leader_epoch, partition.leader_epoch, "FENCED_LEADER_EPOCH")
+    if refusal is not None or broker == partition.leader:
+        return refusal
+    return Refusal("INVALID_REQUEST", f"broker {broker} is not the leader, {partition.leader} is")
 
 
 def fenced_version(partition: Partition, partition_epoch: int) -> Refusal | None:
     """Refuse a request that was made from another partition epoch (KIP-497)."""
-    if partition_epoch < partition.partition_epoch:
-        message = f"partition epoch {partition_epoch} is older than {partition.partition_epoch}"
-        return Refusal("INVALID_UPDATE_VERSION", message)
-    if partition_epoch > partition.partition_epoch:
-        message = f"partition epoch {partition_epoch} is newer than {partition.partition_epoch}"
-        return Refusal("NOT_CONTROLLER", message)
-    return None
+    return _fenced_epoch("partition epoch", partition_epoch, partition.partition_epoch, "INVALID_UPDATE_VERSION")
+
+
+def _fenced_epoch(name: str, epoch: int, current: int, error_if_older: str) -> Refusal | None:
+    if epoch < current:
+        return Refusal(error_if_older, f"{name} {epoch} is older than {current}")
+    return Refusal("NOT_CONTROLLER", f"{name} {epoch} is newer than {current}") if epoch > current else None
 
 
 def is_below_the_level(batch: Batch, supported: int) -> bool:

@@ -7,8 +7,8 @@ Kafka's voters elect their leader among themselves. Gateways share one order of 
   it (``hearing``): the one that hears most brokers, and the lowest of equals.
 
 Each time the quorum epoch rises. The brokers behind the gateways then get time to find the new leader and a whole
-session after that, because nobody passed on their heartbeats meanwhile. A broker that no gateway hears, while others
-reach the one that leads next, gets it once in the time of its silence, however often leaders change.
+session after that, because no gateway passed on their heartbeats meanwhile. A broker that no gateway hears, while other
+brokers reach the next leader, gets this time once per silence, however often leaders change.
 """
 
 from msgspec import UNSET
@@ -52,7 +52,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
 
 
 def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
-    """Note that a gateway lives. Time in which the leader was held up and could not hear brokers is not their silence.
+    """Note that a gateway lives. Time in which the leader was held up and heard no broker does not count as silence.
 
     When the leader stops cleanly, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
     stays the leader until a gateway starts.
@@ -74,7 +74,7 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     if event.gateway == batch.state.quorum.voter:
         quorum = batch.state.quorum
         now_ms = batch.state.now_ms
-        # At first it also names brokers that asked it while another one led.
+        # At first it also names brokers that reached it while another gateway led.
         is_new = now_ms - quorum.began_ms < batch.state.policy.controller_quorum_fetch_timeout_ms
         was_reached = quorum.was_reached or (not is_new and bool(hearing.heard(gateway, batch.state.brokers)))
         commit_quorum(batch, replace(quorum, heard_ms=now_ms, was_reached=was_reached))
@@ -125,7 +125,7 @@ def _must_yield(batch: Batch, leader: Gateway) -> bool:
 
 
 def is_led(batch: Batch) -> bool:
-    """Say whether the leader of the quorum was heard in time and is not stopping."""
+    """Return whether the leader of the quorum was heard in time and is not stopping."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     return leader is not None and is_live(batch, leader)
 
@@ -140,7 +140,7 @@ def silence_counts_until(batch: Batch, broker: Broker) -> int:
 
 
 def has_session(batch: Batch, broker: Broker) -> bool:
-    """Say whether a broker, fenced or not, was heard within its session time-out."""
+    """Return whether a broker, fenced or not, was heard within its session time-out."""
     if broker.last_contact_ms == NO_TIME:
         return False
     return silence_counts_until(batch, broker) - broker.last_contact_ms < batch.state.policy.broker_session_timeout_ms
@@ -202,8 +202,8 @@ def _give_session(batch: Batch, leader: Gateway, broker: Broker, unheard_ms: int
     """Give a broker time to find a new leader and a whole session.
 
     If other brokers reached this gateway already, so could this one while the former leader fell silent. So that time
-    is its own silence. If the former leader lives, it tells a broker that reaches it who leads, and any other has
-    searched for a while. So a session is time enough.
+    is the broker's own silence. If the former leader lives, it tells a broker that reaches it who leads, and any other
+    has searched for a while. So a session is time enough.
     """
     policy = batch.state.policy
     in_ms = sessions.find_leader_ms(policy)
@@ -229,7 +229,7 @@ def _epochs_on(batch: Batch) -> int:
 
 
 def _at_least_ms(batch: Batch) -> int:
-    """Return the latest known time. The clock stands still while no job decides, but the next claim shows the time."""
+    """Return the latest known time. The clock stands still while no job decides, until the next claim."""
     return max(batch.state.now_ms, batch.logged.found_ms or 0)
 
 
@@ -245,8 +245,5 @@ def _unheard(batch: Batch) -> list[tuple[Broker, int]]:
 
 def is_live(batch: Batch, gateway: Gateway) -> bool:
     """Return whether a gateway was heard lately and does not stop."""
-    return not gateway.is_stopping and not _is_silent(batch, gateway)
-
-
-def _is_silent(batch: Batch, gateway: Gateway) -> bool:
-    return batch.state.now_ms - gateway.last_contact_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
+    silent_ms = batch.state.now_ms - gateway.last_contact_ms
+    return not gateway.is_stopping and silent_ms < batch.state.policy.controller_quorum_fetch_timeout_ms

@@ -1,4 +1,4 @@
-"""Keep one event that the rules fail on from stopping all others."""
+"""The guard that keeps one event on which the rules fail from stopping all others."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Whether brokers reach the gateway that leads, and which gateway they reach instead.
+"""The brokers that gateways hear: do they reach the one that leads, or rather another one?
 
 The problem: a gateway is heard as long as its bus works, even if brokers cannot reach it. Then all of them are fenced.
 
@@ -7,10 +7,10 @@ which brokers it hears, and the leader is the one that most of them reach, as in
 from the leader (``LeaderState.timeUntilCheckQuorumExpires``). There are two cases:
 
 * *Another gateway hears more brokers*, for a while: a broker that starts asks any voter before it reaches the leader.
-* *The leader hears nobody any more*, though brokers live: any other gateway may do better. So that two gateways do not
-  take turns while all brokers are dead, this holds only for a leader that was reached in its epoch.
+* *The leader no longer hears any broker*, though some live: any other gateway may do better. So that two gateways do
+  not take turns while all brokers are dead, this holds only for a leader that was reached in its epoch.
 
-A new leader is judged once brokers had the time to find it, so leaders change at most that often.
+A new leader is judged once brokers have had the time to find it, so leaders change at most that often.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -31,7 +31,7 @@ def heard(gateway: Gateway, brokers: Brokers) -> Set[int]:
 
 
 def most_reached(gateways: Iterable[Gateway], brokers: Brokers) -> Gateway | None:
-    """Return the gateway that hears most brokers, the lowest of equals; None if there is none."""
+    """Return the gateway that hears the most brokers, of equals the one with the lowest id; None if there is none."""
     return max(gateways, key=lambda one: (len(heard(one, brokers)), -one.gateway), default=None)
 
 
@@ -41,7 +41,7 @@ def judged_from_ms(quorum: Quorum, policy: Policy) -> int:
 
 
 def is_deaf(leader: Gateway, quorum: Quorum, brokers: Brokers) -> bool:
-    """Return whether no broker reaches the leader any more, though some live. One whose port refuses is dead."""
+    """Return whether brokers no longer reach the leader, though some live. One whose connection was lost may not."""
     if leader.hears is None or not quorum.was_reached or heard(leader, brokers):
         return False
     return any(broker.is_live and broker.connection_lost_ms == NO_TIME for broker in brokers.values())
@@ -50,8 +50,3 @@ def is_deaf(leader: Gateway, quorum: Quorum, brokers: Brokers) -> bool:
 def is_outdone(leader: Gateway, other: Gateway, brokers: Brokers) -> bool:
     """Return whether another gateway hears more brokers than the leader, if the leader says what it hears."""
     return leader.hears is not None and len(heard(other, brokers)) > len(heard(leader, brokers))
-
-
-def is_in_doubt(leader: Gateway, other: Gateway, quorum: Quorum, brokers: Brokers) -> bool:
-    """Return whether another gateway leads soon, if the brokers that they hear stay the same."""
-    return is_deaf(leader, quorum, brokers) or is_outdone(leader, other, brokers)

@@ -18,9 +18,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.change import PartitionChange
 from state.events import AlterIsr
-from state.isr_events import IsrRow
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
+from state.topic_events import IsrRow
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1
@@ -133,6 +133,6 @@ def ineligible(batch: Batch, partition: Partition, asked: OneIsr) -> Refusal | N
 
 
 def _is_behind(partition: Partition, member: int) -> bool:
-    """Say whether a replica's log is known to end before the committed records that the leader holds."""
+    """Return whether a replica's log is known to end before the committed records that the leader holds."""
     place = partition.replicas.index(member)
     return has_reported(partition, place) and partition.log_end_offsets[place] < committed_end(partition)

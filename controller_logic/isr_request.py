@@ -22,8 +22,8 @@ from state.broker import Broker
 from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import AlterIsrs
-from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition
+from state.topic_events import IsrRow, TopicIsrs
 
 _TWICE = Refusal("INVALID_REQUEST", "the partition is named twice")
 
@@ -46,7 +46,7 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
 
 
 def _complaint(event: AlterIsrs) -> str | None:
-    """Say why the request as a whole cannot be obeyed; None if it can."""
+    """Return why the request as a whole cannot be obeyed; None if it can."""
     if event.names_twice:
         return "a topic is named twice"
     return None if event.rows <= RESULTS_MAX else f"name at most {RESULTS_MAX} partitions, not {event.rows}"
@@ -60,14 +60,14 @@ class _Request(NamedTuple):
     broker: Broker
 
     def refused(self, named: TopicIsrs, alike: "Alike[Refusal | None]") -> Iterator[PartitionResult]:
-        """Commit the rows of one topic, and give those that are refused."""
+        """Commit the rows of one topic, and yield the results of the refused ones."""
         rows, twice = named.partitions, _named_twice(named)
         topic = fencing.known_topic(self.batch, named)
         if isinstance(topic, Refusal):
             for row in rows:
                 yield result_of(named.topic, row.partition, _TWICE if row.partition in twice else topic)
             return
-        found = topic.some([row.partition for row in rows])
+        found = topic.partitions.some([row.partition for row in rows])
         for row, before in zip(rows, found, strict=True):
             refusal: Refusal | None
             if row.partition in twice:
@@ -112,9 +112,9 @@ def _named_twice(named: TopicIsrs) -> set[int]:
 
 
 def _is_current(partition: Partition, row: IsrRow) -> bool:
-    """Say whether the rule depends on nothing but what ``Alike`` compares and what the row asks for.
+    """Return whether the rule depends on nothing but what ``Alike`` compares and what the row asks for.
 
-    It also depends on the epochs if they differ, and on the reported log ends if somebody joins.
+    It also depends on the epochs if they differ, and on the reported log ends if a replica joins.
     """
     return (
         row.leader_epoch == partition.leader_epoch

@@ -8,7 +8,6 @@ the clock back, and is ignored.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -17,7 +16,6 @@ from state.partition import Partition, ReplicaLag
 
 # The place of a replica in the assignment, and where its log ends.
 LogEnd = tuple[int, int]
-_T = TypeVar("_T")
 _UNTOLD = ReplicaLag()
 _NOWHERE = -1
 
@@ -25,7 +23,7 @@ _NOWHERE = -1
 def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int) -> Partition:
     """Return the partition after reports of log ends, in their order, all of the current leader epoch.
 
-    To note them one after the other gives the same.
+    To note them one by one gives the same.
     """
     replicas, epoch = partition.replicas, partition.leader_epoch
     count = len(replicas)
@@ -45,12 +43,6 @@ def with_log_ends(partition: Partition, reported: Sequence[LogEnd], now_ms: int)
     return replace(partition, log_end_offsets=tuple(ends), offset_epochs=tuple(epochs), lags=tuple(lags))
 
 
-def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
-    made = list(values)
-    made[place] = value
-    return tuple(made)
-
-
 def forgotten(partition: Partition, broker: int) -> Partition | None:
     """Return the partition without the report of the replica on ``broker``; None if there was none."""
     if not partition.offset_epochs or broker not in partition.replicas:
@@ -58,7 +50,8 @@ def forgotten(partition: Partition, broker: int) -> Partition | None:
     place = partition.replicas.index(broker)
     if not has_reported(partition, place):
         return None
-    return replace(partition, offset_epochs=_with(partition.offset_epochs, place, NO_EPOCH))
+    epochs = partition.offset_epochs
+    return replace(partition, offset_epochs=(*epochs[:place], NO_EPOCH, *epochs[place + 1 :]))
 
 
 def leader_end_offset(partition: Partition) -> int:
@@ -71,12 +64,12 @@ def leader_end_offset(partition: Partition) -> int:
 
 
 def has_reported(partition: Partition, place: int) -> bool:
-    """Say whether the replica at ``place`` of the assignment has reported in the current leader epoch."""
+    """Return whether the replica at ``place`` of the assignment has reported in the current leader epoch."""
     return bool(partition.offset_epochs) and partition.offset_epochs[place] == partition.leader_epoch
 
 
 def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms: int) -> bool:
-    """Say whether a follower has all that its leader has, or had it within the last ``lag_time_max_ms``."""
+    """Return whether a follower has all that its leader has, or had it within the last ``lag_time_max_ms``."""
     if not has_reported(partition, place):
         return False
     if partition.log_end_offsets[place] == leader_end_offset(partition):

@@ -124,7 +124,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
 
 
 def _asks_for_more(batch: Batch, event: BrokerHeartbeat, broker: Broker) -> bool:
-    """Say whether a decision about the broker's state follows, whatever else the heartbeat says."""
+    """Return whether a decision about the broker's state follows, whatever else the heartbeat says."""
     if event.want_shutdown:
         return batch.state.policy.controlled_shutdown_enable
     return broker.is_live if event.want_fence else broker.state == BrokerState.fenced
@@ -141,7 +141,7 @@ def expire_sessions(batch: Batch) -> bool:
 
 
 def _silence(batch: Batch, broker: Broker) -> Reason | None:
-    """Name the time-out that a broker's silence has reached: its session's, or that of a lost connection."""
+    """Return why a silent broker is fenced: its session or its lost connection's grace is over; None if neither."""
     if not gateways.has_session(batch, broker):
         return Reason.BROKER_SESSION_EXPIRED
     until_ms = gateways.silence_counts_until(batch, broker)

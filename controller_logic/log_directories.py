@@ -1,4 +1,4 @@
-"""Where a broker's replicas are, and what happens when one of its log directories fails (KIP-858;
+"""The log directories of a broker's replicas, and what follows when one of them fails (KIP-858;
 ``ReplicationControlManager.handleDirectoriesOffline``, ``handleAssignReplicasToDirs``).
 
 The problem: a broker with several log directories loses one of them and serves the others. Its session goes on, so
@@ -52,10 +52,10 @@ def offline_dirs(former: Broker | None, log_dirs: tuple[str, ...]) -> tuple[str,
 
 
 def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
-    """Note where the replicas of a broker are, unless it has only one directory, and had no other before.
+    """Note where the replicas of a broker are, unless it has one directory and never had another.
 
-    Until now all may have been in its only one. What a broker with several said before it was unregistered no longer
-    counts, because gateways forget it too.
+    Until now all may have been in its only one. What a broker with several directories said before it was unregistered
+    no longer counts, because gateways forget it too.
     """
     is_as_before = former is not None and former.log_dirs == broker.log_dirs
     if not broker.is_kraft or (is_as_before and not broker.has_several_dirs):
@@ -81,7 +81,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
 
 
 def unregistered(batch: Batch, broker: Broker) -> None:
-    """Keep where a broker with one directory has the logs of partitions that nobody leads. It may come back without."""
+    """Note where a broker with one directory has the logs of leaderless partitions. It may come back without it."""
     if broker.is_kraft and len(broker.log_dirs) == 1 and not broker.has_several_dirs:
         for topic, partition in _partitions_on(batch, broker):
             is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
@@ -93,7 +93,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
     """Take the replicas in failed directories offline; return the broker as it is then.
 
     If a broker can read no directory any more, its replicas stay as they are here, because it asks to be fenced.
-    ``reason`` is None if the event says more about the broker, because one event has one decision about a broker.
+    ``reason`` is None if another decision about the broker follows, because an event has only one about a broker.
     """
     failed = tuple([directory for directory in broker.log_dirs if directory in offline])
     if not failed or not broker.is_kraft or len(failed) == len(broker.log_dirs):
@@ -111,7 +111,7 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
 def _partitions_on(batch: Batch, broker: Broker) -> Iterator[tuple[WorkingTopic, Partition]]:
     for topic in batch.state.topics():
         if not topic.is_deleting:
-            for partition in topic.on({broker.broker}):
+            for partition in topic.partitions.on({broker.broker}):
                 if broker.broker in partition.replicas:
                     yield topic, partition
 
@@ -158,6 +158,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
     is_lost = broker.broker in partition.lost_logs or not is_online(former, broker.log_dirs)
     partition = lost_logs.note(topic, partition, broker.broker, is_lost=is_lost)
     change, reason = PartitionChange(), Reason.LOG_DIR_ASSIGNED
+    state = partition.replica_states[partition.replicas.index(broker.broker)]
     if not is_online(directory, broker.log_dirs):
         states = states_with_offline(partition, {broker.broker})
         online = online_replicas(partition.replicas, states, batch.state.active)
@@ -165,7 +166,7 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
         failed = partition_machine.without(partition, {broker.broker}, states, online, unclean_allowed=unclean_allowed)
         change = failed or change
         reason = reason if change.isr is None else failure_reason(change)
-    elif broker.is_active and _state_of(partition, broker) == ReplicaState.OfflineReplica:
+    elif broker.is_active and state == ReplicaState.OfflineReplica:
         states = states_with_online(partition, broker.broker)
         change = PartitionChange(replica_states=states)
         if partition.leader == NO_LEADER:
@@ -177,7 +178,3 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
             reason = without_leader_reason(partition, broker.broker, reason)
             reason = reason if elected is None else election_reason(partition, elected)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)
-
-
-def _state_of(partition: Partition, broker: Broker) -> ReplicaState:
-    return partition.replica_states[partition.replicas.index(broker.broker)]

@@ -1,4 +1,4 @@
-"""Note where the logs of many of a broker's replicas end, reported in one event.
+"""Note where the logs of many replicas of a broker end, as reported in one event.
 
 Each row counts as a ``log_end_offset`` of its own would, and rows about one partition count in their order. Every shard
 takes the rows of its own topics.
@@ -13,8 +13,8 @@ partitions do not.
     broker 2: a b c                       b: broker 1, 2, 3
     broker 3: a b c                       c: broker 1, 2, 3
 
-Rows that are refused are named in one answer to their report. A report that nothing is refused of is answered only if
-it asks for that.
+The refused rows of a report are named in one answer. A report without refused rows is answered only if it asks for
+an answer.
 """
 
 from collections import defaultdict
@@ -32,9 +32,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.canonical import RESULTS_MAX
 from state.decisions import PartitionResult
 from state.events import LogEndOffsets
-from state.log_end_events import TopicLogEnds
 from state.partition import Partition
 from state.reason import Reason
+from state.topic_events import TopicLogEnds
 
 # By number: a partition, and the log ends reported of it.
 _Gathered = dict[int, tuple[Partition, list[LogEnd]]]
@@ -78,7 +78,7 @@ class _Rows(NamedTuple):
 
 
 def _by_topic(batch: Batch, reports: Iterable[LogEndReport]) -> Iterable[list[_Rows]]:
-    """Return what is reported of each topic of this shard, in the order of the reports."""
+    """Return the rows about each topic of this shard, in the order of the reports."""
     cluster = batch.state.cluster
     found: defaultdict[str, list[_Rows]] = defaultdict(list)
     for report in reports:
@@ -91,7 +91,7 @@ def _by_topic(batch: Batch, reports: Iterable[LogEndReport]) -> Iterable[list[_R
 def _refused(batch: Batch, rows: _Rows, gathered: _Gathered) -> list[PartitionResult]:
     """Gather the rows of a report about one topic, and return those that are refused."""
     report, named = rows
-    # What is said of another topic of that name is passed over.
+    # A report on another topic of that name is ignored, unless it asks for an answer.
     namesake = fencing.of_another_topic(batch, named)
     if namesake is not None and report.event.request_id is None:
         return []
@@ -115,7 +115,7 @@ def _refused(batch: Batch, rows: _Rows, gathered: _Gathered) -> list[PartitionRe
 def _read(topic: WorkingTopic, numbers: Sequence[int], gathered: _Gathered) -> None:
     """Add the partitions with these numbers to what was gathered, if they are not there and exist."""
     new = [number for number in numbers if number not in gathered]
-    for number, found in zip(new, topic.some(new), strict=True):
+    for number, found in zip(new, topic.partitions.some(new), strict=True):
         if found is not None:
             gathered[number] = (found, [])
 

@@ -5,11 +5,11 @@ still names the replica, but all its records are gone. If it were elected as if 
 would truncate what they have, down to nothing. Kafka 4.1 does that.
 
 The insight: directories have ids, and a broker registers those that it can read. So a replica whose directory is not
-among them has lost its log. While somebody leads, this needs no rule: the replica has left the ISR with its broker's
-former session, and catches up. While nobody leads, the partition remembers it (``Partition.lost_logs``), and only an
+among them has lost its log. While there is a leader, this needs no rule: the replica has left the ISR with its broker's
+former session, and catches up. While there is none, the partition remembers it (``Partition.lost_logs``), and only an
 unclean election may take the replica, after all replicas that have a log.
 
-    isr 1, nobody leads    1 was in A, its broker registers B     1 is online, and not elected
+    isr 1, no leader       1 was in A, its broker registers B     1 is online, and not elected
                            its broker registers A again           1 has all its records, and leads
                            2 is elected uncleanly                 1 follows 2, and nothing is remembered
 
@@ -26,13 +26,13 @@ from state.partition import Partition
 
 
 def is_lost(former: Broker | None, broker: Broker, was_in: str, *, was_lost: bool) -> bool:
-    """Return whether the log of a replica is lost, whose broker has registered.
+    """Return whether a broker that has registered lost the log of a replica.
 
-    ``was_in`` is its directory by all that is known; empty if that is nothing. If the broker has several directories,
-    it says later in which of them it made the replica again.
+    ``was_in`` is the replica's last known directory; empty if none is known. A broker with several directories says
+    later in which of them it made the replica again.
     """
     if former is not None and former.incarnation == broker.incarnation:
-        # A process that runs has the logs that it had. It reports a directory that fails.
+        # The same process still has its logs. It reports a directory that fails.
         return was_lost
     if was_in and not broker.has_several_dirs:
         return not is_online(was_in, broker.log_dirs)
@@ -47,7 +47,7 @@ def _lacks_all(former: Broker, broker: Broker) -> bool:
 
 
 def note(topic: WorkingTopic, partition: Partition, broker: int, *, is_lost: bool) -> Partition:
-    """Remember that the log of a replica is lost, or that it is there, while nobody leads the partition."""
+    """Remember whether the log of a replica is lost, if its partition waits for a leader."""
     is_waiting = partition.leader == NO_LEADER and partition.leader_epoch != NO_EPOCH
     if not is_waiting or is_lost == (broker in partition.lost_logs):
         return partition

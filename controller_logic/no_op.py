@@ -1,6 +1,6 @@
-"""Keep brokers' view of an idle metadata log young (KIP-835, ``QuorumController.registerWriteNoOpRecord``).
+"""Keep brokers' copies of an idle metadata log young (KIP-835, ``QuorumController.registerWriteNoOpRecord``).
 
-A broker's lag metric is the age of the newest record, so an idle log needs a record now and then that says nothing.
+A broker's lag metric is the age of the newest record, so an idle log needs an empty record now and then.
 Kafka's controller writes one in every interval, even if it wrote other records. The rules do the same, because no shard
 knows what the others decided.
 """

@@ -103,7 +103,7 @@ def _all_racked(racks: Racks) -> Racks:
 
 
 def _dark(active: Racks, fenced: Racks) -> dict[int, str]:
-    """Return the fenced brokers in racks without an active broker, by rack. There are none if a broker has no rack."""
+    """Return the fenced brokers in racks without an active one, with their racks; none if any broker has no rack."""
     if None in active.values() or None in fenced.values():
         return {}
     lit = set(active.values())

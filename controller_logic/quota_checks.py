@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from ipaddress import ip_address
 
-from state.entity_complaint import ComplaintError
+from state.entity import ComplaintError
 
 _PARTS = ("user", "client-id", "ip")
 # As floats, because Kafka compares quotas as such.

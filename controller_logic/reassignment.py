@@ -26,12 +26,10 @@ Two rules about when it may end:
 * The leader must not be gone. A replica that the end removes may hold the only complete copy.
 """
 
-from collections.abc import Set
-from typing import NamedTuple
-
 from msgspec.structs import replace
 
 from controller_logic.apply import apply
+from controller_logic.broker_sets import BrokerSets
 from controller_logic.election import elect_first, elect_offline, elect_reassigned
 from controller_logic.partition_machine import led_by, with_logs_first
 from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transition
@@ -41,17 +39,6 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica, ReplicaState
 
 Ids = tuple[int, ...]
-
-
-class Brokers(NamedTuple):
-    """The brokers, by what a reassignment asks of them."""
-
-    # May lead.
-    active: Set[int]
-    # Serve requests. active ⊆ live
-    live: Set[int]
-    # Report that they deleted a replica, now or when they are back.
-    awaited: Set[int]
 
 
 def origin_of(partition: Partition) -> Ids:
@@ -65,7 +52,7 @@ def target_of(partition: Partition) -> Ids:
 
 
 def change_to_begin(
-    partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool
+    partition: Partition, target: Ids, brokers: BrokerSets, *, unclean_allowed: bool
 ) -> PartitionChange | None:
     """Return the change that begins to move a partition to ``target``, in place of any reassignment under way.
 
@@ -101,7 +88,7 @@ def change_to_begin(
 def _led(
     partition: Partition, change: PartitionChange, dropped: Ids, online: Ids, *, unclean_allowed: bool
 ) -> PartitionChange | None:
-    """Add an election to ``change`` if the leader is dropped or nobody leads."""
+    """Add an election to ``change`` if the leader is dropped or there is none."""
     if partition.leader != NO_LEADER and partition.leader not in dropped:
         return change
     isr = change.isr or ()
@@ -126,7 +113,7 @@ def _led(
 
 
 def change_to_complete(
-    partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int
+    partition: Partition, change: PartitionChange, brokers: BrokerSets, min_isr: int
 ) -> PartitionChange | None:
     """Return ``change`` together with the end of the reassignment; None while it must continue."""
     after = apply(partition, change)
@@ -156,19 +143,12 @@ def change_to_complete(
         removing_replicas=(),
         replica_states=_online(states),
         removed=after.removed + gone,
-        directories=_directories(after, change, target),
+        directories=change.directories and tuple([directory_of(after, replica) for replica in target]),
         by_leader=False,
     )
 
 
-def _directories(after: Partition, change: PartitionChange, target: Ids) -> tuple[str, ...] | None:
-    """Return the directories of ``target`` if ``change`` moves a replica to another one."""
-    if change.directories is None:
-        return None
-    return tuple([directory_of(after, replica) for replica in target])
-
-
-def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -> bool:
+def _has_caught_up(after: Partition, isr: Ids, brokers: BrokerSets, min_isr: int) -> bool:
     target = target_of(after)
     missing = _without(target, isr)
     if not isr or not missing:
@@ -182,7 +162,7 @@ def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -
     return after.leader != NO_LEADER and len(isr) >= min_isr
 
 
-def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[RemovedReplica, ...]:
+def _removed(partition: Partition, gone: Ids, brokers: BrokerSets) -> tuple[RemovedReplica, ...]:
     # An unregistered broker will not come back to remove its log.
     return removed_replicas(partition, tuple([b for b in gone if b in brokers.awaited]), brokers.live)
 

@@ -1,4 +1,4 @@
-"""Who may have a broker's id (KIP-631, ``ClusterControlManager.registerBroker``).
+"""The process that may have a broker's id (KIP-631, ``ClusterControlManager.registerBroker``).
 
 A broker behind a gateway has its id to itself while its session is valid. Another process that registers under the id
 is refused, because it may have an empty disk. The session begins with the first heartbeat. It ends by silence or by a
@@ -17,7 +17,7 @@ from state.ids import NO_TIME
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a process whose id or log directory another one has."""
+    """Refuse a process whose id or log directory another process has."""
     former = batch.state.brokers.get(event.broker)
     if not event.behind_gateway and (former is None or not former.is_kraft):
         return None
@@ -33,7 +33,7 @@ def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 
 def _is_successor(event: BrokerRegister, former: Broker) -> bool:
-    """Say whether a process has the former one's log directories, some of which may have failed since."""
+    """Return whether a process has the former one's log directories, some of which may have failed since."""
     before, now = set(former.log_dirs), set(event.log_dirs)
     return before == now or not before.isdisjoint(now)
 

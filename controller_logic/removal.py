@@ -18,7 +18,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.partition import Partition, RemovedReplica, ReplicaState
 from state.reason import Reason
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 Removed = tuple[RemovedReplica, ...]
 
@@ -26,7 +26,7 @@ _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 
 def is_removed(partition: Partition, broker: int) -> bool:
-    """Say whether ``broker`` has yet to remove a replica of this partition."""
+    """Return whether ``broker`` has yet to remove a replica of this partition."""
     return bool(partition.removed) and any(entry.broker == broker for entry in partition.removed)
 
 

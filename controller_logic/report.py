@@ -19,7 +19,7 @@ from state.decisions import PartitionResult
 from state.events import ReplicaReport, ReplicaReports
 from state.partition import ReplicaState
 from state.reason import Reason
-from state.report_events import OneReport, TopicReports
+from state.topic_events import OneReport, TopicReports
 
 # Brokers report this error for a replica whose log directory is lost. Other errors mean that a decision came late or
 # twice, and that the replica is unchanged.
@@ -65,7 +65,7 @@ def replica_reports(batch: Batch, event: ReplicaReports) -> None:
 def _reported(
     batch: Batch, broker: Broker, named: ReplicaReport | TopicReports, report: OneReport, switched: set[_Place]
 ) -> Refusal | None:
-    """Apply what a broker reports of its replica of a topic; return why it is refused.
+    """Apply what a broker reports of its replica of a topic; return the refusal, if any.
 
     If the replica goes offline or online, its place is added to ``switched``.
     """

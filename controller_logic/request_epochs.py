@@ -1,4 +1,4 @@
-"""How far each replica has carried out what its broker was asked (a state change's life in the replication design V2).
+"""How far brokers have carried out the requests about each replica (a state change's life in replication design V2).
 
     requested    a decision is addressed to the replica's broker
     received     the broker reports on the replica in that leader epoch, even an error
@@ -18,7 +18,7 @@ from controller_logic.commit_reports import commit_request_epochs
 from controller_logic.working_topic import WorkingTopic
 from state.ids import NO_EPOCH
 from state.partition import Partition
-from state.report_events import OneReport
+from state.topic_events import OneReport
 
 Epochs = tuple[int, ...]
 

@@ -5,7 +5,7 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.fencing import Refusal
 from controller_logic.partition_results import answer_committed
-from controller_logic.reassignment import Brokers, change_to_begin, origin_of
+from controller_logic.reassignment import change_to_begin, origin_of
 from controller_logic.working_topic import WorkingTopic
 from state.events import AlterReassignment
 from state.partition import Partition
@@ -28,8 +28,7 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
 
 def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None) -> Refusal | None:
     target = origin_of(partition) if replicas is None else replicas
-    brokers = Brokers(batch.state.active, batch.state.live, batch.state.awaited)
-    change = change_to_begin(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
+    change = change_to_begin(partition, target, batch.state.broker_sets, unclean_allowed=topic.unclean_allowed)
     if change is not None:
         after = commit_partition(batch, topic, partition, change, Reason.REASSIGNMENT)
         is_withheld = after is partition
@@ -45,7 +44,7 @@ def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tup
 def _complaint(
     batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None
 ) -> Refusal | None:
-    """Say what is wrong with a target. As in Kafka's ZooKeeper mode, added brokers must be active."""
+    """Return what is wrong with a target. As in Kafka's ZooKeeper mode, added brokers must be active."""
     if replicas is None:
         if partition.is_reassigning:
             return None

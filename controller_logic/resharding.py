@@ -16,7 +16,6 @@ bytes of an engine that had the new number of shards from its first event.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,13 +27,6 @@ from state.partition import Topic
 from state.policy import Policy
 
 
-class _Due(NamedTuple):
-    """What waits for the next tick, in all shards together."""
-
-    watermarks: list[tuple[str, int]]
-    deletions: list[str]
-
-
 def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int) -> list[State]:
     """Return a state in ``shards`` shards that decides as the given one does.
 
@@ -42,22 +34,20 @@ def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int)
     the decisions that all shards make alike. Each shard's counts are computed from its topics.
     """
     shared = replace(clusters[0], shards=shards, watermarks_due=(), deletions_due=(), totals=Totals(), backlog={})
-    due = _Due(
-        [one for cluster in clusters for one in cluster.watermarks_due],
-        [one for cluster in clusters for one in cluster.deletions_due],
-    )
+    watermarks = [one for cluster in clusters for one in cluster.watermarks_due]
+    deletions = [one for cluster in clusters for one in cluster.deletions_due]
     held: list[dict[str, Topic]] = [{} for _ in range(shards)]
     for topic in topics:
         held[shard_of(topic.topic, shards)][topic.topic] = topic
     others = replace(shared, acls={}, entities={})
     return [
-        _counted(replace(others if shard else shared, shard=shard), MappedTopics(of), due)
+        _counted(replace(others if shard else shared, shard=shard), MappedTopics(of), watermarks, deletions)
         for shard, of in enumerate(held)
     ]
 
 
-def _counted(cluster: Cluster, topics: MappedTopics, due: _Due) -> State:
-    """Return one shard's state with its counts, and with what is due in it."""
+def _counted(cluster: Cluster, topics: MappedTopics, watermarks: list[tuple[str, int]], deletions: list[str]) -> State:
+    """Return one shard's state with its counts, and with what is due in it of all shards' watermarks and deletions."""
     totals, backlog = Totals(), Counter[int]()
     for topic in WorkingState(State(cluster, topics), Policy(), {}).topics():
         if not topic.is_deleting:
@@ -65,8 +55,8 @@ def _counted(cluster: Cluster, topics: MappedTopics, due: _Due) -> State:
             backlog.update(broker for partition in topic.partitions for broker in partition.backlog)
     own = replace(
         cluster,
-        watermarks_due=tuple(sorted(one for one in due.watermarks if cluster.holds(one[0]))),
-        deletions_due=tuple(sorted(one for one in due.deletions if cluster.holds(one))),
+        watermarks_due=tuple(sorted(one for one in watermarks if cluster.holds(one[0]))),
+        deletions_due=tuple(sorted(one for one in deletions if cluster.holds(one))),
         totals=totals,
         backlog=dict(sorted(backlog.items())),
     )

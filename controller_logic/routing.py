@@ -1,6 +1,5 @@
-"""Which shard takes in an event."""
+"""The shard that takes in an event."""
 
-from state.acl_events import ACL_EVENTS
 from state.directory_events import AssignReplicasToDirs
 from state.entity_events import ENTITY_EVENTS
 from state.events import (
@@ -37,15 +36,15 @@ TOPIC_EVENTS = (
 
 
 def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
-    """Name the shard that takes in ``event``; None if every shard does.
+    """Return the shard that takes in ``event``; None if every shard does.
 
     A topic's events go to the shard to which the topic belongs, whether it exists or not. Malformed events go to
-    shard 0, which writes what all shards would decide alike, and so do those about ACLs and metadata entities, which it
-    alone keeps.
+    shard 0, which writes what all shards would decide alike, and so do those about ACLs and metadata entities, which
+    only shard 0 keeps.
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
-    return 0 if isinstance(event, (Malformed, *ACL_EVENTS, *ENTITY_EVENTS)) else None
+    return 0 if isinstance(event, (Malformed, *ENTITY_EVENTS)) else None
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:

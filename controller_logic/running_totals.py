@@ -1,4 +1,4 @@
-"""The counts of a shard, updated with each change so that nobody has to walk all partitions."""
+"""The counts of a shard, updated with each change, so that no rule counts all partitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -33,18 +33,8 @@ class CountsDifference(NamedTuple):
         )
 
 
-class _Added:
-    """A difference, and how often it was added."""
-
-    __slots__ = ("difference", "times")
-
-    def __init__(self, difference: CountsDifference) -> None:
-        self.difference = difference
-        self.times = 1
-
-
 def _requests(partition: Partition) -> tuple[tuple[int, ...], ...]:
-    """Return what the backlog of a partition follows from."""
+    """Return the values that a partition's backlog depends on."""
     return partition.replicas, partition.requested_epochs, partition.completed_epochs
 
 
@@ -54,12 +44,12 @@ class RunningTotals:
     def __init__(self, totals: Totals, backlog: Mapping[int, int]) -> None:
         self._counts: list[int] = list(astuple(totals))
         self._backlog = dict(backlog)
-        # By identity: differences that were added, how often, and are yet to be counted.
-        self._added: dict[int, _Added] = {}
+        # By identity: differences that are yet to be counted, and how often.
+        self._added: dict[int, tuple[CountsDifference, int]] = {}
 
     @property
     def leaderless(self) -> int:
-        """Count the partitions without a leader."""
+        """The number of partitions without a leader."""
         self._settle()
         return self._counts[_OFFLINE]
 
@@ -101,16 +91,12 @@ class RunningTotals:
 
     def add(self, difference: CountsDifference) -> None:
         """Add what changed in a partition. The partition's topic must not be in deletion."""
-        added = self._added.get(id(difference))
-        if added is None:
-            self._added[id(difference)] = _Added(difference)
-        else:
-            added.times += 1
+        _, times = self._added.get(id(difference), (difference, 0))
+        self._added[id(difference)] = difference, times + 1
 
     def _settle(self) -> None:
         """Count the differences that were added. There are far fewer of them than partitions."""
-        for added in self._added.values():
-            difference, times = added.difference, added.times
+        for difference, times in self._added.values():
             for place, amount in difference.counts:
                 self._counts[place] += times * amount
             for broker, amount in difference.backlog:

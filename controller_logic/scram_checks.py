@@ -7,7 +7,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 
-from state.entity_complaint import ComplaintError
+from state.entity import ComplaintError
 
 # By mechanism: the length of its keys.
 _KEY_BYTES = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}

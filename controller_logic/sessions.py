@@ -1,13 +1,13 @@
-"""When a broker was last heard, and what does not count as silence.
+"""The time when a broker was last heard, and what does not count as silence.
 
 A session is the least silence before a fence. Events come between two ticks, and the engine's clock moves at ticks and
 claims only. So a heartbeat, also a gateway's, and the loss of a connection count at the tick or claim that follows.
-Nobody is fenced or deposed too early by that, and at most one tick too late:
+So no broker is fenced and no gateway deposed too early, and at most one tick too late:
 
     tick 1,000   heartbeat   tick 1,500    ...    tick 10,000    tick 10,500
                              heard at 1,500       not 9 s yet    fenced
 
-In a log that no bus kept, as people write it by hand, ticks may be far apart, and nobody's clock is wrong. There each
+In a log that no bus kept, as people write it by hand, ticks may be far apart, and no clock is wrong. There each
 event counts at its own time, but no later than the tick.
 """
 
@@ -52,7 +52,7 @@ def with_contact(batch: Batch, broker: Broker) -> Broker:
 
 
 def settle(batch: Batch) -> None:
-    """Count what came since the clock last moved, as the clock moves on. What was taken back stays so."""
+    """Count what came since the clock last moved, as the clock moves on. A time that was reset since stays reset."""
     now_ms, is_by_hand = batch.state.now_ms, batch.logged.is_by_hand
     for broker in list(batch.state.brokers.values()):
         if broker.heard_since_tick or broker.lost_since_tick:
@@ -79,8 +79,8 @@ def _settled(broker: Broker, now_ms: int, *, is_by_hand: bool) -> Broker:
 def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0, unheard_ms: int = 0) -> None:
     """Give brokers a whole session that begins ``in_ms`` from now, unless they are heard before then.
 
-    ``unheard_ms`` have passed in which nobody could hear them. However often sessions are granted, a broker that is not
-    heard is fenced once two sessions and the time to find a leader have passed besides.
+    For ``unheard_ms`` no controller or gateway could hear them. However often sessions are granted, a silent broker is
+    fenced once two sessions and the time to find a leader have passed, not counting ``unheard_ms``.
     """
     policy, now_ms = batch.state.policy, batch.state.now_ms
     grace_ms = policy.broker_session_timeout_ms + find_leader_ms(policy)

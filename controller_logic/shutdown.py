@@ -30,7 +30,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
 
 
 def ask_shutdown(batch: Batch, broker: Broker) -> None:
-    """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
+    """Move what ``broker`` leads to other members of the ISR, and record how much could not be moved.
 
     Each shard does this for its own topics, and the decision has the sum. Asking again retries what remains.
     """
@@ -52,7 +52,7 @@ def _hand_over_all(batch: Batch, broker: int) -> int:
     for topic in batch.state.topics():
         if topic.is_deleting:
             continue
-        for partition in topic.on({broker}):
+        for partition in topic.partitions.on({broker}):
             # A partition with one replica cannot move: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
                 remaining += alike.commit(topic, partition)

@@ -20,8 +20,6 @@ from controller_logic import (
     liveness,
     log_directories,
     log_end_report,
-    malformed,
-    principal,
     producer_ids,
     report,
     requested_election,
@@ -37,14 +35,22 @@ from controller_logic.batch import Batch
 from state import events as e
 from state.cluster import Outcome, State
 from state.policy import Policy
+from state.reason import Reason
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 
 Handler = Callable[[Batch, Any], None]
 
 
-def _nothing_for_this_shard(_batch: Batch, _event: e.Progress) -> None:
-    """Note that the event log has advanced."""
+def _malformed(batch: Batch, event: e.Malformed) -> None:
+    """Reject text that is not an event. Name the field and what was expected."""
+    batch.recorder.reject(event.field, event.message, Reason.MALFORMED)
+    message = f"{event.field}: {event.message}" if event.field else event.message
+    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+
+
+def _progress(_batch: Batch, _event: e.Progress) -> None:
+    """Do nothing: the event log went on without an event for this shard."""
 
 
 HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
@@ -83,13 +89,23 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.GatewayStarted: gateways.gateway_started,
     e.GatewayHeartbeat: gateways.gateway_heartbeat,
     # Text that is not an event
-    e.Malformed: malformed.malformed,
-    e.Progress: _nothing_for_this_shard,
+    e.Malformed: _malformed,
+    e.Progress: _progress,
 }
 
 
 def _comes_too_late(batch: Batch, event: e.AdminEvent) -> bool:
     return deadline.is_over(batch, event) or fencing.of_another_quorum_epoch(batch, event)
+
+
+def _name_admin(batch: Batch) -> None:
+    """Add the principal who asked to all decisions on the event at hand.
+
+    What follows later, such as the end of a reassignment, is caused by other events and has no principal.
+    """
+    event = batch.logged.event
+    if isinstance(event, e.AdminEvent) and event.principal:
+        batch.recorder.name_admin(event.principal)
 
 
 def step(
@@ -120,6 +136,6 @@ def step(
                 event = logged.event
                 if not (isinstance(event, e.AdminEvent) and _comes_too_late(batch, event)):
                     HANDLERS[type(event)](batch, event)
-            principal.name_in_decisions(batch)
+            _name_admin(batch)
     log_end_report.settle_log_ends(batch)
     return batch.outcome()

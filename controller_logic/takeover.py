@@ -19,15 +19,15 @@ def _resume(batch: Batch) -> None:
     """Recheck reassignments, and ask again for the deletions that brokers have yet to report.
 
     The classic controller sends every replica everything again, because requests may be lost with their sender.
-    Decisions are not lost: brokers read them in order from where they stopped. Only a report that a broker carried one
-    out may be lost, so only decisions with an outstanding report are repeated.
+    Decisions are not lost: brokers read them in order from where they stopped. Only the report on a decision may be
+    lost, so only decisions with an outstanding report are repeated.
     """
     repeated = {(d.topic, d.partition) for d in batch.recorder.said_now() if isinstance(d, StopReplica)}
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.resume(batch, topic)
             continue
-        for partition in topic.moving():
+        for partition in topic.partitions.moving():
             if (topic.topic, partition.partition) in repeated:
                 continue
             after = recheck_reassignment(batch, topic, partition)
@@ -36,7 +36,7 @@ def _resume(batch: Batch) -> None:
 
 
 def _given(event: ControllerStarted) -> dict[str, str]:
-    """Return those of the claim's settings that rules read."""
+    """Return the claim's settings that rules read."""
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
     tick = given.get(TICK_INTERVAL, "")
     has_tick = tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
@@ -48,7 +48,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
 
     If the bus knows which events are claims, any other is refused. A claim that the bus knows counts even if its epoch
     is lower than the current one, because then the current one was forged. Live brokers get a whole session from now
-    on, because no controller was there to hear them; one that no controller hears gets it once. Impossible settings are
+    on, because there was no controller to hear them; a broker that stays silent gets it once. Impossible settings are
     reported together and ignored, but the epoch counts all the same.
     """
     if batch.logged.is_claim is False:

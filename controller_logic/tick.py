@@ -1,7 +1,9 @@
-"""Do what is due when time has passed."""
+"""The work that is due when time has passed."""
 
-from controller_logic import balance, deletion, gateways, liveness, no_op, tokens, watermark
+from controller_logic import balance, deletion, gateways, liveness, no_op, watermark
 from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_expired
+from state.entity import TOKEN, TOKEN_EXPIRY
 from state.events import Tick
 
 
@@ -16,6 +18,22 @@ def tick(batch: Batch, _event: Tick) -> None:
         deletion.begin_waiting(batch)
     watermark.advance_watermarks(batch)
     balance.check_balance(batch)
-    tokens.remove_expired(batch)
+    _remove_expired_tokens(batch)
     no_op.decide_no_op(batch)
     batch.recorder.answer_if_requested()
+
+
+def _remove_expired_tokens(batch: Batch) -> None:
+    """Remove delegation tokens whose time is over (``DelegationTokenControlManager.sweepExpiredDelegationTokens``).
+
+    Kafka's controller looks once an hour by its own clock. Every tick does here, by the clock of the event log, so a
+    replay removes the same tokens at the same events.
+    """
+    now_ms = batch.state.now_ms
+    expired = {
+        entity_id: one
+        for entity_id, one in batch.state.entities.items()
+        if one.entity_type == TOKEN and int(one.values[TOKEN_EXPIRY]) < now_ms
+    }
+    if expired:
+        commit_expired(batch, expired)

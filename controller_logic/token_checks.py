@@ -1,6 +1,6 @@
 """Checks of delegation tokens: their ids and their values (KIP-48; ``DelegationTokenControlManager``).
 
-Who may renew a token is checked by the gateway, which alone can tell which token a client holds. The owner and the
+The gateway checks who may renew a token, because only it knows which token a client holds. The owner and the
 renewers of a token never change, so nothing can come between that check and this one.
 """
 
@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from state.entity import TOKEN_EXPIRY, TOKEN_ID
-from state.entity_complaint import ComplaintError
+from state.entity import TOKEN_EXPIRY, TOKEN_ID, ComplaintError
 
 # As Kafka prints a Uuid.
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")

@@ -7,7 +7,7 @@ from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_topic_config, complaint_of_brokers, text_of
 from controller_logic.config_limits import complaint_about_size
-from controller_logic.deletion_waits import are_all_kraft, ignores_moves
+from controller_logic.deletion import are_all_kraft
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
@@ -50,13 +50,13 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
 
 
 def create_partitions(batch: Batch, event: CreatePartitions) -> None:
-    """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer which."""
+    """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer."""
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         message = f"there is no topic {event.topic}" if topic is None else _how_it_stands(topic)
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
-    if topic.is_reassigning and not ignores_moves(batch):
+    if topic.is_reassigning and not are_all_kraft(batch):
         message = f"a partition of topic {event.topic} is being reassigned"
         batch.recorder.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
         return
@@ -85,8 +85,9 @@ def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...],
 
 
 def complaint_about_creation(batch: Batch, name: str, config: dict[str, str]) -> Refusal | None:
-    """Say why there cannot be a new topic of this name with these settings; None if there can."""
-    return _complaint_about_name(batch, name) or _complaint_about_config(config)
+    """Return why a topic of this name with these settings cannot be created; None if it can."""
+    complaint = complaint_about_topic_config(config) or complaint_about_size({}, config)
+    return _complaint_about_name(batch, name) or _invalid_config(complaint)
 
 
 def _complaint_about_name(batch: Batch, name: str) -> Refusal | None:
@@ -106,10 +107,6 @@ def _how_it_stands(topic: WorkingTopic) -> str:
     if topic.deletion_waits:
         return f"topic {topic.topic} exists, and will be deleted when its reassignments have ended"
     return f"topic {topic.topic} exists"
-
-
-def _complaint_about_config(config: dict[str, str]) -> Refusal | None:
-    return _invalid_config(complaint_about_topic_config(config) or complaint_about_size({}, config))
 
 
 def _invalid_config(complaint: str | None) -> Refusal | None:
@@ -183,18 +180,18 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
             message = f"brokers {unknown} are not registered"
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
-        elif _is_led_by_nobody(batch, replicas):
+        elif _stays_leaderless(batch, replicas):
             message = f"brokers {list(replicas)} are fenced or shutting down"
         if message is not None:
             return Refusal("INVALID_REPLICA_ASSIGNMENT", f"partition {number}: {message}")
     return None
 
 
-def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
-    """Say whether no replica may lead, in a cluster with brokers of Kafka 4.
+def _stays_leaderless(batch: Batch, replicas: tuple[int, ...]) -> bool:
+    """Return whether no replica may lead, in a cluster with brokers of Kafka 4.
 
-    Those brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
-    ZooKeeper mode a partition may wait for its first leader.
+    They would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper mode
+    a partition may wait for its first leader.
     """
     if any(broker in batch.state.active for broker in replicas):
         return False

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from state.entity_complaint import ComplaintError
+from state.entity import ComplaintError
 from state.voter_endpoints import endpoints_of, text_of
 
 _VOTERS_MAX = 64

@@ -1,6 +1,6 @@
 """Derive high watermarks from the ends of replicas' logs.
 
-The problem: consumers may read a record once every in-sync replica has it. In Kafka the leader works that offset out
+The problem: consumers may read a record once every in-sync replica has it. In Kafka the leader derives that offset
 from its followers' fetches (``Partition.maybeIncrementLeaderHW``). Here replicas report where their logs end
 (``log_end_offset``), and a tick derives the high watermark of each partition with a new report.
 
@@ -69,7 +69,10 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
         batch.recorder.answer_if_requested()
         return
-    if not fencing.holds_replica(batch, partition, event):
+    if event.broker not in partition.replicas:
+        refusal = fencing.holds_no_replica(event.broker, event.topic, event.partition)
+        batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_requested(*refusal)
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
@@ -92,7 +95,7 @@ def noting_a_shorter_log(partition: Partition, broker: int, log_end_offset: int)
 def forget_log_ends(batch: Batch, broker: int) -> None:
     """Forget what the former incarnation of ``broker`` reported, because its log may have lost its end."""
     for topic in batch.state.topics():
-        for partition in topic.on({broker}):
+        for partition in topic.partitions.on({broker}):
             after = forgotten(partition, broker)
             if after is not None:
                 commit_log_end(batch, topic, after)
@@ -135,7 +138,7 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
 def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
     """List the replicas that are about to join the ISR: they are online and have caught up with the leader.
 
-    The leader will ask for them soon. Without waiting for them the high watermark could stay ahead of them for good.
+    The leader will ask for them soon. Without them the high watermark could stay ahead of them forever.
     """
     if len(partition.isr) == len(partition.replicas):
         return ()
@@ -175,10 +178,10 @@ def advance_watermarks(batch: Batch) -> None:
 
 
 def _advance_topic(batch: Batch, topic: WorkingTopic, due: Sequence[int]) -> set[int]:
-    """Commit high watermarks of a topic, those that rise together; return the partitions whose one a joiner holds."""
+    """Commit a topic's high watermarks, risen ones together; return the partitions whose watermark a joiner holds."""
     risen: list[tuple[Partition, int]] = []
     held = set()
-    for partition in topic.some(due):
+    for partition in topic.partitions.some(due):
         assert partition is not None
         derived = derive_high_watermark(partition, topic.min_isr, joiners_of(batch, partition))
         if derived is None:

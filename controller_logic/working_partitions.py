@@ -20,7 +20,7 @@ class Leadership(NamedTuple):
 class WorkingPartitions(Sequence[Partition]):
     """The partitions of a topic as stored, with changes laid over them.
 
-    The stored ones are read when a rule asks for them, and those that nobody changed are not written again. After its
+    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its
     batch an instance is part of the state and changes no more; the next batch lays its own changes over it.
     """
 
@@ -86,15 +86,18 @@ class WorkingPartitions(Sequence[Partition]):
             self.total = number + 1
 
     def on(self, brokers: Set[int]) -> Iterable[Partition]:
-        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others."""
+        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.
+
+        Only these are read from their bytes.
+        """
         return self._with_changed(self.stored.on(brokers)) if isinstance(self.stored, StoredPartitions) else self
 
     def moving(self) -> Iterable[Partition]:
-        """Go in order through the partitions with replicas to add or to remove, and maybe others."""
+        """Go in order through the partitions that ``state.stored.packed.is_moving`` is true of, and maybe others."""
         return self._with_changed(self.stored.moving()) if isinstance(self.stored, StoredPartitions) else self
 
     def leaderships(self) -> Iterable[Leadership]:
-        """Go in order through the partitions that are not being reassigned.
+        """Go in order through the partitions that are not being reassigned. Few of them are read from their bytes.
 
         A rule may change the partition that it was given last.
         """

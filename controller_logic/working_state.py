@@ -1,4 +1,4 @@
-"""What a batch of events has led to so far.
+"""The state in the middle of a batch of events.
 
 A batch starts from the stored state, which is frozen. Each event must see what the events before it led to, so during
 the batch the state is here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for them.
@@ -10,7 +10,7 @@ So every change of state is in those files, beside the decision that records it
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
@@ -21,9 +21,8 @@ from state.broker import Broker, BrokerState
 from state.cluster import Changes, State
 from state.events import Logged
 from state.ids import without_collisions
-from state.metadata_quorum import Gateway
 from state.partition import Partition, Topic
-from state.policy import Policy, base_of, laid_over
+from state.policy import Policy, laid_over
 
 
 class WorkingState:
@@ -43,14 +42,16 @@ class WorkingState:
         self.controller_id = cluster.controller_id
         self.controller_epoch = cluster.controller_epoch
         # Layers of settings, the lowest first: base, claim's, cluster's dynamic ones, overrides. ``policy`` is the sum.
-        self._base_policy = base_of(policy)
+        # Only a claim turns ``no_op`` on, so a log without one has none.
+        self._base_policy = replace(policy, metadata_max_idle_interval_ms=0)
         self.settings = cluster.settings
         self.config = cluster.config
         self._overrides = dict(overrides)
         self.broker_config = cluster.broker_config
         self.in_force = cluster.in_force
         self._brokers = dict(cluster.brokers)
-        self._gateways = dict(cluster.gateways)
+        # Each in its newest run.
+        self.gateways = dict(cluster.gateways)
         self.quorum = cluster.quorum
         self.balance_due_ms = cluster.balance_due_ms
         self.imbalance_seq = cluster.imbalance_seq
@@ -59,11 +60,11 @@ class WorkingState:
         self.entities = cluster.entities
         self.level, self.engine_level = cluster.level, cluster.engine_level
         # By topic: the partitions whose high watermark is derived at the next tick.
-        self._watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
+        self.watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
         for name, number in cluster.watermarks_due:
-            self._watermarks_due[name].add(number)
+            self.watermarks_due[name].add(number)
         # Topics whose deletion waited for a reassignment, which has ended.
-        self._deletions_due = set(cluster.deletions_due)
+        self.deletions_due = set(cluster.deletions_due)
         self.totals = RunningTotals(cluster.totals, cluster.backlog)
         self._stored = state.topics
         # None: there is no such topic, or none any more.
@@ -71,7 +72,7 @@ class WorkingState:
         self._removed: set[str] = set()
         self._names: list[str] | None = None
         self._twins: dict[str, str | None] = {}
-        # Rises when the sets of brokers are read. While it stays, so do the brokers' states and the rules' version.
+        # Rises when a set of brokers may have changed.
         self.broker_readings = 0
         self._read_policy()
         self._read_brokers()
@@ -82,21 +83,6 @@ class WorkingState:
     def brokers(self) -> Mapping[int, Broker]:
         """The registered brokers by id."""
         return self._brokers
-
-    @property
-    def gateways(self) -> Mapping[int, Gateway]:
-        """The gateways by id, each in its newest run."""
-        return self._gateways
-
-    @property
-    def watermarks_due(self) -> Mapping[str, Set[int]]:
-        """The partitions of each topic whose high watermark is derived at the next tick."""
-        return self._watermarks_due
-
-    @property
-    def deletions_due(self) -> Set[str]:
-        """The topics whose deletion waited for a reassignment, which has ended."""
-        return self._deletions_due
 
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers are live, in order of assignment, without those in ``but``."""
@@ -151,15 +137,6 @@ class WorkingState:
         if not self.has_engine_clock and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms
 
-    def put_clock(self, now_ms: int, entered_ms: int) -> None:
-        """Set the engine's clock; the event that sets it came at the bus's time ``entered_ms``."""
-        self.now_ms, self.clock_entered_ms = now_ms, entered_ms
-
-    def put_claim(self, controller_id: str, controller_epoch: int, level: int, *, has_engine_clock: bool) -> None:
-        """Decide in the name of a new claim from here on."""
-        self.controller_id, self.controller_epoch, self.engine_level = controller_id, controller_epoch, level
-        self.has_engine_clock = has_engine_clock
-
     def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
         """Replace the claim's settings and the cluster's dynamic ones.
 
@@ -194,30 +171,22 @@ class WorkingState:
         former = self._brokers.get(number)
         if broker.state == BrokerState.unregistered:
             del self._brokers[number]
-            self._take(self._sets.without(number))
+            self._take(self.broker_sets.without(number))
             return
         self._brokers[number] = broker
         if former is None or inputs_of(former) != inputs_of(broker):
-            self._take(self._sets.put(broker))
+            self._take(self.broker_sets.put(broker))
 
     def _read_brokers(self) -> None:
         self._take(sets_of(self._brokers.values()))
 
     def _take(self, sets: BrokerSets) -> None:
-        self._sets = sets
+        self.broker_sets = sets
         self.broker_readings += 1
         # As attributes, because a rule asks for them at every partition.
         self.active, self.live, self.reporting, self.awaited, with_dir_left, self.dir_choosers = sets
         # The log directory of each new replica, where only one of several is left.
         self.dirs_left = {number: self._brokers[number].log_dirs[0] for number in with_dir_left}
-
-    def put_gateway(self, gateway: Gateway) -> None:
-        """Put in a gateway as it is from now on."""
-        self._gateways[gateway.gateway] = gateway
-
-    def forget_gateways_below(self, level: int) -> None:
-        """Forget the gateways that do not support a level."""
-        self._gateways = {number: held for number, held in self._gateways.items() if held.level >= level}
 
     def add_topic(self, topic: Topic) -> WorkingTopic:
         """Put in a new topic that has no partitions yet."""
@@ -232,25 +201,10 @@ class WorkingState:
     def remove_topic(self, topic: WorkingTopic) -> None:
         """Forget a topic and everything that is due for it, so that a new topic of its name inherits nothing."""
         name = topic.topic
-        self._watermarks_due.pop(name, None)
+        self.watermarks_due.pop(name, None)
         self._open[name] = None
         self._removed.add(name)
         self._twins[without_collisions(name)] = None
-
-    def put_watermarks_due(self, name: str, partitions: Iterable[int]) -> None:
-        """Derive the high watermarks of some partitions at the next tick."""
-        self._watermarks_due[name].update(partitions)
-
-    def keep_watermarks_due(self, due: Mapping[str, set[int]]) -> None:
-        """Leave only ``due`` to be derived at the next tick."""
-        self._watermarks_due = defaultdict(set, due)
-
-    def put_deletion_due(self, name: str, *, is_due: bool) -> None:
-        """Note whether a deletion that waited may begin at the next tick."""
-        if is_due:
-            self._deletions_due.add(name)
-        else:
-            self._deletions_due.discard(name)
 
     def frozen(self) -> tuple[State, Changes]:
         """Return the state to be stored, and the topics that changed; None for a topic that is gone."""
@@ -269,11 +223,11 @@ class WorkingState:
             broker_config=self.broker_config,
             in_force=self.in_force,
             brokers=self._brokers,
-            watermarks_due=_in_order(self._watermarks_due),
-            deletions_due=tuple(sorted(self._deletions_due)),
+            watermarks_due=_in_order(self.watermarks_due),
+            deletions_due=tuple(sorted(self.deletions_due)),
             balance_due_ms=self.balance_due_ms,
             imbalance_seq=self.imbalance_seq,
-            gateways=self._gateways,
+            gateways=self.gateways,
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
             acls=self.acls,

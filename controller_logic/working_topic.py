@@ -1,9 +1,9 @@
 """A topic while a batch of events is applied to it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping
 
-from controller_logic.working_partitions import Leadership, WorkingPartitions
+from controller_logic.working_partitions import WorkingPartitions
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import Policy, for_topic
 
@@ -50,26 +50,26 @@ class WorkingTopic:
 
     @property
     def is_deleting(self) -> bool:
-        """Say whether the topic's deletion has begun."""
+        """Whether the topic's deletion has begun."""
         return self.state != _CREATED
 
     @property
     def is_reassigning(self) -> bool:
-        """Say whether any of the topic's partitions is being reassigned."""
-        return any(partition.is_reassigning for partition in self.moving())
+        """Whether any of the topic's partitions is being reassigned."""
+        return any(partition.is_reassigning for partition in self.partitions.moving())
 
     @property
     def is_queued_for_deletion(self) -> bool:
-        """Say whether the topic's deletion has begun or waits."""
+        """Whether the topic's deletion has begun or waits."""
         return self.deletion_waits or self.is_deleting
 
     @property
     def shown_state(self) -> TopicState:
-        """Return the state that decisions show: a deletion that waits is ``ineligible``."""
+        """The state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state
 
     def has_replica_in(self, state: ReplicaState) -> bool:
-        """Say whether any replica is in ``state``.
+        """Return whether any replica is in ``state``.
 
         The first call counts the replicas, and ``put`` then keeps the counts right, because a deletion asks after each
         report.
@@ -84,25 +84,6 @@ class WorkingTopic:
         """Find a partition by its number."""
         partitions = self.partitions
         return partitions[number] if 0 <= number < partitions.total else None
-
-    def some(self, numbers: Sequence[int]) -> list[Partition | None]:
-        """Find partitions by their numbers."""
-        return self.partitions.some(numbers)
-
-    def on(self, brokers: Set[int]) -> Iterable[Partition]:
-        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.
-
-        Only these are read from their bytes.
-        """
-        return self.partitions.on(brokers)
-
-    def moving(self) -> Iterable[Partition]:
-        """Go in order through the partitions that ``state.stored.packed.is_moving`` is true of, and maybe others."""
-        return self.partitions.moving()
-
-    def leaderships(self) -> Iterable[Leadership]:
-        """Go in order through the partitions that are not being reassigned. Few of them are read from their bytes."""
-        return self.partitions.leaderships()
 
     def put(self, partition: Partition) -> None:
         """Put a partition in the place of the one with its number."""

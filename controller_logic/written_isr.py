@@ -12,8 +12,8 @@ So the log of a replica that was removed in it is still there.
 
 A member may have restarted since the ISR was written, and may have lost the end of its log in a crash. To the classic
 controller a bounced broker has failed first and then started (``KafkaController.processBrokerChange``), so it leaves
-the ISR unless it is the last member. The zxids say who it is: an incarnation of a broker in ZooKeeper mode is the zxid
-that made its znode.
+the ISR unless it is the last member. The zxids tell whether it has: the incarnation of a broker in ZooKeeper mode is
+the zxid that made its znode.
 """
 
 import re
@@ -107,7 +107,7 @@ def _change(
 
 
 def _restarted(batch: Batch, event: IsrWritten, members: Set[int]) -> Set[int]:
-    """Return those of the ``members`` who restarted after the ISR was written; nobody if all of them did."""
+    """Return the ``members`` that restarted after the ISR was written; none if all of them did."""
     if event.zxid is None:
         return frozenset()
     since = {member for member in members if _began(batch, member) > event.zxid}
@@ -115,24 +115,24 @@ def _restarted(batch: Batch, event: IsrWritten, members: Set[int]) -> Set[int]:
 
 
 def _began(batch: Batch, member: int) -> int:
-    """Return the zxid at which a broker in ZooKeeper mode began its present life."""
+    """Return the zxid at which a broker in ZooKeeper mode started; 0 for any other broker."""
     incarnation = batch.state.brokers[member].incarnation
     return int(incarnation) if _ZXID.fullmatch(incarnation) else 0
 
 
 def _must_hear(partition: Partition, event: IsrWritten, isr: Ids) -> bool:
-    """Say whether the leader acts on members that are not in ``isr``. It obeys no request of its own leader epoch."""
+    """Return whether the leader acts on another ISR, so that it ignores a request of its own leader epoch."""
     is_now = event.leader_epoch == partition.leader_epoch
     return is_now and set(event.isr) != set(isr)
 
 
 def _is_needed(batch: Batch, removed: Ids, members: Ids, online: Ids) -> bool:
-    """Say whether, of a written ISR, only replicas that a reassignment has removed since can lead."""
+    """Return whether, of a written ISR, only replicas that a reassignment has removed since can lead."""
     return not members or (set(members).isdisjoint(online) and not batch.state.active.isdisjoint(removed))
 
 
 def _taken_back(batch: Batch, partition: Partition, removed: Ids) -> PartitionChange:
-    """Assign replicas again that a reassignment removed. It goes on until the target has caught up with them."""
+    """Assign replicas once more that a reassignment removed. It continues until the target has caught up with them."""
     return PartitionChange(
         replicas=partition.replicas + removed,
         removing_replicas=partition.removing_replicas + removed,
@@ -156,7 +156,7 @@ def _led(
     if elected is not None:
         won = led_by(elected)
         return replace(change, state=won.state, leader=won.leader, isr=won.isr, unclean=won.unclean)
-    # As ever when all members are gone, one stays that has every committed record.
+    # As always when all members are gone, one with every committed record stays.
     isr = (event.broker,) if event.broker in isr else isr[:1]
     return replace(change, state=PartitionState.OfflinePartition, leader=NO_LEADER, isr=isr)
 

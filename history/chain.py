@@ -37,15 +37,15 @@ class Chain(NamedTuple):
     """The steps that led to a partition as of some seq, oldest first."""
 
     steps: list[Step]
-    # How the partition stood before the first step; None if that is not known, or if the partition was new.
+    # The partition before the first step; None if that is not known, or if the partition was new.
     before: d.LeaderAndIsr | None
-    # The chain begins where the partition does.
+    # Whether the chain begins where the partition does.
     is_whole: bool
-    # There are older steps on the bus, which were not asked for or not read.
+    # Whether the bus has older steps, which were not asked for or not read.
     has_older: bool
     # The oldest decision on the bus, if the chain goes back that far and its beginning was not found.
     oldest_seq: int | None = None
-    # Older steps were not read, because so many seqs had been read already.
+    # Whether older steps were left out because SEQS_READ_MAX seqs had been read.
     is_cut: bool = False
 
     @property
@@ -80,7 +80,7 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
 
 
 def _is_origin(step: Step) -> bool:
-    """Say whether the partition begins with this step."""
+    """Return whether the partition begins with this step."""
     for one in step.decisions:
         if isinstance(one, d.TopicDecision) and one.state == "created":
             return True
@@ -90,7 +90,7 @@ def _is_origin(step: Step) -> bool:
 
 
 def _seqs(bus: Bus, topic: str, partition: int, through: int) -> Iterator[int]:
-    """Give the seqs to look at, newest first."""
+    """Yield the seqs to look at, newest first."""
     before = through + 1
     while True:
         found = bus.seqs_about(topic, partition, before, SEQS_PER_READ)
@@ -109,7 +109,7 @@ def _as_a_decision(bus: Bus, topic: str, partition: int, seq: int) -> d.LeaderAn
     held = next((one for one in topics if one.topic == topic), None)
     if held is None or partition >= len(held.partitions):
         return None
-    # A state does not say which rule led to it. It matters only whether the topic is there to stay.
+    # A state does not name the rule that led to it. Only whether the topic is being deleted matters here.
     reason = Reason.TOPIC_CREATED if held.state is TopicState.created else Reason.TOPIC_DELETED
     placed = held.partitions[partition]
     return d.leader_and_isr_of(

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from history.tally import Election, Name, TallySummary
 from history.told_events import led_by
+from state.ids import NO_LEADER
 from state.partition import Partition
 
 
@@ -26,7 +27,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Say whether nothing differs."""
+        """Whether nothing differs."""
         return not self.elections() and not self.partitions() and self.was.offline_ms == self.would.offline_ms
 
     def elections(self) -> list[Difference]:
@@ -60,10 +61,10 @@ class Comparison(NamedTuple):
 
 def _totals(summary: TallySummary) -> dict[str, float]:
     return {
-        "elections": summary.elected,
-        "unclean_elections": summary.unclean,
+        "elections": sum(one.leader != NO_LEADER for one in summary.elections),
+        "unclean_elections": sum(one.unclean for one in summary.elections),
         "minutes_offline": minutes(sum(summary.offline_ms.values())),
-        "records_at_risk": summary.records_at_risk,
+        "records_at_risk": sum(one.records_at_risk for one in summary.elections),
         "offline_at_the_end": summary.offline,
         "refused_isr_changes": summary.refused,
     }
@@ -90,7 +91,7 @@ def _compared(partition: Partition | None) -> tuple[object, ...] | None:
 
 
 def json_of(comparison: Comparison, what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a comparison as a JSON object; ``what`` says what was different."""
+    """Return a comparison as a JSON object; ``what`` describes the changes."""
     return {
         **what,
         "is_same": comparison.is_same,

@@ -42,7 +42,7 @@ def enveloped(entry: Entry) -> bytes:
 
 
 def _is_faithful(line: bytes, entry: Entry) -> bool:
-    """Say whether ``line`` is one line from which every reader of JSON gets the same event."""
+    """Return whether ``line`` is one line from which every reader of JSON gets the same event."""
     if b"\n" in entry.raw or b"\r" in entry.raw:
         return False
     try:
@@ -54,7 +54,7 @@ def _is_faithful(line: bytes, entry: Entry) -> bool:
 
 
 def is_envelope(line: bytes) -> bool:
-    """Say whether a line is an envelope, and no bare event."""
+    """Return whether a line is an envelope, and no bare event."""
     return line.startswith(_MARK)
 
 

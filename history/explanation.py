@@ -1,4 +1,4 @@
-"""Explain a partition: why it is as it is, in sentences."""
+"""Why a partition is as it is, in sentences."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -64,19 +64,6 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
         return None
     is_waiting = chain.last is not None and chain.last.leader == NO_LEADER
     gone = _unregistered(bus, seq, chain.last.isr) if is_waiting and chain.last is not None else ()
-    return _told_chain(chain, topic, partition, seq, gone)
-
-
-def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those of the brokers that were not registered as of ``seq``; none if nobody knows it any more."""
-    try:
-        registered = state_at(bus, seq).states[0].cluster.brokers
-    except BeyondReachError:
-        return ()
-    return tuple([broker for broker in ids if broker not in registered])
-
-
-def _told_chain(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[int, ...]) -> Explanation:
     steps: list[ToldStep] = []
     before = chain.before
     for step in chain.steps:
@@ -84,6 +71,15 @@ def _told_chain(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[
         before = step.change or before
     summary = list(_summary(chain, topic, partition, seq, gone))
     return Explanation(topic, partition, seq, summary, _merged(steps), chain)
+
+
+def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the brokers in ``ids`` that were not registered as of ``seq``; none if that is no longer known."""
+    try:
+        registered = state_at(bus, seq).states[0].cluster.brokers
+    except BeyondReachError:
+        return ()
+    return tuple([broker for broker in ids if broker not in registered])
 
 
 def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:

@@ -11,20 +11,20 @@ PAGE_BYTES = 16 * 1024 * 1024
 
 
 def event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
-    """Give the events after ``after``, through ``through``, in order. Pass over those that retention removed."""
+    """Yield the events after ``after``, through ``through``, in order. Pass over those that retention removed."""
     while page := bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES):
         yield page
         after = page[-1].seq
 
 
 def whole_event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
-    """Give what ``event_pages`` gives. Raise ``BeyondReachError`` if retention has removed any of the events.
+    """Yield what ``event_pages`` gives. Raise ``BeyondReachError`` if retention has removed any of the events.
 
-    It goes on while they are read, and a state that lacks one of them would be wrong without a sign.
+    Retention goes on during the read, and a state that lacked an event would be wrong without a sign.
     """
     while after < through:
         page = bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES)
-        # Asked after the read, so what is missing in the page counts already.
+        # Asked after the read, so that it covers whatever the page lacks.
         if (kept_after := bus.kept_after()) > after:
             raise BeyondReachError(
                 f"retention has removed events up to seq {kept_after} while those after seq {after} were read: "
@@ -37,13 +37,13 @@ def whole_event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry
 
 
 def events(bus: Bus, after: int, through: int) -> Iterator[Entry]:
-    """Give what ``event_pages`` gives, one by one."""
+    """Yield what ``event_pages`` gives, one by one."""
     for page in event_pages(bus, after, through):
         yield from page
 
 
 def decision_pages(bus: Bus, after: int, through: int, *, passing_over: bool = True) -> Iterator[list[Decided]]:
-    """Give the decisions on the events after ``after``, through ``through``, in order.
+    """Yield the decisions on the events after ``after``, through ``through``, in order.
 
     Without ``passing_over``, raise ``TrimmedError`` if retention removed any of them.
     """
@@ -58,6 +58,6 @@ def decision_pages(bus: Bus, after: int, through: int, *, passing_over: bool = T
 
 
 def decisions(bus: Bus, after: int, through: int, *, passing_over: bool = True) -> Iterator[Decided]:
-    """Give what ``decision_pages`` gives, one by one."""
+    """Yield what ``decision_pages`` gives, one by one."""
     for page in decision_pages(bus, after, through, passing_over=passing_over):
         yield from page

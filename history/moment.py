@@ -9,7 +9,7 @@ from history.reach import BeyondReachError
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO = re.compile(r"-?([0-9]{1,12})(ms|s|m|h|d)")
 _OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(Z?)")
-# A machine's clock may be so far ahead of the one of which somebody has a time.
+# A user may have read a time from a clock that is this far ahead of this machine's.
 AHEAD_MAX_MS = 60_000
 EXPECTED = (
     "expected a seq, a time such as 2026-11-22T13:40:00, 2026-11-22T13:40:00Z or 13:40, or how long ago, such as 10m"

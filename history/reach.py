@@ -6,7 +6,7 @@ from bus.interface import Bus, BusError
 
 
 class BeyondReachError(BusError):
-    """What was asked for lies before what the bus still has, or after what is decided."""
+    """A request for what the bus no longer has, or for what is not decided yet."""
 
 
 class Reach(NamedTuple):

@@ -24,7 +24,7 @@ class StateAt(NamedTuple):
     states: list[State]
 
     def topics(self) -> Iterable[Topic]:
-        """Give every topic, in any order."""
+        """Yield every topic, in any order."""
         held = (state.topics.get(name) for state in self.states for name in state.topics.names())
         return (topic for topic in held if topic is not None)
 

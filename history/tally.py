@@ -1,4 +1,4 @@
-"""Count what decisions did: elections, time without a leader, records at risk, leaders per broker."""
+"""Counts of what decisions did: elections, time without a leader, records at risk, leaders per broker."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ class Election(NamedTuple):
     time_ms: int
     topic: str
     partition: int
-    # NO_LEADER: the partition lost its leader, and nobody was elected.
+    # NO_LEADER: the partition lost its leader, and no replica was elected.
     leader: int
     isr: tuple[int, ...]
     reason: str
@@ -64,7 +64,7 @@ _told = msgspec.json.Decoder(_Told)
 
 
 class Tally:
-    """The counts of what decisions did, as they are taken in."""
+    """The counts so far."""
 
     def __init__(self, states: Iterable[State]) -> None:
         self.elections: list[Election] = []
@@ -83,7 +83,7 @@ class Tally:
                 self._offline_since[name] = clock_ms
 
     def take(self, decisions: Iterable[DecisionText], before: Iterable[State]) -> None:
-        """Count decisions. If an unclean election is among them, ``before`` are the states right before it."""
+        """Count decisions. ``before`` has the states right before an unclean election among them, if there is one."""
         decisions = list(decisions)
         # An event's answer comes after its leaders.
         for _, _, body in decisions:
@@ -98,7 +98,7 @@ class Tally:
                 self._take_refused(_told.decode(body))
 
     def _take_refused(self, told: _Told) -> None:
-        """Count the rows that were refused of a request for many ISRs, or a request for one."""
+        """Count the refused rows of a request for many ISRs, or a refused request for one."""
         if told.request in ("alter_isr", "alter_isrs"):
             errors = [result.error for result in told.results] or [told.error]
             self.refused += sum(error not in ("NONE", "NEW_LEADER_ELECTED") for error in errors)
@@ -132,7 +132,7 @@ class Tally:
             self._added_ms |= {(told.topic or "", int(number)): told.time_ms for number in told.assignment or ()}
 
     def _since(self, name: Name, otherwise_ms: int) -> int:
-        """Return when a partition was created that never had a leader."""
+        """Return when a partition that never had a leader was created."""
         return self._added_ms.get(name, self._created_ms.get(name[0], otherwise_ms))
 
     def _take_topic(self, told: _Told) -> None:
@@ -171,25 +171,10 @@ class TallySummary(NamedTuple):
     elections: list[Election]
     offline_ms: Mapping[str, int]
     refused: int
-    # At the end: how many partitions each broker leads, and how many nobody leads.
+    # At the end: how many partitions each broker leads, and how many have no leader.
     leaders: Mapping[int, int]
     offline: int
     partitions: Mapping[Name, Partition]
-
-    @property
-    def elected(self) -> int:
-        """Count the elections that somebody won."""
-        return sum(one.leader != NO_LEADER for one in self.elections)
-
-    @property
-    def unclean(self) -> int:
-        """Count the unclean elections."""
-        return sum(one.unclean for one in self.elections)
-
-    @property
-    def records_at_risk(self) -> int:
-        """Add up the records that unclean elections put at risk."""
-        return sum(one.records_at_risk for one in self.elections)
 
 
 def _partitions(states: Iterable[State]) -> Iterable[tuple[Name, Partition, int]]:

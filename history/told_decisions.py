@@ -1,4 +1,4 @@
-"""Tell decisions about a partition in sentences: what changed, by which rule, who was passed over, what was refused."""
+"""Decisions about a partition in sentences: what changed, by which rule, who was passed over, what was refused."""
 
 from collections.abc import Iterable, Iterator
 
@@ -75,7 +75,7 @@ _BROKERS: dict[Reason, str] = {
 
 
 def told(decision: d.AnyDecision, before: d.LeaderAndIsr | None) -> Iterator[str]:
-    """Give sentences about a decision. ``before`` is how the partition stood, None if that is not known."""
+    """Yield sentences about a decision. ``before`` is how the partition stood, None if that is not known."""
     match decision:
         case d.LeaderAndIsr():
             yield from _leader_and_isr(decision, before)
@@ -134,7 +134,7 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
 
 
 def _is_election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> bool:
-    """Say whether a decision is known to have elected. A topic is adopted with the leader that it has."""
+    """Return whether a decision is known to have elected. A topic is adopted with the leader that it has."""
     if after.reason == Reason.TOPIC_ADOPTED:
         return False
     if before is not None:

@@ -1,4 +1,4 @@
-"""Tell an event in one sentence."""
+"""An event in one sentence."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from state.ids import NO_LEADER
 from state.secrets import shown_settings
 
 Told = e.AnyEvent | e.Malformed
-# How many partitions of a longer list are named.
+# The most partitions of a list that are named.
 NAMED_MAX = 10
 
 
@@ -49,14 +49,13 @@ def _of_replicas(event: Told) -> str | None:
             isr = f"{listed(event.isr)} of {event.topic}-{event.partition}"
             return f"Broker {event.broker} asked for ISR {isr}, as leader ({epochs})."
         case e.AlterIsrs():
-            many = sum(len(named.partitions) for named in event.topics)
-            return f"Broker {event.broker} asked for the ISRs of {counted(many, 'partition')} at once, as leader."
+            return f"Broker {event.broker} asked for the ISRs of {counted(event.rows, 'partition')} at once, as leader."
         case e.LogEndOffset():
             end = f"{event.topic}-{event.partition} ends at {event.log_end_offset}"
             return f"Broker {event.broker} reported that its log of {end} (leader epoch {event.leader_epoch})."
         case e.LogEndOffsets():
-            many = sum(len(named.partitions) for named in event.topics)
-            return f"Broker {event.broker} reported where {counted(many, 'of its logs ends', 'of its logs end')}."
+            ends = counted(event.rows, "of its logs ends", "of its logs end")
+            return f"Broker {event.broker} reported where {ends}."
         case e.IsrWritten():
             place = f"{event.topic}-{event.partition}"
             written = f"ISR {listed(event.isr)} of {place} into ZooKeeper"
@@ -81,7 +80,7 @@ def _outcomes(event: e.ReplicaReports) -> str:
 
 
 def _heartbeat(event: e.BrokerHeartbeat) -> str:
-    """Tell a heartbeat, which may report failed log directories and ask for something at once."""
+    """Tell a heartbeat, which may both report failed log directories and ask for something."""
     who, failed = f"Broker {event.broker}", f"that log directories failed: {', '.join(event.offline_log_dirs)}"
     if event.want_shutdown or event.want_fence:
         wish = "asked to shut down" if event.want_shutdown else "asked to be fenced"
@@ -151,7 +150,7 @@ def _of_engine(event: Told) -> str:
             return "The engine counted which brokers lead fewer partitions than they should."
         case e.SessionsExtended():
             return f"The engine was held up for {event.by_ms} ms, which do not count as a broker's silence."
-    # Every kind has a sentence above (a test).
+    # A test checks that every kind has a sentence above.
     return f"The event was of the kind {event.__struct_config__.tag}."
 
 

@@ -1,4 +1,4 @@
-"""What would have been decided under other settings or events: the same log, decided twice by the same rules.
+"""Decisions under other settings or events: the same log, decided twice by the same rules.
 
 The second time, settings are overridden, events are left out, or events are added. All other events stay as they were,
 so a broker may answer a decision that was not made this time. A fence refuses such an answer, and the refusals are
@@ -37,7 +37,7 @@ Events = Callable[[], Iterable[Entry]]
 
 
 class Changes(NamedTuple):
-    """What is different from how it was."""
+    """The changes to a recorded log."""
 
     # Kafka's names, with values as text.
     settings: Mapping[str, str] = {}
@@ -48,12 +48,12 @@ class Changes(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        """Say whether nothing is different."""
+        """Whether there are no changes."""
         return not (self.settings or self.without or self.added)
 
 
 def as_it_was(states: list[State], events: Events) -> TallySummary:
-    """Decide recorded events as they were decided, beginning with ``states``."""
+    """Decide recorded events as before, beginning with ``states``."""
     way = _Way(states, {})
     for entry in logged(events()):
         way.take(entry)
@@ -67,22 +67,18 @@ def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Tal
     way = _Way(states, changes.settings, _Balance(events()))
     if changes.settings:
         # Settings change by an event, because the rules look at all partitions when an admin changes them.
-        way.add(_settings_event(changes.settings))
+        event = {"kind": "alter_config", "time_ms": 0, "entity": "cluster", "config": dict(changes.settings)}
+        way.add_after(states[0].cluster.seq, [msgspec.json.encode(event)])
     # On Kafka seqs are far apart, so an added event may name one that no recorded event has.
     added = deque(sorted(changes.added.items()))
     for entry in logged(events()):
         while added and added[0][0] < entry.seq:
-            way.add_all(*added.popleft())
+            way.add_after(*added.popleft())
         if entry.seq not in changes.without:
             way.take(entry)
     for seq, raws in added:
-        way.add_all(seq, raws)
+        way.add_after(seq, raws)
     return way.end()
-
-
-def _settings_event(settings: Mapping[str, str]) -> bytes:
-    event = {"kind": "alter_config", "time_ms": 0, "entity": "cluster", "config": dict(settings)}
-    return msgspec.json.encode(event)
 
 
 class _Balance:
@@ -108,7 +104,7 @@ class _Balance:
 
 
 class _Way:
-    """One pass of the rules through the events, and what it counts."""
+    """One pass of the rules through the events, with its counts."""
 
     def __init__(self, states: list[State], settings: Mapping[str, str], balance: _Balance | None = None) -> None:
         self._replay = Replay(list(states), Policy(), settings)
@@ -117,11 +113,6 @@ class _Way:
         self._waiting: list[Logged] = []
         # How many events are decided together.
         self._together = BATCH_EVENTS
-
-    @property
-    def seq(self) -> int:
-        """The newest event that was taken in."""
-        return self._replay.states[0].cluster.seq
 
     def take(self, entry: Logged) -> None:
         """Take in the next recorded event. It is decided together with some that follow."""
@@ -135,26 +126,17 @@ class _Way:
         if len(self._waiting) >= BATCH_EVENTS:
             self.flush()
 
-    def add(self, raw: bytes) -> None:
-        """Decide an added event now."""
+    def add_after(self, seq: int, raws: Iterable[bytes]) -> None:
+        """Decide added events one by one, as if they had come right after ``seq``."""
         self.flush()
-        self.add_after(self.seq, raw)
-
-    def add_all(self, seq: int, raws: Iterable[bytes]) -> None:
-        """Decide added events one by one, right after ``seq``."""
         for raw in raws:
-            self.flush()
-            self.add_after(seq, raw)
+            self._add(seq, raw)
 
-    def add_after(self, seq: int, raw: bytes) -> None:
-        """Decide an added event as if it had come right after ``seq``."""
-        self._at(seq - 1)
-        clock_ms = self._replay.states[0].cluster.clock_ms
-        self._decide([replace(one, clock_ms=clock_ms) for one in logged([(seq, raw)])])
-
-    def _at(self, seq: int) -> None:
+    def _add(self, seq: int, raw: bytes) -> None:
         states = self._replay.states
-        states[:] = [State(replace(state.cluster, seq=seq), state.topics) for state in states]
+        states[:] = [State(replace(state.cluster, seq=seq - 1), state.topics) for state in states]
+        clock_ms = states[0].cluster.clock_ms
+        self._decide([replace(one, clock_ms=clock_ms) for one in logged([(seq, raw)])])
 
     def flush(self) -> None:
         """Decide what waits."""
@@ -178,7 +160,7 @@ class _Way:
             decisions = self._replay.take(batch)
         self._tally.take(decisions, before)
         for event in self._balance.note(decisions) if self._balance is not None else ():
-            self.add_after(event.checked_seq, msgspec.json.encode(event))
+            self._add(event.checked_seq, msgspec.json.encode(event))
         return len(batch)
 
     def _first_end(self, batch: list[Logged], decisions: Iterable[DecisionText]) -> int:

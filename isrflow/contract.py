@@ -7,7 +7,7 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 DECISIONS_BYTES_MAX = 32 * 1024 * 1024
 # An index after all decisions on an event.
 AFTER_ALL_OF = 2**31
-# Only the engine makes these events. ``state.engine_events`` has their types.
+# Only the engine makes these events. ``state.events`` has their types.
 ENGINE_KINDS = frozenset({"controller_started", "leader_imbalance", "sessions_extended", "tick"})
 LOG_END_OFFSET = "log_end_offset"
 # Both report where logs end: of one replica, and of many.

@@ -1,10 +1,9 @@
 """Access control entries (ACLs), and filters that select some of them, in Kafka's words (``AclBinding``).
 
-An ACL allows or denies an operation on resources to a principal from a host. The engine keeps ACLs and lets nobody do
-anything by them: brokers and gateways enforce them.
+An ACL allows or denies an operation on resources to a principal from a host. The engine only keeps
+ACLs; brokers and gateways enforce them.
 """
 
-import base64
 import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -12,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from state.ids import UUID_BYTES, as_uuid
 from state.limits import Text
 
 ResourceType = Literal["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"]
@@ -47,7 +47,7 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
     # The name, or what names begin with; * as a literal name is every resource of the type.
     resource_name: Annotated[str, Meta(min_length=1, max_length=4_096)]
     pattern_type: PatternType
-    # In Kafka's form. User:* is every principal.
+    # In Kafka's form. User:* is every user.
     principal: Annotated[str, Meta(max_length=4_096, pattern=r"^[^:]+:")]
     # An address, or * for any.
     host: Annotated[str, Meta(min_length=1, max_length=1_024)]
@@ -63,7 +63,7 @@ class AclWithId(Acl, frozen=True, kw_only=True):
 
 
 class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What selects entries (``AclBindingFilter``). Null selects any."""
+    """A filter of entries (``AclBindingFilter``). A null field matches any value."""
 
     resource_type: ResourceType | None = None
     resource_name: Text | None = None
@@ -76,11 +76,11 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Say whether it can select one entry at most."""
+        """Whether the filter can select at most one entry."""
         return self.pattern_type != "MATCH" and None not in msgspec.structs.astuple(self)
 
     def selects(self, acl: Acl) -> bool:
-        """Say whether an entry is one of those."""
+        """Return whether the filter selects an entry."""
         wanted = (self.resource_type, self.principal, self.host, self.operation, self.permission_type)
         given = (acl.resource_type, acl.principal, acl.host, acl.operation, acl.permission_type)
         return all(one in (None, other) for one, other in zip(wanted, given, strict=True)) and self._selects_name(acl)
@@ -99,7 +99,7 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acl_id_of(acl: Acl | AclFilter) -> str:
-    """Derive an entry's id from its content, as Kafka prints a Uuid; of an exact filter, that of its entry."""
+    """Derive an entry's id from its content, as Kafka prints a Uuid. An exact filter has the id of its entry."""
     parts = (
         acl.resource_type,
         acl.resource_name,
@@ -109,8 +109,7 @@ def acl_id_of(acl: Acl | AclFilter) -> str:
         acl.operation,
         acl.permission_type,
     )
-    digest = hashlib.sha256(msgspec.json.encode(parts)).digest()[:16]
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return as_uuid(hashlib.sha256(msgspec.json.encode(parts)).digest()[:UUID_BYTES])
 
 
 def with_id(acl_id: str, acl: Acl) -> AclWithId:
@@ -119,7 +118,7 @@ def with_id(acl_id: str, acl: Acl) -> AclWithId:
 
 
 def selected(acls: Mapping[str, Acl], wanted: AclFilter) -> dict[str, Acl]:
-    """Return those of ``acls``, by their ids, that a filter selects."""
+    """Return the entries of ``acls`` that a filter selects, by id."""
     if wanted.is_exact:
         acl_id = acl_id_of(wanted)
         return {acl_id: acls[acl_id]} if acl_id in acls else {}

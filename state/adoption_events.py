@@ -13,9 +13,9 @@ FoundEpoch = Annotated[int, Meta(ge=NO_EPOCH, le=2**31 - 1)]
 
 
 class FoundPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition as its former controller left it. One that never had a leader has the defaults."""
+    """A partition as its former controller left it. The defaults are those of one that never had a leader."""
 
-    # While it is reassigned: those that stay or are added first, then those that are removed.
+    # During a reassignment: first the replicas that stay or are added, then those that are removed.
     replicas: Ids
     isr: Ids = ()
     leader: Annotated[int, Meta(ge=NO_LEADER, le=2**31 - 1)] = NO_LEADER
@@ -27,7 +27,7 @@ class FoundPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdoptTopic(AdminEvent, frozen=True, kw_only=True, tag="adopt_topic"):
-    """A gateway found a topic that another controller led, and that goes on as it is."""
+    """A gateway found a topic that another controller led. The topic continues unchanged."""
 
     topic: Name
     topic_id: Text

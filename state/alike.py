@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from state.decision_columns import SILENT, CountedBy
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
 
-_encode_name = msgspec.json.Encoder().encode
-# What the text of a pattern says of its event.
+# Writes a name as it is in a decision's text.
+encoded_name = msgspec.json.Encoder().encode
+# The part of a pattern's text that depends on the event.
 _EVENT = b'"seq":%d,"index":%%d,"controller_epoch":%d,"time_ms":%d,"reason":'
 
 
@@ -26,7 +27,6 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     common: LeaderAndIsr | StopReplica
     # The text of ``common``, with the blanks of ``state.decision_columns``.
     text: bytes
-    has_partition_epoch: bool
     # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
     place: tuple[int, int]
     told: CountedBy
@@ -51,7 +51,7 @@ class TopicWatermarks(msgspec.Struct, frozen=True, gc=False):
     topic: str
     # Distinct and rising.
     partitions: list[int]
-    # As many of each.
+    # One for each partition.
     leader_epochs: list[int]
     high_watermarks: list[int]
 
@@ -60,30 +60,29 @@ Said = AnyDecision | AlikeDecision | TopicWatermarks
 
 
 def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
-    """Make the pattern of the decisions that are like ``decision``."""
+    """Return the pattern of decisions like ``decision``."""
     common = replace(decision, topic="", topic_id="", partition=0, leader_epoch=0)
-    has_partition_epoch = isinstance(common, LeaderAndIsr)
     if isinstance(common, LeaderAndIsr):
         common = replace(common, partition_epoch=0)
     # These two kinds of decisions have no free text, which might look like the fields that are replaced.
     text = with_blank_index(encode(common))
     text = text.replace(b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
-    if has_partition_epoch:
+    if isinstance(common, LeaderAndIsr):
         text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
     else:
         text += SILENT
-    return Pattern(common, text, has_partition_epoch, _place(common.seq, type(common)), told_of(decision))
+    return Pattern(common, text, _place(common.seq, type(common)), told_of(decision))
 
 
 def with_blank_index(text: bytes) -> bytes:
-    """Make a format of a decision's text, in which the index is blank. Each percent sign is doubled."""
+    """Return a decision's text as a format with a blank index. Percent signs are doubled."""
     # The first "index" is the decision's own, because it comes before any free text.
     return text.replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
 
 
 def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> CountedBy:
-    """Return what a decision is counted by."""
+    """Return the values that a decision is counted by."""
     if isinstance(decision, LeaderAndIsr):
         return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
     return CountedBy(str(decision.reason), unclean=False, passes_over=False)
@@ -106,12 +105,12 @@ def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: in
     common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
     was = _event_text(former.seq, former.controller_epoch, former.time_ms)
     text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
-    return Pattern(common, text, pattern.has_partition_epoch, _place(seq, type(common)), pattern.told)
+    return Pattern(common, text, _place(seq, type(common)), pattern.told)
 
 
 def named(said: Iterable[Said], principal: str) -> list[Said]:
-    """Return the same decisions with the admin who asked."""
-    # Later events may use the same patterns, so each gets a copy with the name. They stay alive as long as their rows.
+    """Return decisions with the principal of the admin who asked for them."""
+    # Later events may share a pattern, so it is copied. The rows keep the patterns alive, so their ids stay unique.
     copies: dict[int, Pattern] = {}
     result: list[Said] = []
     for one in said:
@@ -148,7 +147,7 @@ def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:
         "partition": row.partition,
         "leader_epoch": row.leader_epoch,
     }
-    if row.pattern.has_partition_epoch:
+    if isinstance(row.pattern.common, LeaderAndIsr):
         values["partition_epoch"] = row.partition_epoch
     return replace(row.pattern.common, **values)
 
@@ -176,15 +175,10 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 
 def encoded(row: AlikeDecision) -> bytes:
-    """Return the bytes of a row's decision, those of ``encode``. Before it is numbered, a decision has the index 0."""
+    """Return what ``encode`` does for a row's decision, which has the index 0 until it is numbered."""
     return encoded_about(row, encoded_name(row.topic), encoded_name(row.topic_id))
 
 
 def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes) -> bytes:
-    """Return what ``encoded`` does, with its topic's name and id as they are in a text."""
+    """Return what ``encoded`` does, given the topic's encoded name and id."""
     return row.pattern.text % (0, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
-
-
-def encoded_name(name: str) -> bytes:
-    """Return a name as it is in a decision's text."""
-    return _encode_name(name)

@@ -23,7 +23,7 @@ class BrokerState(IntEnum):
     unregistered = 4
 
 
-# Those that a registered broker can be in.
+# The states that a registered broker can be in.
 REGISTERED_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
 
 
@@ -38,21 +38,21 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     state: BrokerState
     rack: str | None
     listeners: tuple[Listener, ...]
-    # Those that it can read. Behind a gateway, their ids.
+    # The directories that it can read; behind a gateway, their ids.
     log_dirs: tuple[str, ...]
     # From when on its silence counts, by the engine's clock. Behind a gateway, NO_TIME before the first heartbeat and
     # after a controlled shutdown.
     last_contact_ms: int
-    # Behind a gateway: those that it had in this or an earlier registration, and cannot read now.
+    # Behind a gateway: directories of this or an earlier registration that it cannot read now.
     offline_log_dirs: tuple[str, ...] = ()
     features: tuple[Feature, ...] = ()
     # Whether it is a broker of Kafka 4, which speaks through a gateway.
     is_kraft: bool = False
     # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
-    # When it was heard last, moved on by the time in which nobody could hear it.
+    # When it was last heard, plus the time in which no controller or gateway could hear it.
     heard_ms: int = NO_TIME
-    # It was heard, or its connection was lost, since the clock last moved. The time to which it moves next counts.
+    # Whether it was heard, or its connection lost, since the clock last moved. The clock's next time counts for that.
     heard_since_tick: bool = False
     lost_since_tick: bool = False
     # The highest level that a mock broker supports.
@@ -60,15 +60,15 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def has_several_dirs(self) -> bool:
-        """Say whether it has or had several log directories, so that it says where each replica is."""
+        """Whether it has or had several log directories, so that it says where each replica is."""
         return self.is_kraft and len(self.log_dirs) + len(self.offline_log_dirs) > 1
 
     @property
     def is_active(self) -> bool:
-        """Say whether the broker may lead and join an ISR."""
+        """Whether the broker may lead and join an ISR."""
         return self.state is BrokerState.active
 
     @property
     def is_live(self) -> bool:
-        """Say whether the broker serves requests: it is active or shutting down."""
+        """Whether the broker serves requests: it is active or shutting down."""
         return self.state in (BrokerState.active, BrokerState.controlled_shutdown)

@@ -182,8 +182,8 @@ def broker_setting_type(name: str) -> int:
 
 
 def is_secret(name: str) -> bool:
-    """Say whether nobody may read a broker's setting: a password, or what neither Kafka nor the engine knows.
+    """Return whether a broker's setting is hidden: a password, or one that neither Kafka nor the engine knows.
 
-    It may be a password of a plugin (``KafkaConfig.maybeSensitive``).
+    An unknown setting may be a plugin's password (``KafkaConfig.maybeSensitive``).
     """
     return name not in NAMES and broker_setting_type(name) in (PASSWORD, UNKNOWN)

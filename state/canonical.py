@@ -34,7 +34,7 @@ RESULTS_MAX = 10_000
 
 
 def parts_clash(parts: Iterable[Part]) -> bool:
-    """Say whether two of one shard's parts are in one place, and of a kind that cannot be merged."""
+    """Return whether two parts of one shard are in one place and cannot be merged."""
     places = [_place(part) for part in parts if part[1] not in _MERGED_RANKS]
     return len(set(places)) < len(places)
 
@@ -45,7 +45,7 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
 
 
 def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
-    """Order, merge and number parts. Runs stay runs, and each other decision is a run by itself.
+    """Order, merge and number parts. Runs stay runs, and any other decision becomes a run of its own.
 
     Never raises, because the same batch would come again after each restart. Callers check ``parts_clash`` first.
     """

@@ -1,4 +1,4 @@
-"""Put values together while their sizes fit."""
+"""Lists of values whose sizes fit together."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -7,9 +7,9 @@ _T = TypeVar("_T")
 
 
 def chunks(sized: Iterable[tuple[_T, int]], size_max: int, *, count_max: int | None = None) -> Iterator[list[_T]]:
-    """Divide values, each with its size, into lists of at most ``size_max`` together. A larger value is alone.
+    """Divide values into lists whose sizes add up to at most ``size_max``. A larger value is alone in its list.
 
-    A list has at most ``count_max`` values, if that is given.
+    If ``count_max`` is given, a list has at most that many values.
     """
     chunk: list[_T] = []
     total = 0

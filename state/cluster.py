@@ -1,9 +1,11 @@
 """What one shard of the control plane knows: its topics, and what all shards share."""
 
 from collections.abc import Mapping
+from operator import add
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import astuple
 
 from state.acl import Acl
 from state.alike import Said, decisions_of
@@ -36,21 +38,13 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     reassigning: int = 0
 
     def __add__(self, other: "Totals") -> "Totals":
-        return _sum(self, other, 1)
-
-    def __sub__(self, other: "Totals") -> "Totals":
-        return _sum(self, other, -1)
-
-
-def _sum(one: Totals, other: Totals, sign: int) -> Totals:
-    mine, theirs = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
-    return Totals(*(a + sign * b for a, b in zip(mine, theirs, strict=True)))
+        return Totals(*map(add, astuple(self), astuple(other)))
 
 
 def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
     """Count one partition, in the order of ``Totals`` after ``topics``.
 
-    A ``min_isr`` (min.insync.replicas) greater than the number of replicas asks for all of them.
+    A ``min_isr`` (min.insync.replicas) greater than the number of replicas means all of them.
     """
     in_sync, assigned = len(partition.isr), len(partition.replicas)
     enough = min_isr if min_isr < assigned else assigned
@@ -69,7 +63,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
 
 
 class Cluster(msgspec.Struct, frozen=True, array_like=True):
-    """The part of the state that is not topics. What is not marked as one shard's is the same in every shard."""
+    """The part of the state that is not topics. Unless marked as one shard's, a field is the same in every shard."""
 
     # 0 ≤ shard < shards
     shard: int = 0
@@ -118,21 +112,21 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def policy(self) -> Policy:
-        """Return the settings in force: the dynamic ones over those of the newest claim."""
+        """The settings in force: the dynamic ones over those of the newest claim."""
         return laid_over(laid_over(Policy(), self.settings), self.config)
 
     @property
     def clock_skew_ms(self) -> int | None:
-        """Return how far the engine's clock was ahead of the bus's at the newest tick; None if that is not known."""
+        """How far the engine's clock was ahead of the bus's at the newest tick; None if that is not known."""
         return None if self.clock_entered_ms == NO_TIME else self.clock_ms - self.clock_entered_ms
 
     @property
     def writes_cluster_decisions(self) -> bool:
-        """Say whether this shard writes what all shards decide alike."""
+        """Whether this shard writes what all shards decide alike."""
         return self.shard == 0
 
     def holds(self, topic: str) -> bool:
-        """Say whether ``topic`` belongs to this shard."""
+        """Return whether ``topic`` belongs to this shard."""
         return shard_of(topic, self.shards) == self.shard
 
     def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
@@ -149,7 +143,7 @@ Changes = Mapping[str, Topic | None]
 
 
 class Topics(Protocol):
-    """A shard's topics by name, which a store may load only when asked."""
+    """A shard's topics by name. A store may load each one on demand."""
 
     def get(self, topic: str, /) -> Topic | None: ...
 

@@ -1,4 +1,4 @@
-"""Put columns into canonical order: move whole topics until those of several shards follow one another.
+"""Columns in canonical order: whole topics are moved until those of several shards follow one another.
 
 The problem: in a storm, each event changes a few partitions in each of thousands of topics, and the topics of different
 shards alternate in the canonical order. An object for each event and topic would cost more than the decisions.
@@ -22,9 +22,9 @@ from state.chunks import chunks
 from state.decision_columns import ROWS_MAX, Columns, CountedBy
 from state.part import Part, columns_part
 
-# Topic, partition and broker; the place among the parts in columns or among the others; and the topic's in its columns.
+# Topic, partition and broker; the part's place among those with columns, or among the others; the topic's in those.
 _Key = tuple[str, int, int, int, int]
-# In the place of a topic's.
+# In a key of a part without columns.
 _NO_COLUMNS = -1
 
 
@@ -51,7 +51,7 @@ def in_order(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 class _Texts:
-    """The texts of all parts, and what is told of each."""
+    """The texts of all parts, and what each is counted by."""
 
     def __init__(self) -> None:
         self.texts: list[bytes] = []
@@ -59,7 +59,7 @@ class _Texts:
         self._places: dict[bytes, int] = {}
 
     def place_of(self, text: bytes, told: CountedBy) -> int:
-        """Return the place of a text, which is the same for each part that has it."""
+        """Return the place of a text. Equal texts have the same place."""
         place = self._places.get(text)
         if place is None:
             place = self._places[text] = len(self.texts)

@@ -5,7 +5,7 @@ these texts, to carry them to the bus and to compress them costs more than to de
 
 The insight: decisions that are alike share a pattern (``state.alike``), which is a text with six blanks. What is left
 of a decision is the number of its pattern and what fills the blanks, and the index follows from the place in the run.
-So a run is a few columns of numbers, and a line of text is made for those who ask. One set of columns holds many
+So a run is a few columns of numbers, and lines of text are made on demand. One set of columns holds many
 topics, because in a storm each event changes a few partitions of each.
 
     texts   0  {"kind":"leader_and_isr", … "index":%d, … "topic":%b,"topic_id":%b,"partition":%d, … "leader":2, …
@@ -41,7 +41,7 @@ class CountedBy(NamedTuple):
 
 
 class ReasonCount(NamedTuple):
-    """How many decisions of a run have the same reason and are alike in what elections say."""
+    """How many decisions of a run are counted by the same values."""
 
     reason: str
     unclean: bool
@@ -84,11 +84,11 @@ class Columns(NamedTuple):
         return self._table().column(1, 0, self.decision_count)
 
     def starts(self) -> list[int]:
-        """Return how many decisions come before each topic, and at last of all."""
+        """Return how many decisions come before each topic, then how many there are."""
         return list(accumulate(self.counts, initial=0))
 
     def reasons(self) -> tuple[ReasonCount, ...]:
-        """Count the decisions by what is told of them, in order."""
+        """Count the decisions by ``CountedBy``, in its order."""
         if len(set(self.told)) == 1:
             return (ReasonCount(*self.told[0], self.decision_count),)
         counted: Counter[CountedBy] = Counter()

@@ -114,7 +114,7 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     features: tuple[Feature, ...] | UnsetType = UNSET
     # How many partitions a broker in controlled shutdown still leads.
     remaining: int | UnsetType = UNSET
-    # Those that it had and cannot read. Set if there are any.
+    # Directories that it had and cannot read. Set if there are any.
     offline_log_dirs: tuple[str, ...] | UnsetType = UNSET
 
 
@@ -180,7 +180,7 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     quorum_epoch: int | UnsetType = UNSET
     # How many results did not fit.
     results_left_out: int | UnsetType = UNSET
-    # Answers delete_acls: those that were deleted.
+    # Answers delete_acls: the deleted ACLs.
     acls: tuple[Acl, ...] | UnsetType = UNSET
 
 
@@ -192,7 +192,7 @@ class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
     config: dict[str, str]
     # For the cluster: the settings that brokers act on, from any source. They take precedence over ``config``.
     in_force: dict[str, str] | UnsetType = UNSET
-    # For brokers: the names of those that were set to the value that they had. Set if there are any.
+    # For brokers: the names of settings that were set to the value that they had. Set if there are any.
     set_again: tuple[str, ...] | UnsetType = UNSET
 
 
@@ -254,7 +254,7 @@ class EntityDecision(Decision, frozen=True, kw_only=True, tag="entity"):
 
     entity_type: str
     names: dict[str, str | None]
-    # All of them. If there is none, the entity is gone.
+    # All values. Without any the entity is gone.
     values: dict[str, str]
 
 

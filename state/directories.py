@@ -1,9 +1,9 @@
-"""In which log directories a partition's replicas are (KIP-858).
+"""The log directories of a partition's replicas (KIP-858).
 
 Most brokers have one directory, which is not stored.
 
     replicas      1    2    3      brokers 1 and 2 have the directories A, B and C, D; broker 3 has one
-    directories   A    ""   ""     broker 1 has said that the replica is in A; broker 2 has not said it yet
+    directories   A    ""   ""     broker 1 has said that its replica is in A; broker 2 has yet to say
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def is_readable(partition: Partition, broker: Broker) -> bool:
 def with_new_replicas(former: Partition | None, replicas: tuple[int, ...], left: Mapping[int, str]) -> tuple[str, ...]:
     """Return the directories of ``replicas``, of which some may be new.
 
-    ``left`` has the brokers of several directories that can read only one of them, so a new replica there is in it.
+    ``left`` has each broker that can read only one of several directories, with that one, which gets new replicas.
     """
     held = {} if former is None else dict(zip(former.replicas, all_directories(former), strict=True))
     return tuple([held[replica] if replica in held else left.get(replica, NO_DIRECTORY) for replica in replicas])
@@ -49,7 +49,7 @@ def moved_to(partition: Partition, broker: int, directory: str) -> tuple[str, ..
 
 
 def all_directories(partition: Partition) -> tuple[str, ...]:
-    """Return the directory of each replica, also if none has one."""
+    """Return the directory of each replica, even if none has one."""
     return partition.directories or (NO_DIRECTORY,) * len(partition.replicas)
 
 

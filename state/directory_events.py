@@ -1,4 +1,4 @@
-"""What brokers say about their log directories (KIP-858)."""
+"""The event in which brokers assign replicas to log directories (KIP-858)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Metadata entities: what an admin sets, the engine keeps, and brokers alone act on.
+"""Metadata entities: an admin sets them, the engine keeps them, and only brokers act on them.
 
 An entity has a type, parts that name it, and values. So one event, one decision and one place in the state serve all
 types, and each type has its own checks (``controller_logic.entity_checks``).
@@ -39,6 +39,14 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     entity_type: EntityType
     names: dict[str, str | None]
     values: dict[str, str]
+
+
+class ComplaintError(Exception):
+    """A change that cannot be made, with Kafka's name of the error."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error = error
 
 
 def entity_id_of(entity_type: str, names: Mapping[str, str | None]) -> str:

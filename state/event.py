@@ -1,4 +1,4 @@
-"""What every event has, and what events of admins, of the engine and about a replica add."""
+"""The fields of every event, and those that events of admins, of the engine and about a replica add."""
 
 from typing import Annotated
 
@@ -17,13 +17,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class AdminEvent(Event, frozen=True, kw_only=True):
-    """What an admin asks."""
+    """A request of an admin."""
 
     # An event that waits longer than this to be decided is answered as timed out, and not carried out.
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
-    # The principal that asks, in Kafka's form, if a gateway knows it.
+    # The principal of the admin, in Kafka's form, if a gateway knows it.
     principal: Text | UnsetType | None = UNSET
-    # The quorum epoch in which a gateway leads that asks. What it asks may follow from what it knew in this epoch.
+    # The quorum epoch of a gateway that asks as the leader. Its request may follow from the metadata of this epoch.
     quorum_epoch: Epoch | UnsetType = UNSET
 
 

@@ -1,4 +1,4 @@
-"""Read events from their JSON text, and say what is wrong with a text that is not an event."""
+"""Events read from their JSON text, and what is wrong with a text that is not an event."""
 
 import difflib
 import re
@@ -51,7 +51,7 @@ def decode(raw: bytes) -> AnyEvent | Malformed:
 
 
 def _foreign(raw: bytes) -> str:
-    """Say what a text begins with that some writers put before JSON; nothing if it begins otherwise."""
+    """Describe what some writers put before JSON, if a text begins with it; empty if not."""
     if not raw:
         return "the record has no value"
     for mark, encoding in _BYTE_ORDER_MARKS.items():

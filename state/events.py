@@ -8,18 +8,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from state.acl_events import CreateAcls as CreateAcls
-from state.acl_events import DeleteAcls as DeleteAcls
 from state.adoption_events import AdoptTopic as AdoptTopic
 from state.directory_events import AssignReplicasToDirs as AssignReplicasToDirs
 from state.entity_events import AlterEntity as AlterEntity
+from state.entity_events import CreateAcls as CreateAcls
+from state.entity_events import DeleteAcls as DeleteAcls
 from state.event import AdminEvent as AdminEvent
 from state.event import EngineEvent
 from state.event import Event as Event
 from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
-from state.isr_events import AlterIsrs as AlterIsrs
 from state.level import FIRST_LEVEL, NO_LEVEL
 from state.level_events import RaiseLevel as RaiseLevel
 from state.limits import (
@@ -37,10 +36,11 @@ from state.limits import (
     Texts,
     TimeMs,
 )
-from state.log_end_events import LogEndOffsets as LogEndOffsets
 from state.registration import Feature, Listener
-from state.report_events import ReplicaReport as ReplicaReport
-from state.report_events import ReplicaReports as ReplicaReports
+from state.topic_events import AlterIsrs as AlterIsrs
+from state.topic_events import LogEndOffsets as LogEndOffsets
+from state.topic_events import ReplicaReport as ReplicaReport
+from state.topic_events import ReplicaReports as ReplicaReports
 from state.written_events import IsrWritten as IsrWritten
 
 
@@ -86,7 +86,7 @@ class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connect
 
 
 class BrokerUnregister(AdminEvent, frozen=True, kw_only=True, tag="broker_unregister"):
-    """An operator says that a broker will not come back."""
+    """An operator declares that a broker will not come back."""
 
     broker: Id
 
@@ -195,8 +195,6 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
 class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):
     """The engine tells all its shards what a balance check counted over the whole cluster."""
 
-    controller_epoch: Epoch | None = None
-
     # The tick that counted.
     checked_seq: Offset
     # By broker, of the partitions that prefer it as leader: how many it does not lead, and how many there are.
@@ -208,7 +206,7 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 
     broker: Id
     broker_epoch: BrokerEpoch
-    # All ids below were handed out elsewhere: by the controller that led before the engine did.
+    # The controller that led before the engine handed out all ids below.
     first_id_min: Offset = 0
 
 
@@ -259,6 +257,9 @@ AnyEvent = (
     | RaiseLevel
 )
 
+# The events that only the engine may publish.
+ENGINE_EVENTS = (ControllerStarted, LeaderImbalance, SessionsExtended, Tick)
+
 
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):
     """A text that is not an event."""
@@ -293,5 +294,5 @@ class Logged(msgspec.Struct, frozen=True):
 
     @property
     def is_by_hand(self) -> bool:
-        """Return whether no bus kept the event, as in a log that was written by hand."""
+        """Whether no bus kept the event, as in a log that was written by hand."""
         return self.entered_ms is None

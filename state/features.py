@@ -20,8 +20,8 @@ class Levels(NamedTuple):
     high: int
 
 
-# Brokers alone do what these promise, except metadata.version: its level is that of the records that gateways
-# write. Eligible leader replicas are left out, because the rules do not have them.
+# Only brokers act on these, except on metadata.version: its level is the version of the records that gateways write.
+# Eligible leader replicas are left out, because the rules do not have them.
 SUPPORTED = {
     "group.version": Levels(0, 1),
     METADATA_VERSION: Levels(21, 29),
@@ -31,7 +31,7 @@ SUPPORTED = {
 }
 # The metadata version of Kafka 4.1. A log has it unless another one was chosen.
 USUAL_METADATA_VERSION = 27
-# The level of this feature is no record of its own. It is 1 as soon as the metadata log has the voters.
+# No record has the level of this feature. It is 1 as soon as the metadata log has the voters.
 KRAFT_LEVELS = Levels(0, 1)
 # What a gateway supports.
 SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
@@ -47,19 +47,19 @@ _BEGINNINGS = {
 
 
 def newest_metadata_version(features: Iterable[Feature]) -> int:
-    """Return the newest metadata version that one of some brokers supports, by the ``features`` of all of them."""
+    """Return the newest metadata version in the ``features`` of some brokers."""
     supported = [feature.max_version for feature in features if feature.name == METADATA_VERSION]
     return max(supported, default=USUAL_METADATA_VERSION)
 
 
 def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:
-    """Return the levels with which a log of ``metadata_version`` begins; a feature that is not among them has 0."""
+    """Return the levels with which a log of ``metadata_version`` begins. Any other feature has level 0."""
     others = {name: level for name, (level, since) in _BEGINNINGS.items() if metadata_version >= since}
     return {METADATA_VERSION: metadata_version, **others}
 
 
 def not_supported(who: str, levels: Levels | None, level: int) -> str | None:
-    """Say why a feature cannot have a level; None if it can."""
+    """Return why a feature cannot have a level; None if it can."""
     if levels is None or levels.high == 0:
         return None if level == 0 and levels is not None else f"{who} does not support the feature"
     if not levels.low <= level <= levels.high:

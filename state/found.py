@@ -1,8 +1,8 @@
-"""What a job found undecided when it claimed, or between two batches.
+"""The events that a job found undecided when it claimed, or between two batches.
 
 A claim's event says up to which seq former jobs had decided (``decided_seq``). All events between that and the claim
-were decided after the claim, however long before it they came. The same holds for a tick that says it. An engine
-writes one after each slow batch, before it reads the next one.
+were decided after the claim, however long before it they came. The same holds for a tick with this field. An
+engine writes one after each slow batch, before it reads the next one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
 
 def found_by(seq: int, raw: bytes, entered_ms: int | None, is_claim: bool | None = None) -> Found | None:
-    """Read from the event of a claim or a tick what was found; None if the event does not say, or is no claim."""
+    """Return what the event of a claim or a tick says was undecided; None if it does not say, or is no claim."""
     event = decode(raw)
     if not isinstance(event, ControllerStarted | Tick) or not isinstance(event.decided_seq, int):
         return None

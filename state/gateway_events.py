@@ -27,7 +27,7 @@ class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"
 
     gateway: Id
     incarnation: Text
-    # How long it was held up since its last heartbeat, and could hear no broker.
+    # For how long since its last heartbeat it was held up and could hear no broker.
     late_ms: TimeMs = 0
     # It is about to stop.
     want_shutdown: bool = False

@@ -38,12 +38,8 @@ GROUP_DEFAULTS = {key: str(one.default) for key, one in GROUP_NUMBERS.items()} |
 
 
 def complaint_about_group(after: Mapping[str, str]) -> str | None:
-    """Say what is wrong with the settings of a group; None if nothing is."""
-    for key, value in after.items():
-        complaint = _complaint_about(key, value)
-        if complaint is not None:
-            return complaint
-    return None
+    """Return what is wrong with the settings of a group; None if nothing is."""
+    return next((complaint for pair in after.items() if (complaint := _complaint_about(*pair))), None)
 
 
 def _complaint_about(key: str, value: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Values for 'none', and what is computed from names: a broker's id, and a topic's shard, page and id."""
+"""Values for 'none', and values computed from names: a broker's id, and a topic's shard, page and id."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ BROKER_ID_MAX = 2**31 - 1
 UUID_BYTES = 16
 # Uuid.ZERO_UUID stands for no id, and Uuid.METADATA_TOPIC_ID, which is 1, for the metadata log.
 LAST_RESERVED_UUID = 1
-# So many names are remembered with their hashes. With more topics than that, going through all of them remembers none.
+# How many names are cached with their hashes. A pass through more topics than that finds none in the cache.
 HASHES_MAX = 65_536
 
 
@@ -32,7 +32,7 @@ def broker_named(name: str) -> int | None:
 
 
 def without_collisions(topic: str) -> str:
-    """Make names equal that collide in Kafka's metrics (``Topic.unifyCollisionChars``)."""
+    """Unify names that collide in Kafka's metrics (``Topic.unifyCollisionChars``)."""
     return topic.replace(".", "_")
 
 
@@ -47,12 +47,12 @@ def topic_hash(topic: str) -> int:
 
 
 def shard_of(topic: str, shards: int) -> int:
-    """Name the shard, 0 to ``shards`` - 1, that holds ``topic``."""
+    """Return the shard, 0 to ``shards`` - 1, that holds ``topic``."""
     return topic_hash(topic) % shards
 
 
 def page_of(topic: str, shards: int, pages: int) -> int:
-    """Name the page, 0 to ``pages`` - 1, of its shard in which ``topic`` is stored."""
+    """Return the page, 0 to ``pages`` - 1, of its shard in which ``topic`` is stored."""
     return topic_hash(topic) // shards % pages
 
 
@@ -80,6 +80,6 @@ def uuid_in(text: str) -> bytes | None:
 
 
 def is_topic_id(text: str) -> bool:
-    """Say whether a topic may have this id: any Uuid except the two that ``Uuid`` reserves."""
+    """Return whether a topic may have this id: any Uuid except the two that ``Uuid`` reserves."""
     data = uuid_in(text)
     return data is not None and int.from_bytes(data) > LAST_RESERVED_UUID

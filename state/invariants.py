@@ -14,8 +14,8 @@ from state.transitions import PARTITION_TRANSITIONS, REPLICA_TRANSITIONS
 # Bound once because every change needs them, and looking a member up in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
-# States of a replica that is assigned again. It is online at once if an unclean leader is all of the target, and
-# offline if its broker may not lead and has what nobody else has.
+# States of a replica that is assigned again. It is online at once if an unclean leader is the whole target, and
+# offline if its broker may not lead and has records that no other replica has.
 _ASSIGNED_AGAIN = (ReplicaState.NewReplica, ReplicaState.OnlineReplica, ReplicaState.OfflineReplica)
 
 

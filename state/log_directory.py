@@ -6,14 +6,14 @@ from collections.abc import Collection
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
 # The replica's broker has not said yet in which directory it is.
 UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
-# The replica was in a directory that is lost, and nobody knows in which one.
+# The replica was in a directory that is lost, and it is unknown in which one.
 LOST = "AAAAAAAAAAAAAAAAAAAAAg"
-# How many offline or former directories are kept for a broker at most.
+# The most offline or former directories that are kept for a broker.
 OFFLINE_KEPT_MAX = 64
 
 
 def is_online(directory: str, online: Collection[str]) -> bool:
-    """Say whether a replica in ``directory`` can be read. ``online`` are the directories that its broker can read.
+    """Return whether a replica in ``directory`` can be read. ``online`` are the directories that its broker can read.
 
     The id is empty if the replica has no directory of its own (``state.directories``). If a broker names no
     directories, all of them count as online.

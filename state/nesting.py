@@ -13,11 +13,11 @@ _USUAL_LEVELS = 12
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Say whether arrays and objects nest deeper than ``LEVELS_MAX``, even in fields that nobody reads.
+    """Return whether arrays and objects nest deeper than ``LEVELS_MAX``, even in unknown fields.
 
     A recursive reader gives up at the end of its stack, and how far that is depends on its caller. One text would be
     an event in one place and malformed in another. This limit is far from the end of any stack. Time and memory are
-    proportional to the text. In a text that is not JSON, only the part that a reader would get through counts.
+    proportional to the text. In a text that is not JSON, only the part that a reader could read counts.
     """
     if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
         return False
@@ -33,9 +33,9 @@ def is_too_deep(text: bytes) -> bool:
 
 
 def _is_shallow(brackets: bytes) -> bool:
-    """Say whether brackets close and nest at most ``_USUAL_LEVELS`` deep. Counting takes three to five times as long.
+    """Return whether brackets close and nest at most ``_USUAL_LEVELS`` deep.
 
-    Each round removes the innermost level.
+    Each round removes the innermost level. To count takes three to five times as long.
     """
     for _ in range(_USUAL_LEVELS):
         brackets = brackets.replace(b"[]", b"")

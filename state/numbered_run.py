@@ -21,7 +21,7 @@ class NumberedRun(NamedTuple):
     decisions: int
     # A line for each decision; empty if there are columns. A single decision may be any text.
     lines: bytes
-    # Of a run of several decisions of one kind. Empty if each text has to be read for that.
+    # Of a run of several decisions of one kind. Empty if only the texts tell.
     reasons: tuple[ReasonCount, ...] = ()
     columns: Columns | None = None
     # Of the first decision.
@@ -39,7 +39,7 @@ class NumberedRun(NamedTuple):
 
     @property
     def text_bytes(self) -> int:
-        """How long the texts are together, or would about be."""
+        """The length of all texts together, which is an estimate for columns."""
         columns = self.columns
         if columns is None:
             return len(self.lines)
@@ -47,7 +47,7 @@ class NumberedRun(NamedTuple):
 
 
 def kind_of(text: bytes) -> bytes:
-    """Return the kind of a decision from its text; anything if the text is none of a decision."""
+    """Return the kind of a decision from its text. For any other text the result means nothing."""
     return text[len(_KIND) : _KIND_END].partition(b'"')[0]
 
 

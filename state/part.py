@@ -15,11 +15,11 @@ class Part(NamedTuple):
 
     seq: int
     rank: int
-    # In a run, the topic and partition are the first decision's. Of an entity it is its id.
+    # In a run, topic and partition are those of the first decision. An entity has its id as topic.
     topic: str
     partition: int
     broker: int
-    # In a run: the texts about one topic in lines, with ``%d`` in the place of each index. Empty if there are columns.
+    # In a run: the texts about one topic in lines, with ``%d`` in place of each index. Empty if there are columns.
     body: bytes
     # How many decisions these are.
     decisions: int = 1
@@ -56,7 +56,7 @@ def place_of(decision: AnyDecision) -> Place:
 
 
 def columns_part(place: tuple[int, int], columns: Columns) -> Part:
-    """Return the part of decisions in columns, which have this seq and rank. One decision becomes a text."""
+    """Return the part of decisions in columns at a seq and rank. A single decision becomes a text."""
     rows, first = columns.decision_count, columns.first_partition
     if rows == 1:
         return Part(*place, columns.topics[0], first, -1, next(columns.lines(0)))

@@ -7,7 +7,7 @@ The record of a partition is all that the controller knows of it. Three groups o
     the reports        log_end_offsets, lags, ..._epochs  what brokers said since, one entry a replica
 
 Entries about replicas are tuples in the order of ``replicas``. A tuple of reports is empty until the first report.
-Rejected: sets and maps of replicas, because the order in which one is walked would become part of a decision.
+Rejected: sets and maps of replicas, because their order would become part of a decision.
 
 Values are stored as arrays, so a new field goes to the end and gets a default.
 """
@@ -42,7 +42,7 @@ class ReplicaState(IntEnum):
 
 
 class LeaderRecoveryState(IntEnum):
-    """Whether an unclean election made the leader, which has not yet said that it recovered (KIP-704)."""
+    """Whether the leader was elected uncleanly and has yet to say that it recovered (KIP-704)."""
 
     RECOVERED = 0
     RECOVERING = 1
@@ -121,26 +121,26 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     # Of followers only. An entry counts if the replica's log end offset does.
     lags: tuple[ReplicaLag, ...] = ()
     # While the topic is deleted: the replicas whose log directory is offline. Before that: those whose brokers came
-    # back without it while nobody led. leader ≠ NO_LEADER ⟹ none, because whoever follows needs no log.
+    # back without it while there was no leader. leader ≠ NO_LEADER ⟹ none, because a follower needs no log.
     lost_logs: tuple[int, ...] = ()
     # The log directory of each replica, or ``state.directories.NO_DIRECTORY``; empty while none has one (KIP-858).
     directories: tuple[str, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:
-        """Say whether replicas are being added or removed (KIP-455)."""
+        """Whether replicas are being added or removed (KIP-455)."""
         return bool(self.adding_replicas or self.removing_replicas)
 
     @property
     def in_sync(self) -> tuple[int, ...]:
-        """List the members of the ISR that have their log, in its order. Only these may be elected cleanly."""
+        """The members of the ISR that have their log, in its order. Only these may be elected cleanly."""
         if not self.lost_logs:
             return self.isr
         return tuple([member for member in self.isr if member not in self.lost_logs])
 
     @property
     def backlog(self) -> list[int]:
-        """List the replicas whose newest request is not completed."""
+        """The replicas whose newest request is not completed."""
         requested, completed = self.requested_epochs, self.completed_epochs
         behind: list[int] = []
         if requested != completed:
@@ -151,7 +151,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return behind
 
     def is_behind(self, place: int) -> bool:
-        """Say whether the replica at ``place`` of the assignment is in the backlog."""
+        """Return whether the replica at ``place`` of the assignment is in the backlog."""
         if not self.requested_epochs:
             return False
         return self.requested_epochs[place] > (self.completed_epochs[place] if self.completed_epochs else NO_EPOCH)
@@ -172,5 +172,5 @@ class Topic(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def shown_state(self) -> TopicState:
-        """Return the state that decisions show: a deletion that waits is ``ineligible``."""
+        """The state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state

@@ -42,7 +42,7 @@ class Policy(
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.
 
-        Keys that no rule reads are for brokers, and are left aside.
+        Keys that no rule reads are for brokers, and are ignored.
         """
         known = {key: value for key, value in config.items() if key in NAMES}
         return policy_of(msgspec.to_builtins(self) | known) if known else self
@@ -59,7 +59,7 @@ _LIMITS = {
 }
 # To difflib, controller.quorum.election.timeout.ms, which is Kafka's, is 0.87 like controller.quorum.fetch.timeout.ms.
 _ALMOST = 0.92
-# Longer names are near none, and need not be compared.
+# No known name is near a longer one.
 _NAME_CHARS_MAX = 100
 
 
@@ -71,13 +71,8 @@ def policy_of(settings: dict[str, Any]) -> Policy:
     return msgspec.convert(settings, Policy, strict=False)
 
 
-def base_of(policy: Policy) -> Policy:
-    """Return the policy of an event log that says nothing. Settings that older logs do not know are off in it."""
-    return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
-
-
 def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
-    """Return ``policy`` with ``config`` laid over it. Values are read as Kafka does, and impossible ones left aside."""
+    """Return ``policy`` with ``config`` laid over it. Values are read as Kafka does, and impossible ones ignored."""
     if not config:
         return policy
     try:
@@ -95,9 +90,9 @@ def for_topic(policy: Policy, config: Mapping[str, str]) -> Policy:
 
 
 def complaint_about(key: str, value: str) -> str | None:
-    """Say what is wrong with ``value`` as the setting ``key``, read as Kafka reads it (``ConfigDef.parseType``).
+    """Return what is wrong with ``value`` as the setting ``key``; None if it is right, or if no rule reads it.
 
-    Return None if it is right, or if no rule reads it.
+    It is read as Kafka reads it (``ConfigDef.parseType``).
     """
     if key in _SWITCHES:
         return None if switch(value) is not None else f"{key} is {value!r:.40}: expected true or false"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 # A gateway's default heartbeat interval.
 GATEWAY_HEARTBEAT_MS = 400
-# A claim carries the policy and this one of the engine's other settings.
+# The one setting of the engine that a claim carries beside the policy.
 TICK_INTERVAL = "tick.idle.interval.ms"
 _SESSION = "broker.session.timeout.ms"
 _HEARTBEAT = "broker.heartbeat.interval.ms"
@@ -13,10 +13,10 @@ FITTED = frozenset({_SESSION, _HEARTBEAT, _QUORUM})
 
 
 def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> str | None:
-    """Say which of the ``values`` cannot work together, and what was expected. Return None if all can.
+    """Return which ``values`` cannot work together, and what was expected; None if all can.
 
-    Brokers have their own settings, so the heartbeat interval is compared with the session only if it is ``named``. A
-    claim of an older isrflow carries no tick interval.
+    Brokers have their own settings, so the heartbeat interval is compared with the session only if it is ``named``.
+    Without an engine's claim there is no tick interval.
     """
     if TICK_INTERVAL in values and values[TICK_INTERVAL] >= values[_SESSION]:
         return expected(values, TICK_INTERVAL, "<", _SESSION, "sessions end at ticks")
@@ -31,6 +31,6 @@ def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> st
 
 
 def expected(values: Mapping[str, int], lesser: str, relation: str, greater: str, because: str = "") -> str:
-    """Say which relation between two settings was expected."""
+    """Describe two settings, and which relation between them was expected."""
     wanted = f"expected {lesser} {relation} {greater}{because and f', because {because}'}"
     return f"{lesser} is {values[lesser]}, and {greater} is {values[greater]}: {wanted}"

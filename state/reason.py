@@ -66,7 +66,7 @@ class Reason(StrEnum):
     GATEWAY_STARTED = "GATEWAY_STARTED"
     # The gateway that led was silent for controller.quorum.fetch.timeout.ms, so another one leads.
     GATEWAY_SILENT = "GATEWAY_SILENT"
-    # Another gateway hears more brokers than the one that led, or that one heard none any more, so another one leads.
+    # Another gateway heard more brokers than the leader, or the leader no longer heard any, so another one leads.
     GATEWAY_UNHEARD = "GATEWAY_UNHEARD"
     # The gateway that led is stopping, so another one leads.
     GATEWAY_STOPPED = "GATEWAY_STOPPED"

@@ -175,7 +175,7 @@ def _others(place: _Place, alike: dict[str, list[AlikeDecision]], plain: Mapping
 
 
 def _has_few_patterns(alike: Mapping[str, Sequence[AlikeDecision]]) -> bool:
-    """Say whether the decisions on an event share patterns.
+    """Return whether the decisions on an event share patterns.
 
     Columns gain nothing where nearly each decision has a pattern of its own, as when a topic is created, because its
     partitions have different replicas.

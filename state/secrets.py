@@ -1,4 +1,4 @@
-"""Events, decisions and settings as people see them, without secrets."""
+"""Events, decisions and settings without secrets, as people see them."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ _WITHHELD = "(withheld, because it may hold a secret setting)"
 
 
 def without_secrets(body: bytes) -> bytes:
-    """Return a decision's text, with ``[hidden]`` in the place of each secret value."""
+    """Return a decision's text, with ``[hidden]`` in place of each secret value."""
     if not (_SECRET in body or body.startswith(_SETTINGS) or _rejects_settings(body)):
         return body
     decision = decode(body)
@@ -41,7 +41,7 @@ def _rejects_settings(body: bytes) -> bool:
 
 
 def _shown_raw(raw: str) -> str:
-    """Return a rejected event's text. If it cannot be read, nobody knows where in it a secret is."""
+    """Return a rejected event's text. In a text that cannot be read, a secret could be anywhere."""
     try:
         event = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):

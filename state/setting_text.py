@@ -1,4 +1,4 @@
-"""Read a setting's text as Kafka does: trimmed, and numbers with ``Integer.parseInt`` (``ConfigDef.parseType``).
+"""A setting's text, read as Kafka reads it: trimmed, and numbers with ``Integer.parseInt`` (``ConfigDef.parseType``).
 
 Java also reads digits of other scripts. Which ones depends on its release, so only those of ASCII are read here.
 """
@@ -13,12 +13,12 @@ _DIGITS_MAX = 20
 
 
 def trimmed(text: str) -> str:
-    """Remove the white space that Kafka removes. It reads no number next to any other."""
+    """Remove the white space that Kafka removes. Other white space makes a number unreadable."""
     return text.strip(_TRIMMED)
 
 
 def whole_number(text: str) -> int | None:
-    """Read a whole number, such as `` 2``, ``+2`` or ``02``; None if it is none. A far too large one stays so."""
+    """Read a whole number, such as `` 2``, ``+2`` or ``02``; None for other text. Digits after the 20th are cut."""
     found = _WHOLE.fullmatch(trimmed(text))
     if found is None:
         return None
@@ -27,7 +27,7 @@ def whole_number(text: str) -> int | None:
 
 
 def switch(text: str) -> bool | None:
-    """Read ``true`` or ``false`` in letters of any size; None if it is neither."""
+    """Read ``true`` or ``false`` in upper or lower case; None if it is neither."""
     return {"true": True, "false": False}.get(trimmed(text).lower())
 
 

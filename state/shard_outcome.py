@@ -1,4 +1,4 @@
-"""What one shard made of one batch, on its way from the operator to the sink."""
+"""The outcome of one batch in one shard, on its way from the operator to the sink."""
 
 import msgspec
 
@@ -21,15 +21,6 @@ class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
     expires_ms: int | None = None
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(ShardOutcome)
-
-
-def encode_outcome(outcome: ShardOutcome) -> bytes:
-    """Pack an outcome for its way through Spark."""
-    return _encoder.encode(outcome)
-
-
-def decode_outcome(body: bytes) -> ShardOutcome:
-    """Unpack what ``encode_outcome`` packed."""
-    return _decoder.decode(body)
+# For an outcome's way through Spark.
+encode_outcome = msgspec.msgpack.Encoder().encode
+decode_outcome = msgspec.msgpack.Decoder(ShardOutcome).decode

@@ -1,16 +1,26 @@
-"""What events about partitions of many topics have in common."""
+"""Events about partitions of many topics, and the report on one replica."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
-from state.event import Event
-from state.ids import topic_hash
+import msgspec
+from msgspec import Meta
+
+from state.canonical import RESULTS_MAX
+from state.event import Event, OfReplica
+from state.ids import EPOCH_DURING_DELETE, topic_hash
+from state.limits import BrokerEpoch, Epoch, Id, Ids, Offset, Text
+from state.topic_name import NAME_LENGTH_MAX
+
+_TopicName = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+ReportedEpoch = Annotated[int, Meta(ge=EPOCH_DURING_DELETE, le=2**31 - 1)]
+ReportedOutcome = Literal["leader", "follower", "stopped", "deleted", "offline", "error"]
 
 
 class NamedTopic(Protocol):
-    """What such an event says of one topic."""
+    """The part of such an event about one topic."""
 
     @property
     def topic(self) -> str: ...
@@ -21,8 +31,8 @@ class NamedTopic(Protocol):
 class OfTopics(Event, frozen=True, kw_only=True, dict=True):
     """An event with ``topics``, each with rows about its partitions.
 
-    Every shard reads the whole event, which may name tens of thousands of topics. What all shards have to know of it is
-    found once, by the first that asks.
+    Every shard reads the whole event, which may name tens of thousands of topics. What all shards need of it is
+    computed once, for the first that asks.
     """
 
     if TYPE_CHECKING:
@@ -45,10 +55,106 @@ class OfTopics(Event, frozen=True, kw_only=True, dict=True):
         return {}
 
     def places_in(self, shard: int, shards: int) -> Sequence[int]:
-        """Return which of the topics a shard holds, by their places, of so many shards."""
+        """Return the places of the topics that ``shard`` of ``shards`` holds."""
         found = self._by_shard.get(shards)
         if found is None:
             found = self._by_shard[shards] = defaultdict(list)
             for place, named in enumerate(self.topics):
                 found[topic_hash(named.topic) % shards].append(place)
         return found.get(shard, ())
+
+
+class IsrRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The ISR of one partition, as a JSON array of these values in this order. The last two may be left out."""
+
+    partition: Id
+    leader_epoch: Epoch
+    partition_epoch: Epoch
+    isr: Ids
+    # The broker epoch of each member (KIP-903).
+    isr_epochs: Annotated[tuple[BrokerEpoch, ...], Meta(max_length=1_000)] | None = None
+    leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None = None
+
+
+class TopicIsrs(msgspec.Struct, frozen=True):
+    """The partitions of one topic in a leader's request."""
+
+    topic: _TopicName
+    partitions: Annotated[tuple[IsrRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+    # If given, the rows are about that topic and no other of the same name.
+    topic_id: Text | None = None
+
+
+class AlterIsrs(OfTopics, frozen=True, kw_only=True, tag="alter_isrs"):
+    """A leader asks for other ISRs of many partitions at once: a whole AlterPartition request (KIP-497)."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+    # Each topic once. Together they have at most as many rows as an answer has results.
+    topics: Annotated[tuple[TopicIsrs, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+
+
+class LogEndRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the log of one replica ends, as a JSON array of these values in this order."""
+
+    partition: Id
+    leader_epoch: Epoch
+    log_end_offset: Offset
+
+
+class TopicLogEnds(msgspec.Struct, frozen=True):
+    """The replicas of one topic in a broker's report."""
+
+    topic: _TopicName
+    partitions: Annotated[tuple[LogEndRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+    # If given, the rows are about that topic and no other of the same name.
+    topic_id: Text | None = None
+
+
+class LogEndOffsets(OfTopics, frozen=True, kw_only=True, tag="log_end_offsets"):
+    """A broker reports where the logs of many of its replicas end, each in the leader epoch that it follows."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+    # Together they have at most as many rows as an answer has results.
+    topics: Annotated[tuple[TopicLogEnds, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+
+
+class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
+    """A broker reports what became of a decision about one of its replicas."""
+
+    broker_epoch: BrokerEpoch
+    leader_epoch: ReportedEpoch
+    outcome: ReportedOutcome
+    error: Text | None = None
+
+
+class ReportRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What became of a decision about one replica, as a JSON array of these values. The last one may be left out."""
+
+    partition: Id
+    leader_epoch: ReportedEpoch
+    outcome: ReportedOutcome
+    error: Text | None = None
+
+
+class TopicReports(msgspec.Struct, frozen=True):
+    """The replicas of one topic in a broker's report."""
+
+    topic: _TopicName
+    partitions: Annotated[tuple[ReportRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+    # If given, the rows are about that topic and no other of the same name.
+    topic_id: Text | None = None
+
+
+class ReplicaReports(OfTopics, frozen=True, kw_only=True, tag="replica_reports"):
+    """A broker reports what became of decisions about many of its replicas."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+    # Together they have at most as many rows as an answer has results.
+    topics: Annotated[tuple[TopicReports, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
+
+
+# The report on one replica: an event, or a row that means the same.
+OneReport = ReplicaReport | ReportRow

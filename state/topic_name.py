@@ -1,4 +1,4 @@
-"""Which names topics may have (Kafka's ``Topic.validate``)."""
+"""The names that topics may have (Kafka's ``Topic.validate``)."""
 
 import re
 
@@ -7,7 +7,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def has_length_of_a_topic(name: str) -> bool:
-    """Say whether a topic's name may be as long as ``name``."""
+    """Return whether a topic's name may be as long as ``name``."""
     return 0 < len(name) <= NAME_LENGTH_MAX
 
 

@@ -2,7 +2,7 @@
 
 They depend on the release of the brokers, which a metadata version stands for. Brokers trust the metadata log, because
 Kafka's controller refuses values that they could not read. So the rules refuse these too, and gateways before they ask
-the engine. A new release gets a table of its own: if one of these changed, recorded logs would be decided otherwise.
+the engine. A new release gets a table of its own: if one of these changed, recorded logs would be decided differently.
 ``test_topic_settings.py`` compares the tables with Kafka's own.
 """
 
@@ -15,6 +15,7 @@ from state.setting_text import switch, trimmed, whole_number
 
 Complaint = Callable[[str], str | None]
 
+# The longest string that Kafka's protocol can carry.
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
@@ -131,14 +132,14 @@ _LISTS = (_POLICIES, _replicas)
 
 
 def known_in(metadata_version: int) -> Mapping[str, Complaint]:
-    """Return the settings that a topic may have, each with what complains about its value."""
+    """Return the settings that a topic may have, each with the check of its value."""
     if metadata_version > METADATA_VERSIONS["4.0"]:
         return _OF_4_1
     return _OF_4_0 if metadata_version > METADATA_VERSIONS["3.9"] else _OF_3_9
 
 
 def is_list(name: str) -> bool:
-    """Say whether a topic's setting is a list, to which items may be added and from which they may be removed."""
+    """Return whether a topic's setting is a list, to which items may be added and from which they may be removed."""
     return _OF_4_1.get(name) in _LISTS
 
 

@@ -1,4 +1,4 @@
-"""Where brokers reach a voter of the metadata quorum, as text: ``CONTROLLER://host:9093,CONTROLLER_SSL://host:9093``."""
+"""The endpoints of a voter of the metadata quorum, as text: ``CONTROLLER://host:9093,CONTROLLER_SSL://host:9093``."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _PORT_MAX = 65_535
 
 
 class VoterEndpoint(NamedTuple):
-    """An address by the name of the listener that brokers use for it (``controller.listener.names``)."""
+    """An address, with the name of the listener that brokers use for it (``controller.listener.names``)."""
 
     listener: str
     host: str

@@ -1,4 +1,4 @@
-"""What a gateway finds that a broker wrote into ZooKeeper itself."""
+"""The event about an ISR that a broker wrote into ZooKeeper itself."""
 
 from typing import Literal
 
@@ -9,12 +9,12 @@ from state.limits import Epoch, Id, Ids, Name, Offset, Text
 class IsrWritten(Event, frozen=True, kw_only=True, tag="isr_written"):
     """A leader wrote its ISR, as brokers do with an ``inter.broker.protocol.version`` below 2.7.
 
-    It acts on the ISR already, so the event says what is so, and requests nothing.
+    The leader already acts on the ISR, so the event states a fact and requests nothing.
     """
 
     topic: Name
     partition: Id
-    # The leader that wrote, and its leader epoch. The engine may have decided on a later one that no broker knows yet.
+    # The leader that wrote, and its leader epoch. The engine may have decided on a later one that no broker knows.
     broker: Id
     leader_epoch: Epoch
     # The partition epoch that the gateway knows.

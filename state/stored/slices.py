@@ -25,12 +25,12 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def nth(self) -> int:
-        """Its place among the slices, from 0 on."""
+        """The slice's place among the topic's slices, from 0 on."""
         return self.first_partition // SLICE_PARTITIONS
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole topic."""
+        """Whether the slice is the whole topic."""
         return self.count == self.partitions.count
 
 

@@ -1,4 +1,4 @@
-"""The partitions of a stored topic, in slices that are loaded when they are needed."""
+"""The partitions of a stored topic, in slices that are loaded on demand."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain
@@ -81,7 +81,7 @@ class StoredPartitions(Sequence[Partition]):
         return [one for nth in range(self.slices) for one in self._some(nth, self.unpacked(nth).packed.moving)]
 
     def leaderships(self) -> Iterator[tuple[int, int]]:
-        """Give for each partition, in order, the replica that should lead it and its leader, and read none."""
+        """Return each partition's first replica and its leader, in order, without reading a partition."""
         return chain.from_iterable(self.unpacked(nth).leaderships() for nth in range(self.slices))
 
     def _some(self, nth: int, places: Sequence[int]) -> list[Partition]:

@@ -11,7 +11,7 @@ from controller_logic.working_partitions import WorkingPartitions
 from state.decisions import Answer, TopicDecision
 from state.partition import Partition
 from state.policy import Policy
-from state.report_events import ReportRow
+from state.topic_events import ReportRow
 from tests.support.world import World
 
 

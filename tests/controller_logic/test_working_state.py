@@ -1,5 +1,6 @@
 """Each event of a batch sees the changes of the events before it."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_topic_is_removed_without_going_through_what_is_due_in_others() -> Non
     world = World(1)
     world.create("gone", (1,), (1,))
     batch = Batch(world.state, world.policy, {})
-    batch.state.keep_watermarks_due({"gone": {1}, "stays": Unwalked({0})})
+    batch.state.watermarks_due = defaultdict(set, {"gone": {1}, "stays": Unwalked({0})})
     topic = batch.state.topic("gone")
     assert topic is not None
     batch.state.remove_topic(topic)

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.availability import brokers_failed
 from controller_logic.batch import Batch
+from controller_logic.broker_sets import BrokerSets
 from controller_logic.commit_cluster import commit_broker
-from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete
+from controller_logic.reassignment import change_to_begin, change_to_complete
 from controller_logic.replay import first_states
+from state.alike import decisions_of
 from state.broker import Broker, BrokerState
 from state.canonical import parts_clash
 from state.cluster import State
@@ -25,7 +27,7 @@ Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)
 LATE = 5
 SERVING = {b: Broker(b, 1, "i", BrokerState.active, None, (), (), 0) for b in (*ALL, LATE)}
-UP = Brokers(frozenset(SERVING), frozenset(SERVING), frozenset(SERVING))
+UP = BrokerSets(frozenset(SERVING), frozenset(SERVING), frozenset(), frozenset(SERVING), frozenset(), frozenset())
 TO_DELETE = (RemovedReplica(LATE, 3, ReplicaState.ReplicaDeletionStarted),)
 
 
@@ -70,15 +72,15 @@ def check(before: Partition, batch: Batch, failed: set[int]) -> None:
     topic = batch.state.topic("t")
     assert topic is not None
     after = topic.partitions[0]
-    assert not parts_clash(map(part_of, batch.recorder.decisions))
-    assert not [d for d in batch.recorder.decisions if isinstance(d, Rejected)]
+    assert not parts_clash(map(part_of, decisions_of(batch.recorder.said)))
+    assert not [d for d in decisions_of(batch.recorder.said) if isinstance(d, Rejected)]
     left = set(before.isr) - failed
     if left:
         assert after.leader in after.isr
         assert set(after.isr) <= left
     else:
         assert (after.leader, len(after.isr), after.removed) == (NO_LEADER, 1, held_up(before, failed))
-    told = {broker for d in batch.recorder.decisions if isinstance(d, StopReplica) for broker in d.to}
+    told = {broker for d in decisions_of(batch.recorder.said) if isinstance(d, StopReplica) for broker in d.to}
     assert not told & (failed | set(after.replicas))
     assert [e for e in after.removed if e.broker == LATE] == list(held_up(before, failed))
 

@@ -6,14 +6,16 @@ from itertools import combinations, permutations
 import pytest
 
 from controller_logic.apply import apply
-from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete, origin_of, target_of
+from controller_logic.broker_sets import BrokerSets
+from controller_logic.reassignment import change_to_begin, change_to_complete, origin_of, target_of
 from state.change import PartitionChange
 from state.invariants import broken_rules
 from state.partition import Partition, PartitionState, ReplicaState
 
 Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)
-UP = Brokers(frozenset(ALL), frozenset(ALL), frozenset(ALL))
+NONE: frozenset[int] = frozenset()
+UP = BrokerSets(frozenset(ALL), frozenset(ALL), NONE, frozenset(ALL), NONE, NONE)
 ONLINE = ReplicaState.OnlineReplica
 
 
@@ -94,7 +96,8 @@ def test_no_move_completes_under_a_leader_that_is_gone(size: int) -> None:
         for target in targets():
             change = change_to_begin(before, target, UP, unclean_allowed=False)
             assert change is not None
-            assert change_to_complete(before, change, Brokers(others, others, frozenset(ALL)), 1) is None
+            serving = BrokerSets(others, others, NONE, frozenset(ALL), NONE, NONE)
+            assert change_to_complete(before, change, serving, 1) is None
 
 
 def check_complete(before: Partition, after: Partition, target: Ids) -> None:

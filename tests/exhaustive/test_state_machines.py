@@ -9,6 +9,7 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.replay import first_states
 from controller_logic.replica_machine import transition
+from state.alike import decisions_of
 from state.broker import Broker, BrokerState
 from state.change import PartitionChange
 from state.cluster import State
@@ -105,15 +106,17 @@ def test_a_partition_makes_exactly_the_legal_transitions(origin: PartitionState,
     after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
     is_legal = (origin, target) in PARTITION_TRANSITIONS or origin == target
     assert after.state == (target if is_legal else origin)
-    rejected = [decision for decision in batch.recorder.decisions if isinstance(decision, Rejected)]
+    rejected = [decision for decision in decisions_of(batch.recorder.said) if isinstance(decision, Rejected)]
     if is_legal:
         assert rejected == []
     else:
-        assert (after, len(batch.recorder.decisions)) == (before, 1)
+        assert (after, len(decisions_of(batch.recorder.said))) == (before, 1)
         assert f"does not go from {origin.name} to {target.name}" in rejected[0].message
         assert (rejected[0].reason, rejected[0].partition) == (Reason.INVARIANT_BROKEN, 0)
     commit_partition(batch, topic, neighbour, PartitionChange(leader=2, isr=(2,)), Reason.CONFIG_CHANGED)
-    assert [d.leader for d in batch.recorder.decisions if isinstance(d, LeaderAndIsr) and d.partition == 1] == [2]
+    assert [
+        d.leader for d in decisions_of(batch.recorder.said) if isinstance(d, LeaderAndIsr) and d.partition == 1
+    ] == [2]
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
@@ -129,4 +132,4 @@ def test_a_change_with_an_illegal_replica_transition_is_withheld_whole(
     after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
     is_legal = (origin, target) in REPLICA_TRANSITIONS or origin == target
     assert after.replica_states == (ONLINE, target if is_legal else origin)
-    assert [type(decision) for decision in batch.recorder.decisions] == ([] if is_legal else [Rejected])
+    assert [type(decision) for decision in decisions_of(batch.recorder.said)] == ([] if is_legal else [Rejected])

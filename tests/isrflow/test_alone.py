@@ -6,8 +6,7 @@ from pathlib import Path
 
 from bus.embedded import EmbeddedBus
 from isrflow.contract import ENGINE_KINDS, HEARTBEATS, LOG_END_OFFSET
-from state.engine_events import ENGINE_EVENTS
-from state.events import AnyEvent
+from state.events import ENGINE_EVENTS, AnyEvent
 from tests.support.rooms import ROOMS
 from tests.support.waiting import TIMEOUT_S
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from state.canonical import parts_clash
 from state.cluster import Outcome, State, Totals, counted
@@ -11,7 +12,7 @@ from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.ids import NO_EPOCH, NO_LEADER
 from state.part import part_of
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
-from state.policy import Policy, base_of, laid_over
+from state.policy import Policy, laid_over
 from state.reason import Reason
 from state.stored import codec
 
@@ -44,7 +45,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
 
 def policy_in_force(state: State, policy: Policy, overrides: Mapping[str, str] = _NONE) -> Policy:
     """Return the settings that rules read in ``state``: the layers over ``policy``, the lowest first."""
-    policy = base_of(policy)
+    policy = replace(policy, metadata_max_idle_interval_ms=0)
     for layer in (state.cluster.settings, state.cluster.config, overrides):
         policy = laid_over(policy, layer)
     return policy

@@ -13,8 +13,8 @@ from controller_logic.replay import decide
 from state.cluster import MappedTopics, State
 from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica
 from state.events import AlterIsrs
-from state.isr_events import IsrRow, TopicIsrs
 from state.partition import Partition, Topic, TopicState
+from state.topic_events import IsrRow, TopicIsrs
 from tests.properties.rows import POLICY, decided_alike_in_any_shards_and_batches, played, stored
 from tests.properties.test_alike import BASES, TIMES, VALUES, broadened, cluster_about
 from tests.support.lying_clocks import entries

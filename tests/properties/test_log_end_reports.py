@@ -12,7 +12,7 @@ from controller_logic.replay import decide
 from state.cluster import State
 from state.decisions import Answer, AnyDecision, HighWatermark
 from state.events import LogEndOffsets
-from state.log_end_events import LogEndRow, TopicLogEnds
+from state.topic_events import LogEndRow, TopicLogEnds
 from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries

@@ -12,7 +12,7 @@ from controller_logic.replay import decide
 from state.cluster import State
 from state.decisions import Answer, AnyDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.events import ReplicaReports
-from state.report_events import ReportedOutcome, ReportRow, TopicReports
+from state.topic_events import ReportedOutcome, ReportRow, TopicReports
 from tests.properties.rows import POLICY, as_events, decided_alike_in_any_shards_and_batches, played, refused, stored
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import draws, walk

@@ -36,10 +36,9 @@ def test_a_partition_is_counted(fields: dict[str, Any], min_isr: int, names: set
     assert totals == Totals(partitions=1, replicas=3, **dict.fromkeys(names, 1))
 
 
-def test_totals_are_added_and_taken_away() -> None:
+def test_totals_are_added() -> None:
     one, other = Totals(9, 8, 7, 6, 5, 4, 3, 2, 1), Totals(*[1] * 9)
     assert one + other == Totals(10, 9, 8, 7, 6, 5, 4, 3, 2)
-    assert one - other == Totals(8, 7, 6, 5, 4, 3, 2, 1, 0)
 
 
 def test_the_clocks_skew_is_known_from_the_first_tick_on() -> None:

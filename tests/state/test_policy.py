@@ -6,7 +6,6 @@ import pytest
 from state.policy import (
     NAMES,
     Policy,
-    base_of,
     complaint_about,
     for_topic,
     laid_over,
@@ -70,10 +69,6 @@ def test_the_least_and_the_greatest_value_are_taken(key: str, value: str) -> Non
 )
 def test_a_name_that_almost_is_one_of_the_settings_is_misspelt(key: str, meant: str | None) -> None:
     assert misspelt(key, NAMES) == meant
-
-
-def test_an_idle_metadata_log_gets_no_record_where_the_event_log_does_not_ask_for_it() -> None:
-    assert base_of(Policy(num_partitions=7)) == Policy(num_partitions=7, metadata_max_idle_interval_ms=0)
 
 
 def test_a_setting_that_no_rule_reads_is_not_judged() -> None:

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
 from isrflow.contract import ENGINE_KINDS
-from state import acl, adoption_events, isr_events, log_end_events, registration, report_events
+from state import acl, adoption_events, registration, topic_events
 from state import reason as reasons
 from state.decisions import AnyDecision, Decision, PartitionResult
 from state.event import AdminEvent
@@ -33,12 +33,12 @@ _PARTS = (
     acl.AclWithId,
     acl.AclFilter,
     adoption_events.FoundPartition,
-    isr_events.TopicIsrs,
-    isr_events.IsrRow,
-    log_end_events.TopicLogEnds,
-    log_end_events.LogEndRow,
-    report_events.TopicReports,
-    report_events.ReportRow,
+    topic_events.TopicIsrs,
+    topic_events.IsrRow,
+    topic_events.TopicLogEnds,
+    topic_events.LogEndRow,
+    topic_events.TopicReports,
+    topic_events.ReportRow,
 )
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.

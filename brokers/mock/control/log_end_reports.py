@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from state.canonical import RESULTS_MAX
 from state.events import AnyEvent, LogEndOffset, LogEndOffsets
-from state.log_end_events import LogEndRow, TopicLogEnds
+from state.topic_events import LogEndRow, TopicLogEnds
 
 # The beginning of a report's text, up to who sent it. A long text is cut where it is shown.
 _SENDER = re.compile(r'\{"kind":"log_end_offsets"[^\[]*"broker":([0-9]+)')

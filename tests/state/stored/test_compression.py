@@ -4,15 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from state.partition import Topic, TopicState
-from state.stored import compression
+from state.stored import codec
 from state.stored.codec import (
+    COMPRESSED_BYTES_MIN,
     CodecError,
+    compressed,
     decode_cluster,
     decode_slices,
+    decompressed,
     encode_cluster,
     encode_slices,
 )
-from state.stored.compression import COMPRESSED_BYTES_MIN, compressed, decompressed
 from state.stored.slices import slices_of
 from tests.state.stored.test_codec import BROKER, CLUSTER, PARTITION
 
@@ -66,7 +68,7 @@ def test_no_damaged_byte_is_read_as_something_else() -> None:
 
 
 def test_a_page_takes_no_more_memory_than_the_largest_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "PAGE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(codec, "PAGE_BYTES_MAX", 1_000)
     assert decompressed(compressed(bytes(1_000))) == bytes(1_000)
     with pytest.raises(ValueError, match="does not end"):
         decompressed(compressed(bytes(1_001)))

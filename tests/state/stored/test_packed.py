@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
 from state.stored.codec import CodecError, decode_slices, encode_slices, partitions_in
-from state.stored.columns import column_of, numbers_in
-from state.stored.packed import PackedPartitions, Unpacked, is_moving, pack
+from state.stored.packed import PackedPartitions, Unpacked, column_of, is_moving, numbers_in, pack
 from state.stored.slices import SLICE_PARTITIONS, Slice, slices_of
 from state.stored.stored_partitions import StoredPartitions
 from tests.state.stored.test_codec import PAGE, PARTITION

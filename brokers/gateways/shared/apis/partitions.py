@@ -17,7 +17,7 @@ from bus.clock import now_ms
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer
 from state.events import AllocateProducerIds, AlterIsrs, Event
-from state.isr_events import IsrRow, TopicIsrs
+from state.topic_events import IsrRow, TopicIsrs
 
 # The most rows that are asked for again in one call.
 EVENTS_MAX = 10_000

@@ -21,7 +21,7 @@ from brokers.wire.messages import WireError
 from brokers.wire.schema import MessageError, Values
 from bus.clock import now_ms
 from state.decisions import BrokerDecision, StopReplica
-from state.report_events import ReplicaReports
+from state.topic_events import ReplicaReports
 
 logger = structlog.get_logger()
 

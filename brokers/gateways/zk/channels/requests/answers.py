@@ -13,7 +13,7 @@ from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from state.decisions import BrokerDecision
-from state.report_events import ReplicaReports, ReportRow, TopicReports
+from state.topic_events import ReplicaReports, ReportRow, TopicReports
 
 # Other events find their place between those of one answer.
 REPORTS_PER_EVENT = 2_000

@@ -15,7 +15,7 @@ from brokers.gateways.zk.channels.requests.building import Outgoing
 from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
 from brokers.wire.schema import Values
-from state.report_events import ReportRow, TopicReports
+from state.topic_events import ReportRow, TopicReports
 from tests.brokers.gateways.zk.decided import ID, Told, broker, led, stop, topic
 
 
