@@ -86,8 +86,8 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, deferrable events wait for another one to follow them: heartbeats and offsets. If there are no
-        others, return ``after``.
+        ``defer``, heartbeats and reports of log ends wait until another event follows them. If none does, return
+        ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if defer and not _has_due(connection, after):
@@ -96,7 +96,7 @@ class EmbeddedBus(EmbeddedHistory):
             return (_last_due(connection, after, end) if defer else None) or end
 
     def load(self, entries: Sequence[Entry]) -> None:
-        """Put a recorded log on this bus with its own seqs, entry times, and what it says about claims."""
+        """Put a recorded log on this bus as it is: with its seqs, entry times and claims."""
         with self._errors(), self._write() as connection:
             insert_recorded(connection, entries)
 
@@ -139,7 +139,7 @@ class EmbeddedBus(EmbeddedHistory):
             return newest_of(connection, "tick", self.last_seq() - TICK_SOUGHT_MAX)
 
     def blocked(self) -> None:
-        """Return None, because what an open transaction has not committed yet has no place in a file."""
+        """Return None, because a file shows no events before they are committed."""
 
     def blocker(self) -> str:
         return ""

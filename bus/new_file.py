@@ -19,7 +19,7 @@ def make_file(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        # It may be there already, behind the obstacle.
+        # The file may be there already, behind an obstacle.
         said = obstacle_above(path) or f"cannot be made: {error.strerror}"
         raise BusError(f"bus {path}: {said}") from error
     os.fchmod(descriptor, FILE_MODE)

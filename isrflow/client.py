@@ -1,4 +1,4 @@
-"""A client of a bus, whatever it is made of: publish events, wait for answers, read decisions."""
+"""A client of any kind of bus: publish events, wait for answers, read decisions."""
 
 import time
 import uuid
@@ -50,7 +50,7 @@ class Log(Protocol):
         ...
 
     def blocker(self) -> str:
-        """Say which open transaction keeps events from being decided; empty if none does, or if nobody knows."""
+        """Name the open transaction that keeps events from being decided; empty if none does, or if it is not known."""
         ...
 
     def close(self) -> None: ...

@@ -1,11 +1,11 @@
 """Write a batch, and do what follows its commit.
 
-What follows can fail alone. The decisions are on the bus by then, and a query that ended because of it would take them
-for not written: it would move a good checkpoint aside, and end the job the second time. So a failure of one part is
-logged once with its traceback, counted, and leaves the others and the query as they are.
+What follows may fail after the decisions are on the bus. A query that ended because of it would take them for not
+written: it would move a good checkpoint aside, and end the job the second time. So the failure of a part is counted and
+logged once with its traceback. The other parts and the query go on.
 
-One part is not alone: the tick that tells what is undecided decides how the next batch is read (``deadlines``), so an
-error there is an error of the bus.
+The exception is the tick that tells what is undecided. The next batch depends on it (``deadlines``), so its failure is
+an error of the bus.
 """
 
 from collections.abc import Callable, Iterable

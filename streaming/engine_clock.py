@@ -55,8 +55,7 @@ class EngineClock:
         self._ticks.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Move this clock by the difference between the rules' clock after event ``through`` and the newest tick up to
-        it.
+        """Move this clock by as much as the rules' clock after event ``through`` differs from the newest tick's time.
 
         They differ after a claim if the previous job's clock was ahead of this one.
         """

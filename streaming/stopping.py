@@ -39,7 +39,7 @@ class StopSignals:
             raise StoppedError
 
     def break_off(self) -> None:
-        """End Spark's processes, so that no call of its JVM waits any more."""
+        """End Spark's processes, so that every waiting call of its JVM ends."""
         self.has_broken_off = self.stopping.is_set()
         kill_children()
 

@@ -1,4 +1,4 @@
-"""The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
+"""The claims on Kafka: the ``controller_started`` events that a mark names, because any program may write others."""
 
 import contextlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The logs in the file of an embedded bus: events, which anybody appends, and decisions, which anybody reads."""
+"""The logs in the file of an embedded bus: events, which all programs append, and decisions, which they read."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ class LogFile(BusFile):
                 f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
                 f"read on from {gone[0] + 1}, or start from the current state"
             )
-        # Retention has left only some of these, so a reader that follows all decisions starts after them.
+        # Retention has left only some decisions before ``gone``, so a reader of all decisions starts after them.
         return gone
 
     def _removed_up_to(self) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""Refuses requests under a name, where no token is asked for.
+"""Refuse requests under a host name if no token is asked for.
 
-A web page from anywhere may let its own name point to this machine. For the browser, what is served here would then be
-a part of that page, and its scripts could read it.
+A foreign web page may let its own host name point to this machine. The browser would then take what is served here for
+a part of that page, and the page's scripts could read it.
 """
 
 from starlette.datastructures import Headers

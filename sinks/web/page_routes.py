@@ -85,7 +85,7 @@ class _Events:
 
 
 class _BusyError(PastError):
-    """A question about the past is refused, because others take too long or too many of them wait."""
+    """A question about the past is refused, because others take too long or too many wait."""
 
     def __init__(self) -> None:
         super().__init__("other questions about the past are taking long: ask again later")

@@ -1,6 +1,6 @@
 """Since when brokers are in the states that they are in.
 
-The state does not say it, so it is found among the decisions: those that come, and those on the bus. It stays unknown
+The state does not have it, so it is found among the decisions: those that come, and those on the bus. It stays unknown
 if retention has removed the decision, or if too many came since.
 """
 
@@ -14,7 +14,7 @@ from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
 from state.reason import Reason
 
-# Decisions on a broker that changes something else than its state, so they do not say since when it has that.
+# Decisions on a broker that change something other than its state.
 _SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED})
 # A silent broker is fenced when its session has ended, so soon after it was last heard.
 _WITHIN_MS = 600_000
@@ -55,7 +55,7 @@ class StateTimes:
     def seek(self, bus: Bus, brokers: Iterable[Broker], recall: Recall | None = None) -> None:
         """Search the bus for what is not known of brokers that are not active. Raises ``BusError``.
 
-        ``recall`` reads the newest decisions if need be, for those who do not take them in anyway.
+        ``recall`` reads the newest decisions if need be, for a caller that does not take them in anyway.
         """
         wanted = [broker for broker in brokers if self._is_wanted(broker)]
         for number, since in _after_contact(bus, wanted):

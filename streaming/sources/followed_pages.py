@@ -25,9 +25,9 @@ BATCH_INTERVAL_MS = 5_000
 
 
 class FollowedPages:
-    """A reader of the state's pages, until the state is laid out again. It was laid out again ``layouts`` times before.
+    """A reader of the pages of a state that was laid out again ``layouts`` times, until that happens once more.
 
-    If the state has not changed for ``quiet_ms``, its changes need not wait for ``BATCH_INTERVAL_MS``.
+    If the state has not changed for ``quiet_ms``, a batch does not wait for ``BATCH_INTERVAL_MS``.
     """
 
     def __init__(self, address: Address, layouts: int, quiet_ms: int) -> None:
