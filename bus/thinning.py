@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from bus.interface import Decided
 from bus.retention import SLICE_BYTES, first_events
-from isrflow import decision_rows
 from isrflow.contract import HEARTBEATS, LOG_END_REPORTS
+from isrflow.decision_rows import opened
 from isrflow.sqlite import decision_table
 from state.numbered_run import kind_of
 
@@ -58,7 +58,7 @@ def thin_decisions(
     count, size, last, thinned, kept = 0, 0, after, list[tuple[int, int]](), list[Decided]()
     is_cut = False
     for seq, idx, body, is_of_routine in rows:
-        held = decision_rows.unpacked(Decided(seq, idx, body), bus)
+        held = opened(Decided(seq, idx, body), bus).decisions()
         left = [one for one in held if not _is_routine(one.body, is_of_routine=is_of_routine)]
         if len(left) < len(held):
             thinned.append((seq, idx))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
 from isrflow.decision_blocks import HEAD_BYTES, count_of
-from isrflow.decision_rows import OpenedRow, RowReader, damage_told, opened, within
+from isrflow.decision_rows import OpenedRow, RowReader, opened, within
 from isrflow.sqlite import checksums
 
 # In SQL: what ``count_of`` needs of a body.
@@ -81,10 +81,8 @@ def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]],
             if row is None:
                 yield None
                 continue
-            with damage_told(Decided(*row), bus):
-                held = opened(Decided(*row))
-        with damage_told(held.row, bus):
-            found = held.decisions(idx, 1)
+            held = opened(Decided(*row), bus)
+        found = held.decisions(idx, 1)
         yield found[0].body if found else None
 
 
