@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("event_fields.json")
 
 
 def advice_about(kind: str, given: Collection[str]) -> str:
-    """Return which fields of an event are ignored because its kind has none of that name; empty if none is.
+    """Return which fields of an event are ignored because its kind does not have them; empty if none is.
 
     ``given`` are the names of an event's fields. A kind of event that this version does not know gets no advice.
     """

@@ -121,11 +121,11 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_epoch: int = 0
     active: bool = False
     standby: bool = False
-    # A standby has loaded everything that it needs to decide.
+    # Whether a standby has loaded everything that it needs to decide.
     loaded: bool = False
     # When it last looked whether it is its turn, by the steady clock.
     looked_steady_ms: int | None = None
-    # A standby takes in the state that the active engine writes.
+    # Whether a standby takes in the state that the active engine writes.
     following: bool = False
     takeovers: int = 0
     # By the steady clock.

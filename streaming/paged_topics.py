@@ -27,7 +27,7 @@ class PageStore(Protocol):
 
 
 class _Pages:
-    """The pages of the store that were needed so far.
+    """The pages of the store that have been needed so far.
 
     The page of a topic's first slice follows from the topic's name (``home_of``). Each further slice is on the page
     ``count`` after the one before. So no page holds two slices of one topic, however large the topic is.
@@ -81,7 +81,7 @@ class _Pages:
 
 
 class _Loaded:
-    """The topics that were needed so far.
+    """The topics that have been needed so far.
 
     A topic that is not read whole refers to the pages, and they do not refer back to it. A cycle would need the garbage
     collector, so a shard's state would stay in memory until the last shard of a batch has been stepped.

@@ -45,7 +45,7 @@ def replay(
     Raises ``TimeoutError`` if the query makes no progress, and ``RuntimeError`` if Spark or the query fails.
     """
     # After the query has stopped, Spark may still write a snapshot of a state store, and make this directory again. So
-    # the directory is in one that goes when the process ends.
+    # its parent is a directory that goes when the process ends.
     with tempfile.TemporaryDirectory(dir=_local_dir(), prefix="replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
         if image.pages:

@@ -171,7 +171,7 @@ def _fork_server(local_dir: Path, bus: str) -> ForkServer:
 
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
-    """Return the Python that runs tasks: on a cluster the one that the user names for its machines."""
+    """Return the Python that runs tasks. On a cluster the user names it."""
     if is_local(master):
         return str(_server.python) if _server is not None and _server.is_usable else sys.executable
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable

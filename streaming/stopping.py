@@ -1,7 +1,7 @@
 """Obey SIGTERM and SIGINT at any moment.
 
 Until a job begins to claim, nothing is lost if it is broken off anywhere, and a call of Spark's may take minutes. So a
-signal breaks off whatever runs. From then on it is only noted, because a batch must not be cut off.
+signal breaks off the running call. Later signals are only noted, because a batch must not be cut off.
 """
 
 import signal

@@ -84,7 +84,7 @@ class Batches:
         if planned is None or planned[:2] != (after, through):
             records = self._at(offset_after(after)).take(offset_after(through), _ALL)
             planned = _Batch(after, through, records, is_whole=False)
-        # A new claim concerns only the batch that has it, and those that this job can no longer commit. A tick that
+        # A new claim concerns only the batch that has it, and batches that this job can no longer commit. A tick that
         # tells what is undecided is there before the batch is planned, but may come after its end.
         if self._claims is None or not planned.is_whole or any(b"decided_seq" in one.value for one in planned.records):
             self._claims = newest_claims(self._connection)

@@ -71,8 +71,8 @@ def _may_pass(error: KafkaException | TimeoutError) -> bool:
 class _Refusal:
     """Why Kafka does not let a client in; empty if it does.
 
-    Clients call it, so it knows no client. Otherwise the two would be a cycle, which the collector frees in whatever
-    thread it happens to run. In a thread of librdkafka that aborts the process.
+    Clients call it, so it refers to no client. Otherwise the two would be a cycle, which the garbage collector may free
+    in a thread of librdkafka. That aborts the process.
     """
 
     def __init__(self) -> None:

@@ -108,7 +108,7 @@ class Snapshots:
     def drop(self, before: int) -> int:
         """Remove the pages of the snapshots before the seq ``before``. Return how many snapshots that were.
 
-        A snapshot stays if its pages come after those of one that is kept.
+        A snapshot also stays if its pages come after those of a kept snapshot.
         """
         stored = self._stored()
         kept_from = min((one.begin for one in stored if one.seq >= before), default=_END)

@@ -33,7 +33,7 @@ class Undecidable:
     def blocked(self) -> Blocked | None:
         """Return the events that cannot be decided now (``Bus.blocked``)."""
         topic = self._connection.address.events
-        # In this order, or a record that comes in between would look like one that cannot be read.
+        # In this order, because a record that comes in between would look like one that cannot be read.
         end = self._connection.written_offset(topic)
         readable = self._connection.end_offset(topic)
         return Blocked(readable, end - readable) if readable < end else None

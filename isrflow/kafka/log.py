@@ -123,7 +123,7 @@ class KafkaLog:
     def decisions(self, after: tuple[int, int], limit: int, *, passing_over: bool) -> list[Decided]:
         """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``.
 
-        ``passing_over`` is for buses whose decisions are thinned, which those of a topic are not.
+        ``passing_over`` is for buses that thin decisions. Kafka does not.
         """
         with self._use():
             start, end = self._ends()

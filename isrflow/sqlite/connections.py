@@ -93,7 +93,7 @@ class Connections:
             )
 
     def hold(self, held: Held) -> None:
-        """Keep this thread's connection. Close those of ended threads: a program may have a thread for each request."""
+        """Keep this thread's connection. Close the connections of ended threads, because a program may start many."""
         with _lock:
             for connection in [one for one, thread in self._threads.items() if not thread.is_alive()]:
                 del self._threads[connection]

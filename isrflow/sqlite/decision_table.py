@@ -41,10 +41,10 @@ def read_after(
 def read_columns_after(
     connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
 ) -> list[Decided | DecidedColumns]:
-    """Return the decisions after a place, those in columns as whole blocks.
+    """Return the decisions after a place, with blocks of columns as they are.
 
-    There is at least one row, and there are none after the one that reaches ``limit`` decisions or ``bytes_max``.
-    Raises ``DamagedError``, which names the ``bus``.
+    The last row is the first that reaches ``limit`` decisions or exceeds ``bytes_max``. Raises ``DamagedError``, which
+    names the ``bus``.
     """
     return RowReader(bus).columns(_rows_after(connection, after, limit, bus), after, limit, bytes_max)
 

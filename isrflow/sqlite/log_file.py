@@ -97,7 +97,7 @@ class LogFile(BusFile):
             return decision_table.read_after(connection, start, limit, bytes_max, f"bus {self.path}")
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
-        """Return decisions after (seq, index), in order, those in columns as whole blocks.
+        """Return decisions after (seq, index), in order, with blocks of columns as they are.
 
         The last row is the one that reaches ``limit`` decisions or ``DECISIONS_BYTES_MAX``. Raises ``TrimmedError``.
         """

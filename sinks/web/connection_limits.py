@@ -79,7 +79,7 @@ class BoundedListener(socket.socket):
     __slots__ = ("_accepted_s", "_closing", "_connections")
 
     def __init__(self, listening: socket.socket, connections: Collection[BoundedProtocol]) -> None:
-        """Take over ``listening``. ``connections`` are those that are past their handshake, at any time."""
+        """Take over ``listening``. ``connections`` always has the connections that are past their handshake."""
         super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
         self._connections = connections
         self._accepted_s: weakref.WeakKeyDictionary[socket.socket, float] = weakref.WeakKeyDictionary()

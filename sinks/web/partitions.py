@@ -105,7 +105,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
     """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
     every: list[Partition] = []
     problems = Counter[str]()
-    # Each begins with what orders it. Most are dropped, so only those that are kept become rows.
+    # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
     for one in slices:
         topic, partitions = one.topic, partitions_in(one)

@@ -1,4 +1,4 @@
-"""Server-sent events: each browser gets every section once, and then those that changed.
+"""Server-sent events: each browser gets every section once, and then the sections that change.
 
 Nothing is queued for a slow browser: it gets the newest state when it is ready for it.
 

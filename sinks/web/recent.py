@@ -27,7 +27,7 @@ class Recent:
 
     def __init__(self) -> None:
         self._groups: deque[Group] = deque(maxlen=GROUPS_MAX)
-        # Kept as JSON, because almost none of them is ever asked for.
+        # As JSON, because few are ever asked for.
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 

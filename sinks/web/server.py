@@ -14,8 +14,7 @@ from starlette.types import ASGIApp
 from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
 from sinks.web.connection_limits import BoundedListener, BoundedProtocol, HandshakeLoop
-from sinks.web.guard import Guard
-from sinks.web.own_host import OwnHost
+from sinks.web.guard import Guard, OwnHost
 from sinks.web.request_limit import RequestLimit
 
 REQUEST_HEAD_BYTES_MAX = 16 * 1024
@@ -50,7 +49,7 @@ class WebServer:
             h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
         )
         self._config.load()
-        # Not its own, because that would keep the certificate of the start.
+        # A context of uvicorn's own would keep the certificate of the start.
         self._config.ssl = protection.tls
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -91,7 +90,7 @@ def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> s
         return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)
     except OSError as error:
         raise MetricsError(
-            # What Python adds is where, once more.
+            # Python adds the address once more.
             f"cannot serve metrics on {host}:{port}: {str(error.strerror).partition(' (while')[0]}; "
             "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
         ) from error

@@ -1,7 +1,7 @@
 """Since when brokers are in the states that they are in.
 
-The state does not have it, so it is found among the decisions: those that come, and those on the bus. It stays unknown
-if retention has removed the decision, or if too many came since.
+The state does not have it, so it is found among new decisions and those on the bus. It stays unknown if retention has
+removed the decision, or if too many came since.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from state.reason import Reason
 _SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED})
 # A silent broker is fenced when its session has ended, so soon after it was last heard.
 _WITHIN_MS = 600_000
-# How far the engine's clock may be from the one by which the bus finds an event.
+# How far the engine's clock may be from the clock by which the bus finds an event.
 _SLACK_MS = 60_000
 
 

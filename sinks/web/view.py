@@ -56,7 +56,7 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
     """Return the section about the cluster: its size, its brokers, and the worst of its partitions at risk."""
     summary = picture.summary
     worst = summary.rows[:ROWS_MAX]
-    # If not all brokers fit, those that are not active come first.
+    # If not all brokers fit, inactive ones come first.
     brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
     return {
         "topics": picture.topics,

@@ -1,13 +1,13 @@
 """The state of a bus on Kafka as batches of the pages that changed, for a job that stands by.
 
-The first batch has all pages. A later one has those that were written since. A commit changes few pages, and each page
-counts only in its newest version, so one batch takes in what the active engine has written in some seconds:
+The first batch has all pages. A later one has the pages written since. A commit changes few pages, and each page counts
+only in its newest version, so one batch takes in what the active engine has written in some seconds:
 
     active engine   commit  commit  commit  commit  commit  †
     this reader     ──── all pages ──── changed pages ─────   changed pages ── the claim ── events
 
-A batch costs a standby about as much as it costs an engine, so there are few. But one follows soon after the active
-engine has fallen silent. So a standby that takes over has little left to take in.
+A batch costs a standby about as much as it costs an engine, so there are few. But a last batch follows soon after the
+active engine has fallen silent. So a standby that takes over has little left to take in.
 """
 
 from bus import pieces
