@@ -93,7 +93,7 @@ class BatchWriter:
 
 
 def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
-    """Return the events that a batch's decisions call for. Publish them after the decisions are committed.
+    """Return a batch's counts of imbalance as events, so that all shards see them. Publish them after the commit.
 
     If the process is killed between the two, one balance check is lost, and the next one makes up for it. An event that
     is published twice takes effect once.

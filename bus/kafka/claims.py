@@ -45,7 +45,7 @@ def newest_mark(connection: Connection, topic: str, end: int) -> Mark:
 
 
 class FormerClaims:
-    """What claims found that the mark no longer names, read from their events. Only one thread at a time may use it."""
+    """What claims that are no longer in the mark have found, read from their events. Use it in one thread at a time."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -8,7 +8,7 @@ from bus.interface import BusError
 from isrflow.kafka.seqs import offset_after
 
 CLAIMS_KEPT = 100
-# Jobs that fail again and again may claim this often before one of them decides. A mark of so many has some 70 KB.
+# Jobs that fail again and again may claim this often before one of them decides. A mark of 1,000 has some 70 KB.
 UNDECIDED_CLAIMS_MAX = 1_000
 
 
