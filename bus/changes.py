@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def changes_by(changed: Callable[[], bool], ends_s: float, poll_interval_ms: int) -> bool:
-    """Ask again and again whether a bus has changed; give up at ``ends_s`` by ``time.monotonic``."""
+    """Return whether a bus changes before ``ends_s`` of ``time.monotonic``, asking every ``poll_interval_ms``."""
     while not changed():
         if time.monotonic() >= ends_s:
             return False

@@ -8,7 +8,7 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def steady_ms() -> int:
-    """Return a clock that never goes back and that nobody sets: milliseconds since an arbitrary moment.
+    """Return milliseconds since an arbitrary moment, by a clock that never goes back and cannot be set.
 
     Where the system has such a clock, it also counts while the machine is suspended.
     """

@@ -1,7 +1,7 @@
 """A batch's decisions on their way to the bus, in runs.
 
-The problem: a lost broker leads to a hundred thousand decisions. An object for each of them costs more than to write
-them down, and those who hear of a batch need only a few: the first elections, the counts by reason.
+The problem: a lost broker leads to a hundred thousand decisions. Making an object of each costs more than writing them
+down, and readers of a batch need only a few: the first elections, the counts by reason.
 
 The insight: the rules' runs (``state/runs.py``) stay runs up to the bus. Code that needs single decisions goes through
 the sequence, which makes them then. Code that can do without asks for ``runs_in``.
@@ -21,7 +21,7 @@ class DecidedRuns(Sequence[Decided]):
 
     def __init__(self, runs: Sequence[NumberedRun]) -> None:
         self.runs = runs
-        # How many decisions come before each run, and at last of all.
+        # How many decisions come before each run, and then the number of all.
         self._before = list(accumulate([run.decisions for run in runs], initial=0))
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class DecidedRuns(Sequence[Decided]):
 
 
 def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:
-    """Return the runs of decisions. Those that come one by one are a run each."""
+    """Return the runs of decisions. Each single decision is a run of its own."""
     if isinstance(decisions, DecidedRuns):
         return decisions.runs
     return [NumberedRun(seq, idx, 1, body, kind=kind_of(body)) for seq, idx, body in decisions]

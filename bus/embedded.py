@@ -1,5 +1,6 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from bus.embedded_history import EmbeddedHistory
 from bus.event_table import entries_between, has_kind, insert_recorded, newest_of
 from bus.interface import (
     TICK_SOUGHT_MAX,
+    BusError,
     Claim,
     Decided,
     DivergedError,
@@ -22,19 +24,23 @@ from bus.interface import (
     Snapshot,
     TrimmedError,
 )
-from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.retention import WalBound
 from bus.weight import last_within
+from conf.private_dir import private_dir
 from isrflow.bus_url import EMBEDDED
 from isrflow.contract import LOG_END_REPORTS
 from isrflow.decision_blocks import rows_in_making
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.deferrable import row_of
+from isrflow.sqlite.file_identity import obstacle_above
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 from isrflow.sqlite.log_file import append
 from isrflow.sqlite.schema import SCHEMA
+
+# Only the owner may read what a bus says about a cluster. SQLite gives -wal and -shm the same mode.
+_FILE_MODE = 0o600
 
 
 class EmbeddedBus(EmbeddedHistory):
@@ -51,7 +57,7 @@ class EmbeddedBus(EmbeddedHistory):
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
         if access is Access.MAKE:
-            make_file(Path(path))
+            _make_file(Path(path))
         self._wal = WalBound(Path(path))
         super().__init__(path, access, lock_timeout_s=lock_timeout_s)
 
@@ -86,8 +92,8 @@ class EmbeddedBus(EmbeddedHistory):
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
         The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, deferrable events wait for another one to follow them: heartbeats and offsets. If there are no
-        others, return ``after``.
+        ``defer``, heartbeats and reports of log ends wait until another event follows them. If none does, return
+        ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if defer and not _has_due(connection, after):
@@ -96,7 +102,7 @@ class EmbeddedBus(EmbeddedHistory):
             return (_last_due(connection, after, end) if defer else None) or end
 
     def load(self, entries: Sequence[Entry]) -> None:
-        """Put a recorded log on this bus with its own seqs, entry times, and what it says about claims."""
+        """Put a recorded log on this bus as it is: with its seqs, entry times and claims."""
         with self._errors(), self._write() as connection:
             insert_recorded(connection, entries)
 
@@ -139,7 +145,7 @@ class EmbeddedBus(EmbeddedHistory):
             return newest_of(connection, "tick", self.last_seq() - TICK_SOUGHT_MAX)
 
     def blocked(self) -> None:
-        """Return None, because what an open transaction has not committed yet has no place in a file."""
+        """Return None, because a file shows no events before they are committed."""
 
     def blocker(self) -> str:
         return ""
@@ -219,3 +225,18 @@ def _last_due(connection: sqlite3.Connection, after: int, through: int) -> int |
         "SELECT seq FROM events WHERE seq > ? AND seq <= ? AND NOT patient ORDER BY seq DESC LIMIT 1", (after, through)
     ).fetchone()
     return int(found[0]) if found else None
+
+
+def _make_file(path: Path) -> None:
+    """Make an empty file that only its owner may use, if there is none. Raises ``BusError``."""
+    try:
+        private_dir(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _FILE_MODE)
+    except FileExistsError:
+        return
+    except OSError as error:
+        # The file may be there already, behind an obstacle.
+        said = obstacle_above(path) or f"cannot be made: {error.strerror}"
+        raise BusError(f"bus {path}: {said}") from error
+    os.fchmod(descriptor, _FILE_MODE)
+    os.close(descriptor)

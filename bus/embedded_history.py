@@ -130,7 +130,7 @@ class EmbeddedHistory(LogFile):
             self._set_mark(connection, "trimmed_decision_idx", last[1] + 1)
 
     def _remove_surplus(self, connection: sqlite3.Connection, retain: int) -> int:
-        """Remove a slice of the oldest events that are left of those that were thinned, so that ``retain`` stay."""
+        """Remove a slice of the oldest events that thinning has left, so that ``retain`` of them stay."""
         surplus = min(self._mark("thinned_events") - retain, SLICE_ROWS)
         if surplus <= 0:
             return 0

@@ -15,7 +15,7 @@ _NEWEST_TELLING = "(SELECT value FROM marks WHERE name = 'told')"
 
 
 def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    """Insert a recorded log with its own seqs, entry times, and what it says about claims."""
+    """Insert a recorded log as it is: with its seqs, entry times and claims."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS recorded_claims (seq INTEGER PRIMARY KEY, is_claim INTEGER NOT NULL)"
     )

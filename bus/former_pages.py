@@ -1,6 +1,6 @@
 """Older states of an embedded bus, kept page by page.
 
-The problem: the state of a large cluster takes long to copy, no writer may wait that long, and a kill may come at any
+The problem: copying the state of a large cluster takes longer than any writer may wait, and a kill may come at any
 moment. And most of the state does not change between two snapshots.
 
     seq           10          20          30

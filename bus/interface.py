@@ -1,4 +1,4 @@
-"""What the engine, the brokers and the commands ask of a bus, whatever it is made of."""
+"""What every kind of bus does for the engine, brokers and commands."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -104,10 +104,11 @@ class Bus(Past, Protocol):
         ...
 
     def tell_undecided(self, controller_epoch: int, tick: bytes) -> int | None:
-        """Publish a tick with a ``decided_seq`` and return its seq. Earlier events after that seq count as found then.
+        """Publish a tick that shows which earlier events, those after its ``decided_seq``, are undecided by its time.
 
-        Return None, and publish nothing, while that is not possible. Call it only between two batches: what is being
-        decided would be decided otherwise in a replay. Raises ``FencedError`` if a later epoch was claimed.
+        Return the tick's seq. Return None and publish nothing while that is not possible. Call this only between two
+        batches, because a replay would decide a batch in progress differently. Raises ``FencedError`` if a later epoch
+        was claimed.
         """
         ...
 
@@ -122,19 +123,19 @@ class Bus(Past, Protocol):
     def newest_tick(self) -> int:
         """Return the seq of the newest tick among the newest 1,000 events, 0 if there is none.
 
-        It counts even while nobody can decide it (``blocked``), because it shows that an engine lives.
+        A tick counts even while it cannot be decided (``blocked``), because it shows that an engine lives.
         """
         ...
 
     def blocked(self) -> Blocked | None:
-        """Return the events that nobody can decide now, because an open transaction begins before them; None if none.
+        """Return the events that an open transaction keeps from being decided now; None if there are none.
 
-        It may be one that is about to end, so what counts is how long it is the same.
+        Any transaction that is about to end is seen too, so only one that stays open is a fault.
         """
         ...
 
     def blocker(self) -> str:
-        """Say which open transaction keeps events from being decided, and what aborts it; empty if none does."""
+        """Name the open transaction that keeps events from being decided, and what aborts it; empty if none does."""
         ...
 
     def claimed_epoch(self) -> int:
@@ -207,7 +208,7 @@ class Bus(Past, Protocol):
         ...
 
     def await_writable(self) -> None:
-        """Wait while another process keeps everybody from writing. Raises ``BusError`` if it does so for too long."""
+        """Wait until no other process has the bus locked. Raises ``BusError`` if that takes too long."""
         ...
 
     def close(self) -> None: ...

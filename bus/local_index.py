@@ -1,7 +1,7 @@
-"""The partition index of a bus that cannot hold one itself: a file in the cache, brought up to date when it is asked.
+"""The partition index of a bus that cannot hold one itself: a file in the cache, brought up to date by each search.
 
-The first question reads all decisions once, and each later one only those that are new. What the bus no longer has is
-removed here too, so the file does not grow forever. It can be lost at any time, because it is made again from the bus.
+The first search reads all decisions, and each later one only the new ones. Decisions that retention has removed are
+dropped here too, so the file has a bound. It may be lost at any time, because it can be made again from the bus.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ def _last_seq(connection: sqlite3.Connection) -> int:
 
 
 def _whole_events(read: Read, after: int, decided: int) -> Iterator[tuple[int, list[Decided]]]:
-    """Give the decisions after the event ``after`` in parts that end with all decisions on an event, and its seq."""
+    """Yield the decisions after the event ``after`` in parts that end with all decisions on an event, and its seq."""
     place, waiting = (after, AFTER_ALL_OF), list[Decided]()
     while page := [one for one in read(place, _DECISIONS_PER_READ) if one.seq <= decided]:
         place = (page[-1].seq, page[-1].idx)

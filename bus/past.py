@@ -101,8 +101,8 @@ class Past(Protocol):
     def thin(self, through: int, retain: int = ALL_EVENTS) -> int:
         """Remove what had no lasting effect from a slice of the events up to ``through``, if this bus can do that.
 
-        These are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Of the events
-        that are left of them, the newest ``retain`` stay. Returns how many events and decisions were checked or
-        removed; 0 if none is left.
+        These are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. The newest
+        ``retain`` of the remaining events stay. Returns how many events and decisions were checked or removed; 0 if
+        none is left.
         """
         ...

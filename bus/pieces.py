@@ -10,10 +10,10 @@ from itertools import count
 from bus.interface import BusError, Page
 
 PIECE_BYTES_MAX = 4 * 1024 * 1024
-# No encoded state starts with this: its first byte is a version, and versions count up from 1.
+# No encoded state starts with this, because its first byte is a small version number.
 _CUT = b"\xffcut"
 _COUNT = struct.Struct(">I")
-# The first piece of a page has the page's number. The others have numbers above those of all pages.
+# The first piece of a page has the page's number. Further pieces have numbers greater than any page's.
 _NEXT_PIECE = 1 << 40
 
 

@@ -20,7 +20,7 @@ SLICE_BYTES = 4 * 1024 * 1024
 # A reader that stays in one transaction prevents the log from starting over. Above this length the bus tries to start
 # it over by force.
 WAL_BYTES_MAX = 64 * 1024 * 1024
-# After an attempt that a reader prevented. A pass has many slices, and each of them would try again.
+# The pause after an attempt that a reader prevented. A pass has many slices, and each of them would try again.
 WAL_PAUSE_S = 30.0
 # Short, because writers are locked out during the wait for readers.
 _CHECKPOINT_WAIT_MS = 50
@@ -62,19 +62,26 @@ def remove_events(connection: sqlite3.Connection, through: int, rows_max: int, t
 
     Events up to ``thinned`` have been thinned already.
     """
+    seqs = first_events(connection, -1, through, rows_max)
+    if not seqs:
+        return None
+    connection.execute("DELETE FROM events WHERE seq <= ?", (seqs[-1],))
+    return RemovedEvents(len(seqs), sum(seq <= thinned for seq in seqs), seqs[-1])
+
+
+def first_events(connection: sqlite3.Connection, after: int, through: int, rows_max: int) -> list[int]:
+    """Return the seqs of the first slice of the events after ``after``, through ``through``."""
     rows = connection.execute(
-        "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, rows_max)
+        "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (after, through, rows_max),
     )
-    count, count_thinned, size, last = 0, 0, 0, 0
+    seqs, size = list[int](), 0
     for seq, length in rows:
-        count, size, last = count + 1, size + length, seq
-        count_thinned += seq <= thinned
+        seqs.append(seq)
+        size += length
         if size >= SLICE_BYTES:
             break
-    if not count:
-        return None
-    connection.execute("DELETE FROM events WHERE seq <= ?", (last,))
-    return RemovedEvents(count, count_thinned, last)
+    return seqs
 
 
 class WalBound:

@@ -11,25 +11,17 @@ broker. High watermarks are superseded by later ones.
 import sqlite3
 from typing import NamedTuple
 
-import msgspec
-
 from bus.interface import Decided
-from bus.retention import SLICE_BYTES
-from isrflow import decision_rows
+from bus.retention import SLICE_BYTES, first_events
 from isrflow.contract import HEARTBEATS, LOG_END_REPORTS
+from isrflow.decision_rows import opened
 from isrflow.sqlite import decision_table
+from state.numbered_run import kind_of
 
 ROUTINE_EVENTS = ("tick", *HEARTBEATS, *LOG_END_REPORTS, "leader_imbalance")
-ROUTINE_DECISIONS = frozenset({"high_watermark", "no_op", "imbalance"})
-_ANSWER = "answer"
+ROUTINE_DECISIONS = frozenset({b"high_watermark", b"no_op", b"imbalance"})
+_ANSWER = b"answer"
 _MARKS = ", ".join("?" * len(ROUTINE_EVENTS))
-
-
-class _Head(msgspec.Struct):
-    kind: str = ""
-
-
-_head = msgspec.json.Decoder(_Head)
 
 
 class ThinnedDecisions(NamedTuple):
@@ -66,7 +58,7 @@ def thin_decisions(
     count, size, last, thinned, kept = 0, 0, after, list[tuple[int, int]](), list[Decided]()
     is_cut = False
     for seq, idx, body, is_of_routine in rows:
-        held = decision_rows.unpacked(Decided(seq, idx, body), bus)
+        held = opened(Decided(seq, idx, body), bus).decisions()
         left = [one for one in held if not _is_routine(one.body, is_of_routine=is_of_routine)]
         if len(left) < len(held):
             thinned.append((seq, idx))
@@ -87,32 +79,17 @@ def thin_events(connection: sqlite3.Connection, after: int, through: int, rows_m
 
     Their decisions must have been thinned before.
     """
-    rows = connection.execute(
-        "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (after, through, rows_max),
-    )
-    count, size, last = 0, 0, after
-    for seq, length in rows:
-        count, size, last = count + 1, size + length, seq
-        if size >= SLICE_BYTES:
-            break
-    if not count:
+    seqs = first_events(connection, after, through, rows_max)
+    if not seqs:
         return None
     gone = connection.execute(
         f"DELETE FROM events WHERE seq > ? AND seq <= ? AND kind IN ({_MARKS})"
         " AND NOT EXISTS (SELECT 1 FROM decisions WHERE decisions.seq = events.seq)",
-        (after, last, *ROUTINE_EVENTS),
+        (after, seqs[-1], *ROUTINE_EVENTS),
     ).rowcount
-    return ThinnedEvents(count, count - gone, last)
+    return ThinnedEvents(len(seqs), len(seqs) - gone, seqs[-1])
 
 
 def _is_routine(body: bytes, *, is_of_routine: bool) -> bool:
-    kind = _kind_of(body)
+    kind = kind_of(body)
     return kind in ROUTINE_DECISIONS or (kind == _ANSWER and is_of_routine)
-
-
-def _kind_of(body: bytes) -> str:
-    try:
-        return _head.decode(body).kind
-    except msgspec.MsgspecError:
-        return ""

@@ -10,9 +10,9 @@ from isrflow.sqlite.deferrable import row_of
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
-# What a row of a report adds to its text: the row as it is decoded. A report of one log end weighs twice as much.
+# The decoded row of a report, which adds to the row's text.
 REPORT_BYTES = 64
-# Brokers report with these of many replicas. Few rows of such an event lead to a decision.
+# Reports about many replicas. Few rows of such an event lead to a decision.
 _REPORTS = ("log_end_offsets", "replica_reports")
 # Each of these events may be about many partitions.
 _OF_MANY = ("create_topic", "create_partitions", "alter_isrs", *_REPORTS)

@@ -32,7 +32,7 @@ KINDS = (EMBEDDED, KAFKA)
 
 
 def kind_of(url: str) -> BusKind:
-    """Return the kind of the bus at ``url``. A bare path is one of an embedded bus."""
+    """Return the kind of the bus at ``url``. A bare path names an embedded bus."""
     return next((kind for kind in KINDS if url.startswith(kind.scheme)), EMBEDDED)
 
 

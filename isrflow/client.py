@@ -1,4 +1,4 @@
-"""A client of a bus, whatever it is made of: publish events, wait for answers, read decisions."""
+"""A client of any kind of bus: publish events, wait for answers, read decisions."""
 
 import time
 import uuid
@@ -50,7 +50,7 @@ class Log(Protocol):
         ...
 
     def blocker(self) -> str:
-        """Say which open transaction keeps events from being decided; empty if none does, or if nobody knows."""
+        """Name the open transaction that keeps events from being decided; empty if none does, or if it is not known."""
         ...
 
     def close(self) -> None: ...
@@ -116,7 +116,7 @@ class Client:
 
         A place may be a list, as it comes back from JSON. Ends when no decision has come for ``wait_s``; with
         ``math.inf`` it never ends. Raises ``TrimmedError`` if retention has removed decisions after that place. From
-        the beginning it starts with the oldest one that is left. Raises ``ValueError`` for what is no place.
+        the beginning it starts with the oldest one that is left. Raises ``ValueError`` if ``after`` is not a place.
         """
         return self._decisions(_place(after), kinds, wait_s)
 
@@ -152,7 +152,7 @@ class Client:
         return self._log.newest_decision()
 
     def close(self) -> None:
-        """Close the bus. Later calls raise ``BusError``, and so do those that wait for decisions in other threads."""
+        """Close the bus. Later calls raise ``BusError``, and so do calls that wait for decisions in other threads."""
         self._log.close()
 
     def __enter__(self) -> "Client":

@@ -34,7 +34,7 @@ TEXT_BYTES_MAX = 4 * 1024 * 1024
 _MARK = b"\1"
 # The mark, the number of decisions, and the length of what is compressed.
 _HEAD = struct.Struct(">cII")
-# ``count_of`` needs so many bytes of a body.
+# ``count_of`` needs this many bytes of a body.
 HEAD_BYTES = _HEAD.size
 # A higher level takes longer and saves little.
 _LEVEL = 1

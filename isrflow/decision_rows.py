@@ -15,18 +15,20 @@ from isrflow.errors import DamagedError
 
 
 class OpenedRow(NamedTuple):
-    """A row of the decision log whose decisions can be read."""
+    """A row of the decision log whose decisions can be read. Errors name ``bus``."""
 
     row: Decided
     content: list[bytes] | ColumnTable
+    bus: str
 
     def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-        """Return the decisions from an index on, and up to ``limit`` of them."""
+        """Return the decisions from an index on, and up to ``limit`` of them. Raises ``DamagedError``."""
         seq, idx, _ = self.row
         start = max(0, first_idx - idx)
         stop = self.decision_count if limit is None else min(self.decision_count, start + limit)
         held = self.content
-        bodies = held[start:stop] if isinstance(held, list) else list(held.lines(idx, start, stop))
+        with _damage_told(self.row, self.bus):
+            bodies = held[start:stop] if isinstance(held, list) else list(held.lines(idx, start, stop))
         first = idx + start
         return list(map(Decided._make, zip(repeat(seq), range(first, first + len(bodies)), bodies, strict=False)))
 
@@ -36,21 +38,16 @@ class OpenedRow(NamedTuple):
         return len(self.content) if isinstance(self.content, list) else self.content.decision_count
 
 
-def opened(row: Decided) -> OpenedRow:
-    """Read a row. Raises ``ValueError`` or ``zlib.error`` if it is a block that is damaged (``damage_told``)."""
+def opened(row: Decided, bus: str) -> OpenedRow:
+    """Read a row. Raises ``DamagedError``."""
     if not is_block(row.body):
-        return OpenedRow(row, [row.body])
-    return OpenedRow(row, column_blocks.opened(*content_of(row)))
-
-
-def opened_columns(row: Decided) -> DecidedColumns:
-    """Read a row that is a block. Raises ``ValueError`` or ``zlib.error`` if it is damaged."""
-    block = column_blocks.opened(*content_of(row))
-    return DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block))
+        return OpenedRow(row, [row.body], bus)
+    with _damage_told(row, bus):
+        return OpenedRow(row, column_blocks.opened(*content_of(row)), bus)
 
 
 @contextlib.contextmanager
-def damage_told(row: Decided, bus: str) -> Iterator[None]:
+def _damage_told(row: Decided, bus: str) -> Iterator[None]:
     """Raise ``DamagedError``, which names the ``bus``, if a row cannot be read."""
     try:
         yield
@@ -58,12 +55,6 @@ def damage_told(row: Decided, bus: str) -> Iterator[None]:
         raise DamagedError(
             f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
         ) from error
-
-
-def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
-    """Return the decisions in a row, from an index on, and up to ``limit``. Raises ``DamagedError``."""
-    with damage_told(row, bus):
-        return opened(row).decisions(first_idx, limit)
 
 
 def last_place(read: Decided | DecidedColumns) -> tuple[int, int]:
@@ -96,10 +87,8 @@ class RowReader:
         if not is_block(row.body):
             return [row]
         if self._opened is None or self._opened.row != row:
-            with damage_told(row, self._bus):
-                self._opened = opened(row)
-        with damage_told(row, self._bus):
-            found = self._opened.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
+            self._opened = opened(row, self._bus)
+        found = self._opened.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
         return found if bytes_max is None else within(found, bytes_max)
 
     def columns(
@@ -113,11 +102,11 @@ class RowReader:
         count = size = 0
         for row in rows:
             if is_block(row.body) and (row.seq, row.idx) > after:
-                with damage_told(row, self._bus):
-                    columns = opened_columns(row)
-                found.append(columns)
-                count += columns.block.decision_count
-                size += len(columns.block.body)
+                with _damage_told(row, self._bus):
+                    block = column_blocks.opened(*content_of(row))
+                    found.append(DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block)))
+                count += block.decision_count
+                size += len(block.body)
             else:
                 some = self.after(row, after)
                 found += some

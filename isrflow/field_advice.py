@@ -1,7 +1,7 @@
 """Fields that a kind of event does not have.
 
 The engine ignores them, because an event may come from a newer program. But a topic with ``configs`` or ``settings`` is
-made without its settings, and an event with ``validateOnly`` is carried out. So who publishes is told.
+made without its settings, and an event with ``validateOnly`` is carried out. So the publisher is warned.
 """
 
 from collections.abc import Collection
@@ -17,9 +17,9 @@ FILE = Path(__file__).with_name("event_fields.json")
 
 
 def advice_about(kind: str, given: Collection[str]) -> str:
-    """Return which fields of an event are ignored because its kind has none of that name; empty if none is.
+    """Return which fields of an event are ignored because its kind does not have them; empty if none is.
 
-    ``given`` are the names of an event's fields. Nothing is said of a kind of event that this version does not know.
+    ``given`` are the names of an event's fields. A kind of event that this version does not know gets no advice.
     """
     known = _fields().get(kind)
     if known is None or known.issuperset(given):

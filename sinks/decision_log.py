@@ -32,7 +32,7 @@ class WrittenBatch(NamedTuple):
 
     @property
     def clusters(self) -> list[bytes]:
-        """Return each shard's cluster state."""
+        """Each shard's cluster state."""
         return [page.body for page in self.pages if page.page == CLUSTER_PAGE]
 
 

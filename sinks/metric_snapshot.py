@@ -87,7 +87,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
-    """Count the decisions of a batch. Those that come one by one are read."""
+    """Count the decisions of a batch. Only single ones are decoded."""
     by_reason: Counter[KindReason] = Counter()
     by_time_ms: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
@@ -121,11 +121,11 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_epoch: int = 0
     active: bool = False
     standby: bool = False
-    # A standby has loaded everything that it needs to decide.
+    # Whether a standby has loaded everything that it needs to decide.
     loaded: bool = False
     # When it last looked whether it is its turn, by the steady clock.
     looked_steady_ms: int | None = None
-    # A standby takes in the state that the active engine writes.
+    # Whether a standby takes in the state that the active engine writes.
     following: bool = False
     takeovers: int = 0
     # By the steady clock.
@@ -172,17 +172,17 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def clock_off_ms(self) -> int | None:
-        """Return how far the engine's clock was ahead of its machine's at the last commit; None before the first."""
+        """How far the engine's clock was ahead of its machine's at the last commit; None before the first commit."""
         return self.last_engine_ms - self.last_batch_ms if self.last_batch_ms else None
 
     @property
     def commit_age_ms(self) -> int:
-        """Return how long ago the last commit was, or the take-over while there is none."""
+        """How long ago the last commit was, or the take-over if there was no commit."""
         return max(0, self.scraped_steady_ms - (self.last_commit_steady_ms or self.took_over_steady_ms))
 
     @property
     def lag_events(self) -> int:
-        """Return how many events on the bus are not decided yet."""
+        """How many events on the bus are not decided yet."""
         return self.last_seq - self.decided_seq
 
     def decided_for(self, kind: str, reason: str | None = None) -> int:

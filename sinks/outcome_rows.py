@@ -15,7 +15,7 @@ _PART_BYTES = 64
 def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
     """Write an outcome as one row, or as several if one would be too long.
 
-    A row is longer than ``ROW_BYTES_MAX`` only if a single part or page is, and only before compression.
+    Before compression a row is longer than ``ROW_BYTES_MAX`` only if a single part or page is.
     """
     parts = list(chunks(_sized(outcome.parts), ROW_BYTES_MAX))
     pages = list(chunks(((page, len(page[1])) for page in outcome.pages), ROW_BYTES_MAX))

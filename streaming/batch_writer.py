@@ -1,30 +1,35 @@
 """Write a batch, and do what follows its commit.
 
-What follows can fail alone. The decisions are on the bus by then, and a query that ended because of it would take them
-for not written: it would move a good checkpoint aside, and end the job the second time. So a failure of one part is
-logged once with its traceback, counted, and leaves the others and the query as they are.
+What follows may fail after the decisions are on the bus. A query that ended because of it would take them for not
+written: it would move a good checkpoint aside, and end the job the second time. So the failure of a part is counted and
+logged once with its traceback. The other parts and the query go on.
 
-One part is not alone: the tick that tells what is undecided decides how the next batch is read (``deadlines``), so an
-error there is an error of the bus.
+The exception is the tick that tells what is undecided. The next batch depends on it (``deadlines``), so its failure is
+an error of the bus.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
 import structlog
 
 from bus.clock import now_ms
-from bus.interface import Bus
+from bus.decided_runs import runs_in
+from bus.interface import Bus, Decided
 from conf.settings import Settings
+from controller_logic.balance import event_of
 from sinks.decision_log import DecisionLog, WrittenBatch
 from sinks.metrics import Metrics
 from sinks.web.site import Site
 from state.cluster import Cluster
+from state.decisions import Imbalance, decode
 from state.stored.codec import decode_cluster
 from streaming.checkpoint_place import checkpoint_of
+from streaming.engine_clock import SkewLog
 from streaming.engine_log import EngineLog
-from streaming.imbalance_feedback import feedback_events
-from streaming.skew_log import SkewLog
 from streaming.tenure import Tenure
+
+_IMBALANCE = b"imbalance"
 
 logger = structlog.get_logger("isrflow.job")
 
@@ -85,3 +90,13 @@ class BatchWriter:
             engine_ms=self._tenure.clock.read_ms(),
             clock_steps=self._tenure.clock.steps,
         )
+
+
+def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
+    """Return a batch's counts of imbalance as events, so that all shards see them. Publish them after the commit.
+
+    If the process is killed between the two, one balance check is lost, and the next one makes up for it. An event that
+    is published twice takes effect once.
+    """
+    found = [decode(run.lines) for run in runs_in(decisions) if run.kind == _IMBALANCE]
+    return [msgspec.json.encode(event_of(decision)) for decision in found if isinstance(decision, Imbalance)]

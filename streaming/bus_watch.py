@@ -1,4 +1,4 @@
-"""How far the bus is ahead of this job, and whether a stranger's open transaction keeps the job from deciding."""
+"""How far the bus is ahead of this job, and whether another program's open transaction keeps the job from deciding."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ class BusWatch:
         self._blocker = ""
 
     def look(self) -> None:
-        """Look at the bus, put what is found into the metrics, and say in the log what lasts. Raises ``BusError``."""
+        """Look at the bus, record what is found in the metrics, and log what lasts. Raises ``BusError``."""
         self._metrics.bus_at(self._bus.due_seq(self._metrics.decided_seq))
         now_ms = self._clock()
         if now_ms >= self._look_at_ms:

@@ -110,7 +110,7 @@ def move_aside(checkpoint: Checkpoint, check_held: Callable[[], None], **found: 
         shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.unlink(missing_ok=True)
-    # Only now, because all that comes before takes a while, and this process may have stood still.
+    # Only now, because the steps before take a while, and this process may have stood still.
     check_held()
     # A user may have deleted it while the query ran.
     with contextlib.suppress(FileNotFoundError):
@@ -147,7 +147,7 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
 def is_decided_to(bus: Bus, end: int) -> bool:
     """Return whether the bus has decided all events of a batch that ends at ``end``, and none after it.
 
-    There may be no event at ``end`` or just before it, because marks of Kafka's transactions take places too.
+    There may be no event at ``end`` or just before it, because markers of Kafka's transactions take places too.
     """
     decided = bus.decided_seq()
     return decided <= end <= bus.last_seq() and not bus.recorded(decided, end, 1, 1)
@@ -175,9 +175,9 @@ def _state_id(bus: Bus) -> str:
 
 
 def _shuffle_partitions(checkpoint: Checkpoint) -> int | None:
-    """Return over how many partitions a checkpoint's state is spread, which Spark notes with each batch it plans.
+    """Return over how many partitions a checkpoint's state is spread; None if that cannot be read.
 
-    Return None if that cannot be read.
+    Spark notes the number with each batch that it plans.
     """
     batches = _numbers(checkpoint / "offsets")
     if not batches:

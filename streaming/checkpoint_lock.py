@@ -30,7 +30,7 @@ class Holder(msgspec.Struct, frozen=True):
     bus: str
     # ``Bus.identities``.
     identities: tuple[str, ...]
-    # In which the process decides. 0 before its claim.
+    # The epoch in which the process decides; 0 before its claim.
     controller_epoch: int = 0
 
     @classmethod
@@ -81,7 +81,7 @@ class CheckpointLock:
         return True
 
     def decides_in(self, controller_epoch: int) -> None:
-        """Say in the lock file, from when the lock is held, in which epoch this job decides."""
+        """Write into the lock file in which epoch this job decides: now, or as soon as it holds the lock."""
         self._holder = msgspec.structs.replace(self._holder, controller_epoch=controller_epoch)
         if self.held:
             self._write()

@@ -28,7 +28,7 @@ from streaming.sources.interface import Source
 # Spark itself gives up on a master that does not answer after 60 s, and says less.
 EXECUTORS_TIMEOUT_S = 50.0
 _POLL_INTERVAL_S = 0.1
-# One more event may follow. Spark sends at most 128 MiB (spark.rpc.message.maxSize).
+# A batch may exceed this by one event. Spark sends at most 128 MiB (spark.rpc.message.maxSize).
 SENT_BYTES_MAX = 64 * 1024 * 1024
 # The rooms that a task imports.
 ROOMS = ("bus", "conf", "controller_logic", "isrflow", "sinks", "state", "streaming")
@@ -62,7 +62,7 @@ def await_executors(session: SparkSession) -> None:
     """
     context = session.sparkContext
     deadline = time.monotonic() + EXECUTORS_TIMEOUT_S
-    # The driver is one of those that are counted.
+    # The driver counts too.
     while context._jsc.sc().getExecutorMemoryStatus().size() < 2:
         if time.monotonic() > deadline:
             raise JobError(

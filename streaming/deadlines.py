@@ -7,7 +7,7 @@ claim, or a tick that tells it.
     the engine stood still ──► no tick can tell it: the batch was read before, or the moment it woke up
 
 In the second case a batch with an expired request is not committed. The job claims once more and decides the batch
-again, and now the rules know. An engine that is slow never does that: another pass is what it has no time for. A
+again, and now the rules know. An engine that is slow never does that, because it has no time for another pass. A
 request that expires while its batch is decided is carried out, as on Kafka's controller.
 """
 
@@ -17,13 +17,13 @@ from bus.clock import steady_ms
 from bus.interface import Bus, Claim
 from state.cluster import Cluster
 
-# A thread of a process that runs sleeps for less, also on a busy machine.
+# A thread of a running process sleeps for less than this, even on a busy machine.
 STANDSTILL_MS = 3_000
 # If a machine is so busy that it seems to stand still again and again, the engine still decides.
 BETWEEN_CLAIMS_MS = 600_000
 # A smaller delay is not worth a claim, which stops all decisions while a query starts.
 LATE_MS_MAX = 1_000
-# A tick more costs nothing then. The time-outs of admins are longer.
+# After such a batch one more tick costs nothing. Admins' time-outs are longer.
 SLOW_BATCH_MS = 5_000
 
 

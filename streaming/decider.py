@@ -53,7 +53,7 @@ logger = structlog.get_logger("isrflow.job")
 class Decider:
     """The one query that decides, from the start of the block to its end, on a settled checkpoint.
 
-    With ``take_query``, it is a query that runs already.
+    ``take_query`` returns a query that runs already.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Decider:
         take_query: Callable[[Commit], StreamingQuery] | None = None,
     ) -> None:
         self._session = session
-        # Asked for now, because Spark may be gone when it matters.
+        # Read now, because Spark may be gone when the directories matter.
         self._spark_dirs = _dirs_of(session)
         self._bus = bus
         self._settings = settings
         self._write = write
         # Raises if another job has claimed.
         self._check_held = check_held
-        # Gives the query that this job has run while it stood by.
+        # Returns the query that this job has run while it stood by.
         self._take_query = take_query
         self._checkpoint = checkpoint_of(settings)
         self._query: StreamingQuery | None = None
@@ -158,7 +158,7 @@ class Decider:
         return decided_seq == moved_seq or self._clock() - moved_s < WELL_AFTER_S
 
     def _is_worth_another_start(self, message: str) -> bool:
-        """Count a failure that only a busy machine causes, and say whether to start again on the same checkpoint."""
+        """Count a failure that only a busy machine causes. Return whether to start again on the same checkpoint."""
         if self._not_written is not None:
             return False
         if self._bus.decided_seq() > self._decided_seq:
@@ -166,7 +166,7 @@ class Decider:
         return self._late_workers.allow_another_start(message)
 
     def _tell_removed(self) -> None:
-        """Log which events were removed although nobody had decided them: they are lost, and the query goes on."""
+        """Log which events were removed undecided. They are lost, and the query goes on."""
         decided_seq = self._bus.decided_seq()
         through = self._bus.kept_after()
         if through > max(decided_seq, self._told_removed):

@@ -5,7 +5,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import structlog
 
 from bus.decided_runs import runs_in
@@ -14,6 +13,7 @@ from conf.loader import differing
 from conf.settings import Settings
 from isrflow.contract import SQLITE
 from isrflow.masking import masked
+from state.decisions import BrokerDecision, Decision, LeaderAndIsr, QuorumDecision, decode
 from state.numbered_run import NumberedRun
 from state.reason import Reason
 from streaming.checkpoint_place import Checkpoint
@@ -39,33 +39,6 @@ _ELECTIONS = frozenset(
 _ELECTION_TEXTS = frozenset(reason.encode() for reason in _ELECTIONS)
 
 logger = structlog.get_logger("isrflow.job")
-
-
-class _Decision(msgspec.Struct, tag_field="kind"):
-    seq: int
-    reason: str
-
-
-class _Broker(_Decision, tag="broker"):
-    broker: int
-    state: str
-
-
-class _Leader(_Decision, tag="leader_and_isr"):
-    topic: str
-    partition: int
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    unclean: bool = False
-
-
-class _Quorum(_Decision, tag="quorum"):
-    voter: int
-    quorum_epoch: int
-
-
-_decoder: "msgspec.json.Decoder[_Broker | _Leader | _Quorum]" = msgspec.json.Decoder(_Broker | _Leader | _Quorum)
 
 
 class EngineLog:
@@ -133,16 +106,16 @@ def _is_election(body: bytes) -> bool:
 
 
 def _tell_decision(body: bytes) -> None:
-    decision = _decoder.decode(body)
-    if isinstance(decision, _Broker):
+    decision = decode(body)
+    if isinstance(decision, BrokerDecision):
         _tell_broker(decision)
-    elif isinstance(decision, _Quorum):
+    elif isinstance(decision, QuorumDecision):
         _tell("a gateway leads", decision, voter=decision.voter, quorum_epoch=decision.quorum_epoch)
-    else:
+    elif isinstance(decision, LeaderAndIsr):
         _tell_election(decision)
 
 
-def _tell_broker(decision: _Broker) -> None:
+def _tell_broker(decision: BrokerDecision) -> None:
     if decision.reason in (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED):
         # It is fenced until it asks to serve.
         _tell("a broker registered", decision, broker=decision.broker)
@@ -152,7 +125,7 @@ def _tell_broker(decision: _Broker) -> None:
         _tell("a broker serves", decision, broker=decision.broker)
 
 
-def _tell_election(decision: _Leader) -> None:
+def _tell_election(decision: LeaderAndIsr) -> None:
     is_served = decision.leader >= 0
     _tell(
         "a leader was elected" if is_served else "a partition has no leader",
@@ -166,5 +139,5 @@ def _tell_election(decision: _Leader) -> None:
     )
 
 
-def _tell(what: str, decision: _Decision, level: str = "info", **facts: Any) -> None:
-    getattr(logger, level)(what, **facts, reason=decision.reason, seq=decision.seq)
+def _tell(what: str, decision: Decision, level: str = "info", **facts: Any) -> None:
+    getattr(logger, level)(what, **facts, reason=decision.reason.value, seq=decision.seq)

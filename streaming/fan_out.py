@@ -31,10 +31,10 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
 class PackedRow(msgspec.Struct, frozen=True, array_like=True):
     """The content of one row: events, or else pages that replace those of the shard's state."""
 
-    # How many events come in another row, for all shards together.
+    # How many events come in another row, which all shards share.
     shared_count: int
     routed: list[Routed]
-    # The number and the body of each.
+    # Each with its number and body.
     pages: tuple[tuple[int, bytes], ...] = ()
 
 

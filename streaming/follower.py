@@ -1,8 +1,8 @@
 """A standby's query, which takes in the state that the active engine writes, and decides once this job has claimed.
 
 The problem: a standby on another machine has no checkpoint of the active engine. It could start a query from the state
-on the bus when it takes over. But to start a query, to read the state and to store it takes two to three seconds, and
-a producer waits for them.
+on the bus when it takes over. But starting a query, reading the state and storing it takes two to three seconds, and
+producers wait that long.
 
 The insight: the query need not wait for the claim. The state on the bus is pages, which change with each commit, and
 the operator can store a page as well as it can step a shard. So the query runs while the job stands by. Its source
@@ -12,16 +12,16 @@ gives pages. The claim changes nothing in Spark: after the note of it (``claim_n
     decides:     events ─► operator steps shards ─► decisions
 
 The checkpoint is the standby's own, so it follows only if it has the checkpoint's lock. On one machine the active
-engine has that lock, and its checkpoint is at hand as it is. A new claim may be of a job that waits for the lock on
-this machine. So the standby then gives up what it has. It begins again when that job has decided, which it does only
-after it took the lock if it needs it, and when the lock has been free for a while.
+engine has that lock, and the standby can use its checkpoint. A new claim may come from a job that waits for the lock on
+this machine. So the standby then stops following. It begins again when that job has decided and the lock has been free
+for a while, because a job that needs the lock takes it before it decides.
 
 The query's offsets look like an engine's, but before the first decision no offset tells how the state came about. So
 the checkpoint is vouched for (``checkpoint.vouch``) after that decision. If the job is killed before, the next one
 moves the checkpoint aside.
 
-Rejected: to keep only the pages in memory, ready for the start of a query. Of those seconds that would save a tenth,
-because most of them start the query.
+Rejected: keeping only the pages in memory, ready for the start of a query. That would save a tenth of the time, because
+most of it starts the query.
 """
 
 import contextlib
@@ -133,7 +133,7 @@ class Follower:
             self._pause(PAUSE_MS)
 
     def _make_room(self) -> None:
-        """Make a directory for the checkpoint. Move a former one aside, unless it only took in pages."""
+        """Make a directory for the checkpoint. Delete one that only took in pages, and move any other one aside."""
         if (self._place / PAGES_FILE).exists() and not (self._place / BUS_FILE).exists():
             shutil.rmtree(self._place)
         elif (self._place / SPARK_FILE).exists():
@@ -157,7 +157,7 @@ class Follower:
 
     @property
     def is_following(self) -> bool:
-        """Return whether there is a query that takes in what the active engine writes."""
+        """Whether a query takes in what the active engine writes."""
         return self._query is not None
 
     def is_ready(self) -> bool:
@@ -185,7 +185,7 @@ class Follower:
                 self._query = None
 
     def _pause(self, for_ms: int) -> None:
-        """Stop, and let others have the checkpoint's lock. Follow again after ``for_ms`` at the earliest."""
+        """Stop, and release the checkpoint's lock. Follow again after ``for_ms`` at the earliest."""
         self.stop()
         if self._query is None:
             self._lock.release()

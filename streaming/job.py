@@ -84,7 +84,7 @@ class Job:
         try:
             self._run()
         except Exception:
-            # What fails because a call was broken off is no news.
+            # The call was broken off, so its failure is not worth reporting.
             if self._signals.has_broken_off:
                 raise StoppedError from None
             raise
@@ -118,7 +118,7 @@ class Job:
         return 0 < self._tenure.controller_epoch < claimed
 
     def _check_not_superseded(self, why: str, error: Exception) -> None:
-        """Raise ``SupersededError``, with ``why`` this job ends, if another one has claimed, as far as the bus says."""
+        """Raise ``SupersededError``, with ``why`` this job ends, if the bus shows that another job has claimed."""
         if not self._tenure.controller_epoch:
             return
         with contextlib.suppress(BusError):
@@ -148,7 +148,7 @@ class Job:
             ) from error
 
     def _prepare(self, lock: CheckpointLock) -> None:
-        """Try everything that may fail before the claim, so that a job that cannot run does not stop one that does."""
+        """Try what may fail before the claim, so that a job that cannot run does not stop a running one."""
         succeeds = not lock.take_or_check()
         if self._watch_active:
             # The engine that decides needs the lock.

@@ -51,7 +51,7 @@ def keys_of(shards: int, partitions: int, hash_of: Callable[[int], int]) -> Keys
 
 def spark_keys(session: SparkSession, shards: int, partitions: int) -> Keys:
     """Return the keys of ``shards`` over Spark's ``partitions``."""
-    # The class has two methods of this name, and one of them is static. Called on the class, py4j takes whichever the
+    # The class has two methods of this name, one of them static. If called on the class, py4j takes the one that the
     # JVM lists first. So it is called on an object. The type stubs do not know the JVM's classes.
     murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32(_SEED)  # type: ignore[union-attr]
     return keys_of(shards, partitions, lambda key: int(murmur3.hashInt(key)))

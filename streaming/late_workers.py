@@ -3,7 +3,7 @@
 Spark waits 10 s for a worker, and no setting changes that.
 """
 
-# Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
+# Attempts need no pause between them, because Spark has waited 10 s for the worker in each.
 LATE_WORKERS_MAX = 10
 # Parts of Spark's two messages. Spark puts the time-out after the second one.
 _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")

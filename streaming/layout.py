@@ -93,7 +93,7 @@ def _layout(image: Image) -> tuple[int | None, Places]:
 
 
 def _pages_of(places: Places, shards: int) -> int | None:
-    """Return a number of pages that puts every topic on the page where it is. It need not be the original number.
+    """Return a number of pages that puts every topic on the page where it is, perhaps not the original number.
 
     A topic's first slice is on page ``hash % pages``. So the number is greater than each such page, and divides each
     hash minus its page. Consecutive slices of a topic are this many pages apart.

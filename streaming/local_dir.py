@@ -12,7 +12,7 @@ import structlog
 from conf.private_dir import private_dir
 from conf.work_dir import work_dir
 
-# What a mode allows to anybody but the owner.
+# The bits of a mode that allow something to other users than the owner.
 _OF_OTHERS = 0o077
 logger = structlog.get_logger("isrflow.job")
 
@@ -45,7 +45,7 @@ def _own_temporary() -> Path:
 def socket_dir() -> Iterator[Path | None]:
     """Make a directory with a short name for the block, because the path of a socket has some hundred bytes at most.
 
-    None if others may write where it would be, because they could put their own socket there.
+    Yield None if other users may write where it would be, because they could put their own socket there.
     """
     parent = _own_temporary()
     if _is_private(parent):
@@ -59,7 +59,7 @@ def socket_dir() -> Iterator[Path | None]:
 
 
 def _is_private(parent: Path) -> bool:
-    """Return whether a directory, which is made if it is missing, belongs to this user alone."""
+    """Make a directory if it is missing, and return whether it belongs to this user alone."""
     try:
         private_dir(parent)
         found = parent.lstat()

@@ -13,7 +13,7 @@ from state.stored.packed import Unpacked, pack
 from state.stored.slices import SLICE_PARTITIONS, Slice, slice_of, slices_of
 from state.stored.stored_partitions import StoredPartitions
 
-# How many pages are got by themselves before all others are got at once. Each is read only when it is needed.
+# How many pages are loaded one by one before all others are loaded at once. A page is decoded only when it is needed.
 ONE_BY_ONE_MAX = 8
 
 Page = dict[str, Slice]
@@ -27,7 +27,7 @@ class PageStore(Protocol):
 
 
 class _Pages:
-    """The pages of the store that were needed so far.
+    """The pages of the store that have been needed so far.
 
     The page of a topic's first slice follows from the topic's name (``home_of``). Each further slice is on the page
     ``count`` after the one before. So no page holds two slices of one topic, however large the topic is.
@@ -55,7 +55,7 @@ class _Pages:
         return held
 
     def _body(self, page: int) -> bytes | None:
-        """Return a page as it is stored. To get some pages one by one takes as long as to get all of a shard's."""
+        """Return a page as it is stored. A few single reads cost as much as one scan of the shard's pages."""
         if self._bodies is None and self._asked < ONE_BY_ONE_MAX:
             self._asked += 1
             return self._store.load(page)
@@ -81,10 +81,10 @@ class _Pages:
 
 
 class _Loaded:
-    """The topics that were needed so far.
+    """The topics that have been needed so far.
 
-    A topic that is not read whole refers to the pages, which do not refer to it. So the garbage collector is not needed
-    to free a shard's state, which would then stay until the last shard of a batch has been stepped.
+    A topic that is not read whole refers to the pages, and they do not refer back to it. A cycle would need the garbage
+    collector, so a shard's state would stay in memory until the last shard of a batch has been stepped.
     """
 
     def __init__(self, pages: _Pages) -> None:
@@ -161,7 +161,7 @@ class PagedTopics:
 
 
 def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, Slice | None]]:
-    """List the slices that differ after a change, each with its place; None for one that is no more."""
+    """List the slices that differ after a change, each with its place; None for one that is gone."""
     held = before.partitions if before is not None else None
     if before is None or after is None or not isinstance(held, StoredPartitions) or not _is_over(after, held):
         cut = [] if after is None else slices_of(after)

@@ -25,7 +25,7 @@ class PastProcess:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the process is there."""
+        """Whether the process runs."""
         process = self._process
         return process is not None and process.poll() is None
 
@@ -79,7 +79,7 @@ class PastProcess:
 
 
 def _asked(process: subprocess.Popen[bytes], question: bytes) -> bytes:
-    """Send a question, and return the answer's line; something shorter if the process ends before."""
+    """Send a question, and return the answer's line, or a part of it if the process ends first."""
     if process.stdin is None or process.stdout is None:
         return b""
     try:

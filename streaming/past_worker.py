@@ -55,7 +55,7 @@ def _explained(bus: Bus, question: Question) -> dict[str, Any]:
 
 
 def serve(bus: Bus, questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer questions until there are no more."""
+    """Answer ``questions`` to their end."""
     for line in questions:
         try:
             text = b"+" + msgspec.json.encode(answer_of(bus, msgspec.json.decode(line, type=Question)))

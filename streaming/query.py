@@ -91,13 +91,13 @@ def _started(outcomes: DataFrame, checkpoint: Checkpoint, commit: Commit, interv
 def outcomes_of(batch: DataFrame) -> list[bytes]:
     """Collect the shard outcomes of a batch.
 
-    Raises ``FailedBatchError`` with what Spark says, without its stacks. If a stop interrupts a batch, Spark tells that
-    from a failure by the text of the error, which must name py4j's class. Its pattern overflows Java's stack if the
-    text is long. (Spark's StreamExecution.isInterruptionException)
+    Raises ``FailedBatchError`` with Spark's text, without its stacks. Spark recognizes by the error's text that a stop
+    has interrupted a batch. The text must name py4j's class, and must not be long, because Spark's pattern would
+    overflow Java's stack. (StreamExecution.isInterruptionException)
     """
     try:
-        # One action only, because each further one runs the stateful plan again. And no ``select``: to plan it, and to
-        # look up what it calls by name in all jars, takes 5 ms.
+        # One action only, because each further one runs the stateful plan again. No ``select``, because planning it
+        # takes 5 ms: Spark looks up the names in it in all jars.
         found: list[bytes] = batch.toArrow().column("outcome").to_pylist()
     except Py4JJavaError as error:
         raise FailedBatchError(f"{PY4J_ERROR}: {without_stacks(str(error))}") from None

@@ -44,8 +44,8 @@ def replay(
     ``max_events`` bounds a batch. Without it the log is cut into small batches, at most ``BATCHES_AT_MOST`` of them.
     Raises ``TimeoutError`` if the query makes no progress, and ``RuntimeError`` if Spark or the query fails.
     """
-    # After the query has stopped, Spark may still write a snapshot of a state store, and make the directory again. It
-    # is in one that goes when the process ends.
+    # After the query has stopped, Spark may still write a snapshot of a state store, and make this directory again. So
+    # its parent is a directory that goes when the process ends.
     with tempfile.TemporaryDirectory(dir=_local_dir(), prefix="replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
         if image.pages:

@@ -1,6 +1,6 @@
 """Lay the state of a bus out in other shards and pages: by a command while no engine decides, or as one takes over.
 
-The problem: a kill may come at any moment, an engine may start meanwhile, and checkpoints, perhaps on other machines,
+The problem: a kill may come at any moment, an engine may start meanwhile, and checkpoints on this and other machines
 hold the state in its old pages.
 
     claim ──► read the state ──► one transaction: all pages replaced, layouts + 1

@@ -30,7 +30,7 @@ logger = structlog.get_logger("isrflow.retention")
 class Passes:
     """When the next pass is due: ``interval_s`` after the last one, or after the job began to decide.
 
-    They outlive a claim, because a slow engine may claim more often than a pass is due.
+    It outlives a claim, because a slow engine may claim more often than a pass is due.
     """
 
     def __init__(self, interval_s: float = INTERVAL_S) -> None:
@@ -41,15 +41,15 @@ class Passes:
         return max(0.0, self._due_s - time.monotonic())
 
     def ended(self) -> None:
-        """Take note that a pass has ended now."""
+        """Note that a pass has ended now."""
         self._due_s = time.monotonic() + self._interval_s
 
 
 class Retention(threading.Thread):
     """The thread that takes snapshots, and removes old events slice by slice, whenever a pass is due.
 
-    After a bus's error it logs the error, and tries again when the next pass is due. Other parts of the job notice a
-    bus that is not usable. After any other error it ends; ``error`` is then the cause.
+    It logs an error of the bus, and tries again when the next pass is due. Other parts of the job notice a bus that
+    cannot be used. After any other error it ends; ``error`` is then the cause.
     """
 
     def __init__(self, bus: Bus, settings: Settings, controller_epoch: int, passes: Passes) -> None:

@@ -34,7 +34,7 @@ from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_m
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 LOCAL_FILES = "spark-files"
-# The master that spark-submit takes if nobody names one.
+# The master that spark-submit takes if none is named.
 _UNTOLD = "local[*]"
 _REASON_LINES_MAX = 3
 _starting_jvm = threading.Event()
@@ -107,7 +107,7 @@ def _jvm_environment(settings: Settings, local_dir: Path) -> dict[str, str]:
     shipped to executors. So that Python finds isrflow's modules by its path.
     """
     if is_local(settings.spark.get(MASTER, "local")):
-        # It imports while the JVM starts.
+        # The server imports modules while the JVM starts.
         python = str(_fork_server(local_dir, settings.bus).python)
         return {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
     root = str(Path(__file__).resolve().parents[1])
@@ -171,7 +171,7 @@ def _fork_server(local_dir: Path, bus: str) -> ForkServer:
 
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
-    """Return the Python that runs tasks: on a cluster the one that the user names for its machines."""
+    """Return the Python that runs tasks. On a cluster the user names it."""
     if is_local(master):
         return str(_server.python) if _server is not None and _server.is_usable else sys.executable
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
@@ -180,7 +180,7 @@ def _python(master: str, conf: Mapping[str, str]) -> str:
 def _launch_conf(settings: Settings, stacks: Path | None, temp_dir: Path) -> dict[str, str]:
     """Return what a JVM reads when it is launched, and what spark-submit would decide otherwise.
 
-    These are on the JVM's command line, which everybody on the machine can read. Secrets reach Spark with the session.
+    These are on the JVM's command line, which all users of the machine can read. Secrets reach Spark with the session.
     """
     ours = [str(jar) for jar in own_jars()]
     given = settings.spark.get(DRIVER_CLASS_PATH)

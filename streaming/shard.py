@@ -77,7 +77,7 @@ class ShardOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Begin a task, which is one batch of all shards of a Spark partition."""
-        # Not shard by shard: each time the collector is turned on, it walks all events that the shards share.
+        # Off for the whole task: each time the collector is turned on, it walks all events that the shards share.
         self._task = ExitStack()
         self._task.enter_context(without_collections())
         self._cluster = handle.getValueState("cluster", "body BINARY")
@@ -96,7 +96,7 @@ class ShardOperator(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Step one shard over the batch, or take in the events that the shards after it share.
 
-        A batch of pages is of a job that stands by. It stores them and decides nothing.
+        A job that stands by gets batches of pages. They are stored, and nothing is decided.
         """
         shard = shard_of_key(int(key[0]), self._shards)
         packed = [decode_packed(bytes(row.events)) for row in rows]

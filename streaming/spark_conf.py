@@ -20,7 +20,7 @@ _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def default_master(settings: Settings) -> str:
-    """Return the master of an engine whose user named none."""
+    """Return the master for an engine whose settings name none."""
     return f"local[{max(2, settings.shuffle_partitions)}]"
 
 

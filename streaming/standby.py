@@ -1,4 +1,4 @@
-"""When a standby takes over: as soon as nobody decides any more.
+"""When a standby takes over: as soon as no engine decides any more.
 
 The problem: a job cannot know whether a process on another machine lives. It sees only the bus, late and through its
 own pauses. And no clock is shared: times in events come from the other host.
@@ -79,7 +79,7 @@ class ActiveWatch:
         return was_locked
 
     def has_resigned(self) -> bool:
-        """Return whether nobody holds the newest epoch, because its job has resigned or there was no job yet."""
+        """Return whether no job holds the newest epoch, because its job has resigned or there was none yet."""
         return self._bus.resigned_epoch() == self.epoch
 
 
@@ -90,7 +90,7 @@ def wait_for_turn(
     meanwhile: Callable[[], None],
     is_dead: Callable[[int], bool],
 ) -> int | None:
-    """Wait until nobody decides, and return the epoch to succeed; None if ``stopping`` is set before.
+    """Wait until no engine decides, and return the epoch to succeed; None if ``stopping`` is set before.
 
     ``meanwhile`` is called between two looks at the bus, and may raise. ``is_dead`` says whether the job of an epoch is
     known to have died.
@@ -102,7 +102,7 @@ def wait_for_turn(
             seen = watch.epoch
             logger.info("standing by", controller_epoch=seen)
         if watch.has_resigned():
-            logger.info("taking over, because nobody decides", controller_epoch=seen)
+            logger.info("taking over, because no engine decides", controller_epoch=seen)
             return seen
         if is_dead(seen):
             logger.warning("taking over, because the active engine has died", controller_epoch=seen)

@@ -1,7 +1,7 @@
 """Obey SIGTERM and SIGINT at any moment.
 
 Until a job begins to claim, nothing is lost if it is broken off anywhere, and a call of Spark's may take minutes. So a
-signal breaks off whatever runs. From then on it is only noted, because a batch must not be cut off.
+signal breaks off the running call. Later signals are only noted, because a batch must not be cut off.
 """
 
 import signal
@@ -39,7 +39,7 @@ class StopSignals:
             raise StoppedError
 
     def break_off(self) -> None:
-        """End Spark's processes, so that no call of its JVM waits any more."""
+        """End Spark's processes, so that every waiting call of its JVM ends."""
         self.has_broken_off = self.stopping.is_set()
         kill_children()
 

@@ -14,7 +14,7 @@ LATENESS_MS_MIN = 500
 
 
 class Ticker(threading.Thread):
-    """The thread that puts a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
+    """The thread that puts a tick on the bus every ``idle_ms``, and every ``busy_ms`` while log ends are reported.
 
     The next tick after a stall says how long the ticker was held up: the process was stopped, or the machine stalled or
     was suspended. Brokers may have been held up with it, and their heartbeats may still be on their way.
@@ -71,7 +71,7 @@ class Ticker(threading.Thread):
             self._clock.note_tick(seq, time_ms)
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Take note of how far the rules have decided, and of their clock after that.
+        """Note how far the rules have decided, and their clock after that.
 
         This never runs while a tick is published.
         """

@@ -1,4 +1,4 @@
-"""Load what otherwise the first query would load, before the claim."""
+"""Load before the claim what the first query would otherwise load."""
 
 import contextlib
 import threading

@@ -31,7 +31,7 @@ class _Batch(NamedTuple):
     after: int
     through: int
     records: list[Record]
-    # Whether it has all events that there were.
+    # Whether it left no event for the next batch.
     is_whole: bool
 
 
@@ -79,12 +79,12 @@ class Batches:
         return through
 
     def read(self, after: int, through: int) -> Iterator[Entry]:
-        """Give the events of a planned batch in order. Raises ``TrimmedError`` if retention has removed any."""
+        """Yield the events of a planned batch in order. Raises ``TrimmedError`` if retention has removed any."""
         planned, self._planned = self._planned, None
         if planned is None or planned[:2] != (after, through):
             records = self._at(offset_after(after)).take(offset_after(through), _ALL)
             planned = _Batch(after, through, records, is_whole=False)
-        # A new claim concerns only the batch that has it, and those that this job can no longer commit. A tick that
+        # A new claim concerns only the batch that has it, and batches that this job can no longer commit. A tick that
         # tells what is undecided is there before the batch is planned, but may come after its end.
         if self._claims is None or not planned.is_whole or any(b"decided_seq" in one.value for one in planned.records):
             self._claims = newest_claims(self._connection)
@@ -94,7 +94,7 @@ class Batches:
     def _end_of_events(self, decided_end: int) -> int:
         """Return the offset after the last event. Raises ``BusError`` if it stays before ``decided_end``.
 
-        What enters there would have the seqs of events that are decided, so nobody would ever decide it.
+        Events that enter there would have the seqs of decided ones, so they would never be decided.
         """
         return self._connection.await_end(
             self._topic,

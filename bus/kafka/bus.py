@@ -80,7 +80,7 @@ class KafkaBus(KafkaHistory):
         return self._controller.tell_undecided(controller_epoch, tick)
 
     def await_writable(self) -> None:
-        """Do nothing: a process on Kafka locks nobody out."""
+        """Do nothing, because no process can lock a bus on Kafka."""
 
     def resign(self, controller_epoch: int) -> None:
         self._controller.resign(controller_epoch)
@@ -99,7 +99,7 @@ class KafkaBus(KafkaHistory):
 
     @property
     def held_claim(self) -> Claim:
-        """This process's last claim, even if another job has claimed since; of epoch -1 without one."""
+        """This process's last claim, even if another job has claimed since. Its epoch is -1 if there is none."""
         return self._controller.held
 
     def claimed_epoch(self) -> int:

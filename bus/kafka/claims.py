@@ -1,4 +1,4 @@
-"""The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
+"""The claims on Kafka: the ``controller_started`` events that a mark names, because any program may write others."""
 
 import contextlib
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def newest_mark(connection: Connection, topic: str, end: int) -> Mark:
 
 
 class FormerClaims:
-    """What claims found that the mark no longer names, read from their events. Only one thread at a time may use it."""
+    """What claims that are no longer in the mark have found, read from their events. Use it in one thread at a time."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

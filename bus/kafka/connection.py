@@ -30,8 +30,8 @@ TRANSACTION_TIMEOUT_MS = 120_000
 # How long an engine's calls wait while Kafka is away. A node that was killed registers again only when its session has
 # ended, and then its JVM has yet to start.
 AWAY_TIMEOUT_S = 90.0
-# How long one question for offsets may take. It is asked again then, because it may wait for a node that is gone, while
-# another one leads by now.
+# How long one request for offsets may take. Then it is sent again, because it may wait for a node that is gone, while
+# another node leads by now.
 ASK_TIMEOUT_S = 2.0
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made or its leader has moved, and the client is about to look it up again.
@@ -71,8 +71,8 @@ def _may_pass(error: KafkaException | TimeoutError) -> bool:
 class _Refusal:
     """Why Kafka does not let a client in; empty if it does.
 
-    Clients call it, so it knows no client. Otherwise the two would be a cycle, which the collector frees in whatever
-    thread it happens to run. In a thread of librdkafka that aborts the process.
+    Clients call it, so it refers to no client. Otherwise the two would be a cycle, which the garbage collector may free
+    in a thread of librdkafka. That aborts the process.
     """
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class Connection:
     def look_up(self, topic: str) -> None:
         """Ask Kafka again who leads a topic.
 
-        Otherwise the client may keep for long what it knows: an old leader epoch, or no leader at all.
+        Otherwise the client may keep an old leader epoch, or no leader at all, for a long time.
         """
         self.list_topics(topic)
 

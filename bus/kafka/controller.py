@@ -21,8 +21,8 @@ from bus.kafka.claims import newest_mark
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.mark import Mark
 from bus.kafka.marks import Marks
-from bus.kafka.page_keys import MARK_KEY, PageKey, key_of
 from bus.kafka.sending import BULK, DeliveryReports
+from bus.kafka.state_reader import MARK_KEY, PageKey, key_of
 from bus.kafka.transaction import Transaction, rows_in_making, transaction
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 class _ReopenedError(BusError):
-    """Kafka fenced this job, but nobody has claimed the bus. The producer is open again."""
+    """Kafka fenced this job, but no other job has claimed the bus. The producer is open again."""
 
 
 class Controller(Marks):
@@ -51,7 +51,7 @@ class Controller(Marks):
 
     @property
     def held(self) -> Claim:
-        """This process's last claim, even if another job has claimed since; of epoch -1 without one."""
+        """This process's last claim, even if another job has claimed since. Its epoch is -1 if there is none."""
         return self._held
 
     def claim(
@@ -93,7 +93,7 @@ class Controller(Marks):
         producer.init_transactions(REQUEST_TIMEOUT_S)
         # Now the previous job's transaction is committed or aborted, and it cannot begin another one.
         before = self.mark()
-        # Another standby claimed between the check and now, and is fenced by this one. It takes its epoch back.
+        # A standby that claimed after the first check is fenced now. It opens its producer again (``_fenced``).
         check_not_overtaken(before.controller_epoch, after_epoch, self._address)
         mark = msgspec.structs.replace(
             before,
@@ -234,10 +234,10 @@ class Controller(Marks):
         self._note(mark)
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
-        """Say which job fenced this one. Its claim becomes readable a moment after it fences.
+        """Return an error that names the job that fenced this one, once that job's claim can be read.
 
-        If nobody has claimed the bus, Kafka ended a transaction that took too long, or another standby was too late and
-        left its claim. Then open the producer again: Kafka has ended every other claim by then, so the mark is final.
+        If no other job claims, Kafka has ended a transaction that took too long, or a standby was too late and
+        gave up its claim. Then open the producer again: Kafka has ended all other claims by then, so the mark is final.
         """
         self._producer = None
         deadline = time.monotonic() + SUCCESSOR_TIMEOUT_S

@@ -63,7 +63,7 @@ class DecisionReader:
         return found
 
     def columns(self, after: Place, limit: int) -> list[Decided | DecidedColumns]:
-        """Return decisions after a place, those in columns as whole blocks (``Bus.decided_columns``)."""
+        """Return decisions after a place, with blocks of columns as they are (``Bus.decided_columns``)."""
         with self._lock:
             end = self._go_after(after, passing_over=False)
             found = self._rows.columns(self._whole_rows(end), after, limit, DECISIONS_BYTES_MAX)

@@ -57,7 +57,7 @@ class KafkaHistory:
             records = self._events.take(end, limit, bytes_max)
         if not records:
             return []
-        # What is decided is no longer found undecided by a later claim.
+        # A later claim finds no event undecided that is decided already.
         if self._claims is None or seq_of(records[-1].offset) > self._claims.through:
             self._claims = newest_claims(self._connection)
         claims = self._claims
@@ -68,7 +68,7 @@ class KafkaHistory:
         """Return what claims found among ``records``."""
         first, last_seq = records[0].offset, seq_of(records[-1].offset)
         found = list(claims.found)
-        # What was undecided at the oldest claim in the mark needs no earlier one, because the last claim counts.
+        # Events that the oldest claim in the mark found undecided need no earlier claim, because the last one counts.
         if found and seq_of(first) <= found[0].after:
             end = offset_after(found[0].before - 1)
             with self._events_lock:
@@ -85,7 +85,7 @@ class KafkaHistory:
         return seq_of(self._connection.start_offset(self.address.events) - 1)
 
     def seq_at(self, time_ms: int) -> int:
-        # Kafka takes a negative time for a command, such as to return the end.
+        # Kafka reads a negative time as a command, such as to return the end.
         later = self._connection.offset_since(self.address.events, min(max(0, time_ms + 1), _TIME_MS_MAX))
         if later is None:
             return self.last_seq()

@@ -1,4 +1,4 @@
-"""Whether brokers report log ends: an engine ticks faster then."""
+"""Whether brokers report log ends, in which case an engine ticks faster."""
 
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import FOLLOWING, LogReader
@@ -9,7 +9,7 @@ _REPORT = LOG_END_OFFSET.encode()
 
 
 class LogEndWatch:
-    """A reader that follows the events topic and waits for nothing. Only one thread at a time may use it."""
+    """A reader that follows the events topic and never waits. Only one thread at a time may use it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -132,7 +132,7 @@ class LogReader:
                 )
 
     def has_more(self) -> bool:
-        """Return whether records have come in, without waiting."""
+        """Return whether records have come in. It waits for nothing."""
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
 
     def arrived(self) -> list[Record]:
@@ -145,7 +145,7 @@ class LogReader:
         return records
 
     def _fetch(self, timeout_s: float) -> bool:
-        """Collect what the client has fetched, and say whether the client's position has moved.
+        """Collect what the client has fetched, and return whether the client's position has moved.
 
         Raises ``BusError`` after it has collected everything that came with the error.
         """

@@ -8,8 +8,7 @@ from bus.interface import BusError
 from isrflow.kafka.seqs import offset_after
 
 CLAIMS_KEPT = 100
-# Jobs that fail again and again may claim this often before one of them decides. A mark of so many claims has about
-# 70 KB.
+# Jobs that fail again and again may claim this often before one of them decides. A mark of 1,000 has some 70 KB.
 UNDECIDED_CLAIMS_MAX = 1_000
 
 
@@ -64,7 +63,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def newer(one: Mark, other: Mark) -> Mark:
-    """Return the newer one of two marks."""
+    """Return the newer of two marks."""
     return max(one, other, key=_age)
 
 

@@ -50,7 +50,7 @@ class Publisher:
     def _no_dead_producer(self) -> Iterator[None]:
         """Drop a producer that Kafka's client has given up for good, because each of its calls would fail from now on.
 
-        Such as one that was not authorized for a moment, or that lost its place in the topic by an unclean election.
+        Examples: it was not authorized for a moment, or it lost its place in the topic by an unclean election.
         """
         try:
             yield

@@ -6,8 +6,8 @@ a kill may come in the middle.
     partition 0    pages of 10 │ pages of 20 │ pages of 30, cut off by a kill
     partition 1    index: 10   │ index: 10 20
 
-The insight: the copy is written in the background, and nobody waits for it. It counts only once an index names it, and
-a reader reads only the newest index.
+The insight: the copy is written in the background, and no batch waits for it. It counts only once an index names it,
+and a reader reads only the newest index.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ class Snapshots:
                 sender.write(self._topic, key, page.body, reports=reports, partition=_PAGES)
             _flush(sender)
             stored = Stored(image.seq, time_ms, begin, reports.last_offset() + 1)
-            # Read again, because the copy takes a while, and a job that took over may have added snapshots meanwhile.
+            # Read again, because a job that took over during the copy may have added snapshots.
             index = [one for one in self._stored() if one.seq != image.seq] + [stored]
             last = DeliveryReports()
             body = msgspec.json.encode(index[-_LISTED_MAX:])
@@ -108,7 +108,7 @@ class Snapshots:
     def drop(self, before: int) -> int:
         """Remove the pages of the snapshots before the seq ``before``. Return how many snapshots that were.
 
-        A snapshot stays if its pages come after those of one that is kept.
+        A snapshot also stays if its pages come after those of a kept snapshot.
         """
         stored = self._stored()
         kept_from = min((one.begin for one in stored if one.seq >= before), default=_END)

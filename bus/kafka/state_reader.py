@@ -1,15 +1,22 @@
-"""Read the state of a bus on Kafka: its pages, and the mark that says up to which event they are."""
+"""The state of a bus on Kafka: its pages under their keys, and the mark that says up to which event they are."""
 
 import contextlib
+import struct
 import time
 
-from bus.interface import BusError
+from bus.interface import BusError, Page
 from bus.kafka.connection import RETRY_PAUSE_S, Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.page_keys import MARK_KEY, PageKey, page_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
+
+MARK_KEY = b"mark"
+# The shard and the number of a page, or of a piece of one.
+PageKey = tuple[int, int]
+_PAGE_KEY = struct.Struct(">ii")
+_PIECE_KEY = struct.Struct(">iq")
+_PAGE_MAX = 2**31 - 1
 
 
 def read_state(connection: Connection, newest: Mark) -> tuple[Mark, dict[PageKey, bytes]]:
@@ -36,11 +43,11 @@ class StateReader:
     def read_to_end(self, newest: Mark) -> Mark:
         """Read until the state is at least as new as ``newest``, and return its mark. Raises ``BusError``.
 
-        The topics of a transaction become readable one after the other. A job that starts from an older state than it
-        has committed would read the reports again with other seqs, and decide otherwise than before.
+        The topics of a transaction become readable one after the other. A job that started from an older state than the
+        last commit's would decide events again.
         """
         began_s = time.monotonic()
-        # Compaction may replace a page by a newer one after the end. So read until the end stays where it is.
+        # Compaction may replace a page by a newer one behind the end. So read until the end stays where it is.
         while self._reader.next_offset < (end := self._connection.end_offset(self._topic)) or not self._has(newest):
             if time.monotonic() > began_s + READ_WHOLE_TIMEOUT_MS / 1000:
                 raise BusError(
@@ -79,3 +86,15 @@ class StateReader:
 
     def close(self) -> None:
         self._reader.close()
+
+
+def key_of(page: Page) -> bytes:
+    """Return the key of a page or a piece. The pieces after a page's first one have longer keys."""
+    key = _PAGE_KEY if page.page <= _PAGE_MAX else _PIECE_KEY
+    return key.pack(page.shard, page.page)
+
+
+def page_of(key: bytes) -> PageKey:
+    """Return the shard and the number of the page with this key."""
+    shard, page = (_PAGE_KEY if len(key) == _PAGE_KEY.size else _PIECE_KEY).unpack(key)
+    return shard, page

@@ -22,7 +22,7 @@ _SMALL_SEGMENTS = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 _RETAINED = {"cleanup.policy": "delete"}
-# When an event entered the bus is judged by, so Kafka notes that time and not the author of the event.
+# The rules judge by when an event entered the bus, so Kafka notes that time, and not the author of the event.
 _ENTERED = {"message.timestamp.type": "LogAppendTime"}
 # The engine removes these together with the history that needs them. Kafka alone would also remove events that are not
 # decided yet, because the engine was away.
@@ -30,8 +30,8 @@ _NEVER = {"retention.ms": "-1", "retention.bytes": "-1"}
 _KEPT = {"cleanup.policy": "delete"} | _NEVER
 # Otherwise a setting of the brokers would compress these topics again, and a plain client may lack the codec.
 _AS_SENT = {"compression.type": "producer"}
-# Topics that others have made may lack these. The engine works with them, but it cannot tell an author's wrong clock,
-# loses events while it is away, or has readers that cannot read it.
+# Topics that an operator has made may lack these. The engine works with them, but cannot notice an author's wrong
+# clock, loses events while it is away, or has readers that lack the codec.
 _TOLD = _ENTERED | _NEVER | _AS_SENT
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
 REPLICATION_FACTOR_MAX = 3

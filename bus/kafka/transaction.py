@@ -21,7 +21,7 @@ from state.numbered_run import NumberedRun
 
 # Short, because a job whose bus has failed waits for it before it ends.
 ABORT_TIMEOUT_S = 5.0
-# A commit has blocks if so many of its decisions could be in one. So a program that follows a small cluster with any
+# A commit has blocks if this many of its decisions could be in one. So a program that follows a small cluster with any
 # Kafka client hardly ever meets a block.
 BLOCKS_COMMIT_MIN = 1_000
 
@@ -68,7 +68,7 @@ class Transaction(Sender):
                 raise
 
     def abort(self) -> None:
-        """Abort it if the client still can. Only warn if it cannot: until Kafka does it, readers wait."""
+        """Abort. If the client cannot, only warn: readers wait until Kafka aborts the transaction."""
         try:
             with fatal_errors(self.producer, self._address):
                 self.producer.abort_transaction(ABORT_TIMEOUT_S)
@@ -83,7 +83,7 @@ class Transaction(Sender):
 def transaction(producer: Producer, connection: Connection) -> Iterator[Transaction]:
     """Begin a transaction for the block, which ends it. Abort it if the block fails.
 
-    Otherwise it would hold back everybody who reads its topics until Kafka ends it or another job claims the bus.
+    Otherwise readers of its topics would wait until Kafka ends it or another job claims the bus.
     """
     begun = Transaction(producer, connection)
     try:

@@ -1,8 +1,8 @@
-"""What a stranger's open transaction hides on a bus on Kafka: events from everybody, and ticks from a standby.
+"""What another program's open transaction hides on a bus on Kafka: events from engines, and ticks from a standby.
 
-Everybody reads committed records, so nobody sees what stands behind the beginning of an open transaction. Two offsets
-show it: Kafka gives readers of committed records an earlier end (the last stable offset) than others. Whose transaction
-it is takes requests of another kind (``isrflow/kafka/blocker.py``), so it is asked only where somebody is told.
+Engines read committed records only, so they see nothing from the beginning of an open transaction on. Two offsets show
+that: Kafka gives readers of committed records an earlier end (the last stable offset) than other readers. Finding out
+whose transaction it is takes more requests (``isrflow/kafka/blocker.py``), so they are sent only for a message.
 """
 
 import threading
@@ -31,15 +31,15 @@ class Undecidable:
         self._lock = threading.Lock()
 
     def blocked(self) -> Blocked | None:
-        """Return them (``Bus.blocked``)."""
+        """Return the events that cannot be decided now (``Bus.blocked``)."""
         topic = self._connection.address.events
-        # In this order, or a record that comes in between would look like one that cannot be read.
+        # In this order, because a record that comes in between would look like one that cannot be read.
         end = self._connection.written_offset(topic)
         readable = self._connection.end_offset(topic)
         return Blocked(readable, end - readable) if readable < end else None
 
     def blocker(self) -> str:
-        """Say what keeps them from being decided (``Bus.blocker``)."""
+        """Name the transaction that keeps them from being decided (``Bus.blocker``)."""
         found = self.blocked()
         if found is None:
             return ""

@@ -1,7 +1,7 @@
-"""The open transaction that keeps records of a bus on Kafka from being read, and whose it is.
+"""The open transaction that keeps records of a bus on Kafka from being read, and which program it belongs to.
 
-Who reads committed records stops where the first open transaction of a partition begins, whoever began it. So a
-stranger's transaction keeps the engine from everything behind it, until it ends or Kafka aborts it.
+A reader of committed records stops where the first open transaction of a partition begins. So another program's
+transaction hides everything behind its beginning from the engine, until it ends or Kafka aborts it.
 """
 
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from isrflow.kafka.address import Address
 from isrflow.kafka.client_config import client_config
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 
-# Where a producer has no transaction open.
+# The start offset of a producer that has no open transaction.
 _NONE = -1
 
 

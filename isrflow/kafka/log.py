@@ -123,7 +123,7 @@ class KafkaLog:
     def decisions(self, after: tuple[int, int], limit: int, *, passing_over: bool) -> list[Decided]:
         """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``.
 
-        ``passing_over`` is for buses whose decisions are thinned, which those of a topic are not.
+        ``passing_over`` is for buses that thin decisions. Kafka does not.
         """
         with self._use():
             start, end = self._ends()
@@ -137,7 +137,7 @@ class KafkaLog:
                 self._ahead.records = []
                 self._seek_after(after, start, end)
             while not self._ahead.has_any_after(after):
-                # Some could not be read yet when the consumer went to the place, which is ahead of the topic.
+                # A place may be ahead of the topic, because not all decisions before it could be read then.
                 self._ahead.records = self._take(end, limit, DECISIONS_BYTES_MAX)
                 if not self._ahead.records:
                     break
@@ -151,7 +151,7 @@ class KafkaLog:
         time.sleep(min(FETCH_WAIT_MS / 1000, timeout_s))
 
     def blocker(self) -> str:
-        """Say which open transaction keeps events from being decided; empty if none does, or if Kafka does not say."""
+        """Name the open transaction that keeps events from being decided; empty if none does, or if Kafka is silent."""
         with contextlib.suppress(KafkaError):
             return blocker_of(self._address)
         return ""
@@ -226,7 +226,7 @@ class KafkaLog:
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[None]:
-        """Let no other thread use the clients during the block, and nobody close them. Raises ``BusError``."""
+        """Keep the clients open, and to this thread alone, during the block. Raises ``BusError``."""
         if self._is_forked:
             # Both processes would read from one connection, and the thread that sends exists only in the parent.
             raise BusError(f"bus {self._address}: this process was forked after it connected: connect in the child")

@@ -1,6 +1,6 @@
 """The total order on Kafka: an event's seq is the offset after it in the events topic, so the first one has seq 1.
 
-Marks of transactions take offsets too, so seqs have gaps.
+Markers of transactions take offsets too, so seqs have gaps.
 """
 
 

@@ -1,4 +1,4 @@
-"""The files of TLS that a client of Kafka is given: whether they hold what they must. Its own errors name no file."""
+"""A check of the TLS files that a Kafka client is given, because the client's own errors name no file."""
 
 import ssl
 from pathlib import Path
@@ -8,7 +8,7 @@ _KEY = "expected PEM with a private key, and its certificate"
 
 
 def complaint_about_truststore(file: str) -> str:
-    """Say why a client cannot use a truststore, and what is expected; empty if it can."""
+    """Return why a client cannot use a truststore, and what is expected; empty if it can."""
     try:
         Path(file).open("rb").close()
         _context().load_verify_locations(file)
@@ -20,7 +20,7 @@ def complaint_about_truststore(file: str) -> str:
 
 
 def complaint_about_keystore(file: str, password: str) -> str:
-    """Say why a client cannot use a keystore with the password of its key, and what is expected; empty if it can."""
+    """Return why a client cannot use a keystore with the password of its key, and what is expected; empty if it can."""
     try:
         is_encrypted = b"ENCRYPTED" in Path(file).read_bytes()
         # First, because OpenSSL does not say whether the certificate or the key is wrong.
@@ -44,6 +44,6 @@ def complaint_about_keystore(file: str, password: str) -> str:
 
 def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Short keys are for the client to refuse, which may have other rules than this machine's OpenSSL.
+    # The client refuses short keys itself, and may have other rules than this machine's OpenSSL.
     context.set_ciphers("DEFAULT@SECLEVEL=0")
     return context

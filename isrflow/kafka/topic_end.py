@@ -26,7 +26,7 @@ def await_end(
     """
     deadline_s = time.monotonic() + timeout_s
     while (end := end_of(topic)) < least:
-        # A broker that has lost the topic's leadership, and does not know yet, answers with an older end.
+        # A broker that does not know yet that it has lost the topic's leadership answers with an older end.
         if time.monotonic() > deadline_s:
             raise lost_end(address, topic, f"ends at offset {end}, but {was}")
         time.sleep(_RETRY_PAUSE_S)

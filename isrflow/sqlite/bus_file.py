@@ -1,7 +1,7 @@
 """The file of an embedded bus: connections, transactions, and the check that it is still the same file.
 
 The problem: several processes and threads share one SQLite file for weeks, and people copy, restore and delete files.
-SQLite keeps writing to a file that has no name any more, and nobody else ever sees what it writes.
+SQLite keeps writing to a deleted file, and no other process ever sees what it writes.
 
     path ──► which file is there?   same inode?          no ──► error
                                     same bus_id in it?   no ──► error: overwritten in place
@@ -56,7 +56,7 @@ class BusFile:
     """One SQLite file in WAL mode that several processes share; each thread has its own connection.
 
     The bus waits for a lock that another process holds, and logs the wait. Each use checks that no other file took the
-    place of this one, because then nobody else would see what is written here.
+    place of this one, because no other process would see what is written to it.
     """
 
     def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
@@ -145,7 +145,7 @@ class BusFile:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Give reads a consistent view of one moment. Inside a transaction, give that transaction's view."""
+        """Yield a connection that reads a consistent view of one moment, or of the transaction that it is in."""
         self._reopen_if_written()
         held, seen = self._held(), self._seen
         connection = held.connection

@@ -1,9 +1,9 @@
 """The SQLite connections of this process to a bus file: one for each thread, and none that a fork copied.
 
 The problem: a forked process has its parent's connections, but not the parent's locks on the file. SQLite in the child
-believes that it has them, for new connections too. When the parent closes the bus, nobody seems to have it open, so
-SQLite removes the write-ahead log. The child goes on writing to a file without a name: what it publishes is
-acknowledged, and lost.
+believes that it has them, for new connections too. When the parent closes the bus, no process seems to have it open, so
+SQLite removes the write-ahead log. The child goes on writing to a deleted file: what it publishes is acknowledged, and
+lost.
 
 So a child closes what it inherited, before it does anything else, and opens connections of its own. But it must not
 close a connection that a thread of the parent was using at that moment: that could damage the file, or never end. If a
@@ -27,7 +27,7 @@ from isrflow.sqlite.file_identity import Identity
 
 _lock = threading.RLock()
 _all: "weakref.WeakSet[Connections]" = weakref.WeakSet()
-# Inherited and left as they are, by file. Kept, because Python closes a connection that nobody refers to.
+# Inherited connections that are left as they are, by file. Python would close a connection that nothing refers to.
 _inherited: dict[Identity, list[sqlite3.Connection]] = {}
 
 
@@ -63,7 +63,7 @@ class Connections:
 
     @contextlib.contextmanager
     def using(self) -> Iterator[None]:
-        """Let nobody close this thread's connection during the block. Raises ``BusError`` if it is closed already."""
+        """Pin this thread's connection during the block. Raises ``BusError`` if the bus is closed."""
         me = threading.get_ident()
         self._uses[me] = self._uses.get(me, 0) + 1
         try:
@@ -93,7 +93,7 @@ class Connections:
             )
 
     def hold(self, held: Held) -> None:
-        """Keep this thread's connection. Close those of ended threads: a program may have a thread for each request."""
+        """Keep this thread's connection. Close the connections of ended threads, because a program may start many."""
         with _lock:
             for connection in [one for one, thread in self._threads.items() if not thread.is_alive()]:
                 del self._threads[connection]
@@ -143,7 +143,7 @@ def _after_fork_in_child() -> None:
         connections.after_fork(may_close=may_close)
 
 
-# The lock is held, so that nobody opens or closes a connection during the fork.
+# The lock is held, so that no thread opens or closes a connection during the fork.
 os.register_at_fork(
     before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_after_fork_in_child
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import Decided
 from isrflow.decision_blocks import HEAD_BYTES, count_of
-from isrflow.decision_rows import OpenedRow, RowReader, damage_told, opened, within
+from isrflow.decision_rows import OpenedRow, RowReader, opened, within
 from isrflow.sqlite import checksums
 
 # In SQL: what ``count_of`` needs of a body.
@@ -41,10 +41,10 @@ def read_after(
 def read_columns_after(
     connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
 ) -> list[Decided | DecidedColumns]:
-    """Return the decisions after a place, those in columns as whole blocks.
+    """Return the decisions after a place, with blocks of columns as they are.
 
-    There is at least one row, and there are none after the one that reaches ``limit`` decisions or ``bytes_max``.
-    Raises ``DamagedError``, which names the ``bus``.
+    The last row is the first that reaches ``limit`` decisions or exceeds ``bytes_max``. Raises ``DamagedError``, which
+    names the ``bus``.
     """
     return RowReader(bus).columns(_rows_after(connection, after, limit, bus), after, limit, bytes_max)
 
@@ -81,10 +81,8 @@ def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]],
             if row is None:
                 yield None
                 continue
-            with damage_told(Decided(*row), bus):
-                held = opened(Decided(*row))
-        with damage_told(held.row, bus):
-            found = held.decisions(idx, 1)
+            held = opened(Decided(*row), bus)
+        found = held.decisions(idx, 1)
         yield found[0].body if found else None
 
 

@@ -47,7 +47,7 @@ def look(path: Path, *, make: bool) -> Identity:
 
 
 def obstacle_above(path: Path) -> str:
-    """Say which directory above ``path`` is a file, or may not be entered; empty if there is none."""
+    """Return which directory above ``path`` is a file, or may not be entered; empty if there is none."""
     for directory in reversed(path.absolute().parents):
         if not os.path.exists(directory):
             break

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def while_locked(path: Path, timeout_s: float, call: Callable[[], T]) -> T:
-    """Return the result of ``call`` once nobody else has the file locked. Raises ``BusError`` after ``timeout_s``."""
+    """Return the result of ``call`` once no other process locks the file. Raises ``BusError`` after ``timeout_s``."""
     begun_s = time.monotonic()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The logs in the file of an embedded bus: events, which anybody appends, and decisions, which anybody reads."""
+"""The logs in the file of an embedded bus: events, which all programs append, and decisions, which they read."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class LogFile(BusFile):
             return decision_table.read_after(connection, start, limit, bytes_max, f"bus {self.path}")
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
-        """Return decisions after (seq, index), in order, those in columns as whole blocks.
+        """Return decisions after (seq, index), in order, with blocks of columns as they are.
 
         The last row is the one that reaches ``limit`` decisions or ``DECISIONS_BYTES_MAX``. Raises ``TrimmedError``.
         """
@@ -115,7 +115,7 @@ class LogFile(BusFile):
                 f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
                 f"read on from {gone[0] + 1}, or start from the current state"
             )
-        # Retention has left only some of these, so a reader that follows all decisions starts after them.
+        # Retention has left only some decisions before ``gone``, so a reader of all decisions starts after them.
         return gone
 
     def _removed_up_to(self) -> tuple[int, int]:

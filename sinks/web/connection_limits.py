@@ -35,14 +35,14 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def descriptor(self) -> int:
-        """Return the file descriptor of its socket, or -1 if that is closed."""
-        # With TLS, a connection that has just ended has no socket any more.
+        """The file descriptor of its socket, or -1 if that is closed."""
+        # With TLS, a connection that has just ended no longer has a socket.
         held = self.transport.get_extra_info("socket")
         return -1 if held is None else int(held.fileno())
 
     @property
     def silent_since_s(self) -> float | None:
-        """Return since when it has waited for a whole request head, by the steady clock; None if it is in use."""
+        """Since when it has waited for a whole request head, by the steady clock; None if it is in use."""
         return self._silent_since_s if self.cycle is None or self.cycle.response_complete else None
 
     def _look(self) -> None:
@@ -71,16 +71,15 @@ class BoundedProtocol(H11Protocol):
 class BoundedListener(socket.socket):
     """A listening socket that keeps at most ``SOCKETS_MAX`` connections, those in a handshake included.
 
-    When it is full, a new connection takes the place of the one that has been silent longest. Otherwise clients that
-    say nothing would keep out a supervisor, which would restart an engine that works. A connection in use keeps its
-    place.
-    Requests are counted elsewhere (``request_limit.py``), and only when TLS is done.
+    When it is full, a new connection takes the place of the one that has been silent longest. Otherwise silent clients
+    would keep out a supervisor, which would restart an engine that works. A connection in use keeps its place. Requests
+    are counted elsewhere (``request_limit.py``), and only when TLS is done.
     """
 
     __slots__ = ("_accepted_s", "_closing", "_connections")
 
     def __init__(self, listening: socket.socket, connections: Collection[BoundedProtocol]) -> None:
-        """Take over ``listening``. ``connections`` are those that are past their handshake, at any time."""
+        """Take over ``listening``. ``connections`` always has the connections that are past their handshake."""
         super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
         self._connections = connections
         self._accepted_s: weakref.WeakKeyDictionary[socket.socket, float] = weakref.WeakKeyDictionary()

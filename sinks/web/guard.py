@@ -1,4 +1,4 @@
-"""The door of the server: it asks for the token before anything is served.
+"""The doors of the server: one asks for the token before anything is served, the other one for an address.
 
 Programs send ``Authorization: Bearer TOKEN`` with each request. A browser cannot, so a person types the token once into
 a form, and the browser gets a cookie instead: the time at which it ends, signed with the token. Nothing is remembered
@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from conf.security.exposure import ONLY_BY_ADDRESS, is_by_address
 from conf.security.token import CHALLENGE, HOW_TO_CALL, Token
 
 LOGIN = "/login"
@@ -109,3 +110,20 @@ def _refusal(headers: Headers) -> Response:
 
 def _form(status: int, said: str) -> Response:
     return HTMLResponse(_FORM.format(said=said), status, headers=_HEADERS)
+
+
+class OwnHost:
+    """An application that answers requests to ``app`` only under an address or as localhost. It asks for no token.
+
+    A foreign web page may let its own host name point to this machine. The browser would then take what is served here
+    for a part of that page, and the page's scripts could read it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_by_address(Headers(scope=scope).get("host")):
+            await self._app(scope, receive, send)
+        else:
+            await PlainTextResponse(ONLY_BY_ADDRESS, 421)(scope, receive, send)

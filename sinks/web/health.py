@@ -38,7 +38,7 @@ class Health(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """Return the answer as JSON."""
+        """The answer as JSON."""
         return msgspec.json.encode(self) + b"\n"
 
 
@@ -54,7 +54,7 @@ def role_of(snapshot: MetricSnapshot) -> str:
 def liveness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
     """Return whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
     why = []
-    # A restart cannot end a stranger's transaction.
+    # A restart cannot end another program's transaction.
     began_ms = max(snapshot.took_over_steady_ms, snapshot.last_blocked_steady_ms)
     silent_ms = steady_ms - max(snapshot.last_commit_steady_ms or 0, began_ms)
     if snapshot.active and silent_ms > STUCK_AFTER_MS:
@@ -64,7 +64,7 @@ def liveness(snapshot: MetricSnapshot, steady_ms: int) -> Health:
 
 
 def _not_looked(snapshot: MetricSnapshot, steady_ms: int, for_ms: int) -> list[str]:
-    """Say so if a standby could not take over, because its JVM or its bus hangs. It asks both at each look."""
+    """Return a complaint if a standby has not looked for ``for_ms``: its JVM or its bus does not answer."""
     if not snapshot.standby or snapshot.looked_steady_ms is None:
         return []
     silent_ms = steady_ms - snapshot.looked_steady_ms
@@ -73,7 +73,7 @@ def _not_looked(snapshot: MetricSnapshot, steady_ms: int, for_ms: int) -> list[s
 
 
 def _not_committed(snapshot: MetricSnapshot, steady_ms: int) -> list[str]:
-    """Say so if an engine that should decide does not."""
+    """Return a complaint if an engine that should decide does not."""
     if snapshot.last_commit_steady_ms is None:
         return ["it has not committed anything yet"]
     silent_ms = steady_ms - snapshot.last_commit_steady_ms

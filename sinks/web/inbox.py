@@ -29,7 +29,7 @@ class Received(msgspec.Struct, frozen=True):
     clusters: Sequence[Cluster]
     # The newest version of each changed page of the state, with the last event of its batch.
     pages: dict[tuple[int, int], tuple[int, bytes]]
-    # Some of these pages are missing, so the state must be read from the bus.
+    # Whether some of these pages are missing, so that the state must be read from the bus.
     is_stale: bool
     decisions: list[Sequence[Decided]]
     # How many decisions were dropped.

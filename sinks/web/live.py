@@ -28,7 +28,7 @@ from state.stored.slices import Slice
 
 INTERVAL_S = 0.25
 RETRY_S = 5.0
-# How often a standby reads the state, and for how long after somebody last looked at the page.
+# How often a standby reads the state, and for how long after a browser last showed the page.
 STANDBY_INTERVAL_S = 2.0
 WATCHED_S = 30.0
 # After each piece of work the thread rests this many times as long as the work took.
@@ -46,7 +46,7 @@ Place = tuple[int, int]
 class Picture(msgspec.Struct, frozen=True):
     """The cluster at one moment."""
 
-    # 0 if there is no state yet.
+    # 0 without a state.
     seq: int = 0
     # The bus's time at its newest tick.
     bus_clock_ms: int = 0
@@ -58,7 +58,7 @@ class Picture(msgspec.Struct, frozen=True):
     summary: Summary = Summary()
 
     def age_ms(self) -> int | None:
-        """Return how old it is: measured, or for another process's commit by the bus's clock. None without a state."""
+        """Return its age: measured, or by the bus's clock if another process committed it. None without a state."""
         if not self.seq:
             return None
         if self.committed_steady_ms is not None:
@@ -109,7 +109,7 @@ class Live(threading.Thread):
         self._read_again_s = -math.inf
 
     def watched(self) -> None:
-        """Note that somebody looks at the page.
+        """Note that a browser shows the page.
 
         A standby reads the bus only then, because it has to read the whole state.
         """
@@ -131,7 +131,7 @@ class Live(threading.Thread):
                 wait_s = self._begin_again()
 
     def _begin_again(self) -> float:
-        """Read the state from the bus at the next look, and return how long to wait for it."""
+        """Prepare to read the state from the bus at the next look, and return how long to wait for that."""
         self._inbox.begin()
         # The metrics would go on naming partitions that may be well by now.
         self._told(())
@@ -231,7 +231,7 @@ class Live(threading.Thread):
         if not is_changed:
             return
         self.version += 1
-        # A standby's picture grows old as soon as nobody looks at the page.
+        # A standby's picture grows old as soon as no browser shows the page.
         if not self._is_standby():
             self._told(picture.summary.rows)
 

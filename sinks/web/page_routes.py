@@ -21,7 +21,7 @@ from sinks.web.view import encode, gone
 DECISIONS_MAX = 20
 NAME_MAX = 249
 QUESTION_TIMEOUT_S = 20.0
-# The one that is answered, and those that wait for it. Each keeps a thread, of which Starlette has 40.
+# The question that is answered and the waiting ones. Each keeps a thread, of which Starlette has 40.
 QUESTIONS_MAX = 8
 MEDIA_TYPES = {
     "page.html": "text/html",
@@ -85,7 +85,7 @@ class _Events:
 
 
 class _BusyError(PastError):
-    """A question about the past is refused, because others take too long or too many of them wait."""
+    """A question about the past is refused, because others take too long or too many wait."""
 
     def __init__(self) -> None:
         super().__init__("other questions about the past are taking long: ask again later")

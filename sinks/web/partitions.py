@@ -24,7 +24,7 @@ MIN_ISR = "min.insync.replicas"
 # At most this many of a page's worst partitions are kept as rows. The rest are only counted.
 ROWS_PER_PAGE_MAX = 200
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
-# Of those that lack a replica: one failure more, and they refuse writes with acks=all.
+# They lack a replica, and after one more failure they refuse writes with acks=all.
 AT_MIN_ISR = "at_min_isr"
 RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
 # Worst first.
@@ -63,7 +63,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def order(self) -> Order:
-        """Sort by the worst problem, then by how many replicas are missing, then by name."""
+        """What to sort by: the worst problem, then how many replicas are missing, then the name."""
         return _RANK[self.problems[0]], len(self.isr) - len(self.replicas), self.topic, self.partition
 
 
@@ -105,7 +105,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
     """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
     every: list[Partition] = []
     problems = Counter[str]()
-    # Each begins with what orders it. Most are dropped, so only those that are kept become rows.
+    # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
     for one in slices:
         topic, partitions = one.topic, partitions_in(one)

@@ -1,4 +1,4 @@
-"""Server-sent events: each browser gets every section once, and then those that changed.
+"""Server-sent events: each browser gets every section once, and then the sections that change.
 
 Nothing is queued for a slow browser: it gets the newest state when it is ready for it.
 
@@ -17,9 +17,9 @@ from sinks.web.view import GROUPS_MAX, beat_of, cluster_of, decisions_of, encode
 
 BROWSERS_MAX = 16
 LOOK_INTERVAL_S = 0.25
-# An idle engine commits more often, and each commit is pushed. So only where nothing is decided is this a push more.
+# An idle engine commits more often, and each commit is pushed. So this adds pushes only while nothing is decided.
 BEAT_INTERVAL_S = 2.0
-# How long a standby gets to read a newer state than that of when somebody last looked.
+# How long a standby gets to read the newest state when a browser connects.
 CATCH_UP_S_MAX = 1.0
 RETRY_MS = 1_000
 
@@ -39,7 +39,7 @@ class Push:
 
     @contextlib.contextmanager
     def place(self) -> Iterator[bool]:
-        """Keep a place for one browser. Say whether there was one."""
+        """Keep a place for one browser during the block, and yield whether there was one."""
         is_free = self._browsers < BROWSERS_MAX
         self._browsers += is_free
         try:

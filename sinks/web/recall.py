@@ -11,7 +11,7 @@ from sinks.web.seen import Seen, seen
 
 # The most events that are looked at.
 EVENTS_MAX = 20_000
-# One search reads this many parts of the bus at most, each with up to so many decisions and bytes.
+# One search reads at most this many parts of the bus, each with up to this many decisions and bytes.
 PARTS_MAX = 50
 PART_DECISIONS = 2_000
 PART_BYTES = 1024 * 1024

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -26,7 +27,7 @@ class Recent:
 
     def __init__(self) -> None:
         self._groups: deque[Group] = deque(maxlen=GROUPS_MAX)
-        # Kept as JSON, because almost none of them is ever asked for.
+        # As JSON, because few are ever asked for.
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 
@@ -46,13 +47,11 @@ class Recent:
     def groups(self, count: int) -> list[Group]:
         """Return the newest groups, newest first."""
         # Copied, because another thread adds groups.
-        return [
-            msgspec.structs.replace(group) for group, _ in zip(reversed(list(self._groups)), range(count), strict=False)
-        ]
+        return [msgspec.structs.replace(group) for group in islice(reversed(list(self._groups)), count)]
 
     def of(self, topic: str, partition: int, count: int) -> list[Seen]:
         """Return the newest decisions on a partition, newest first."""
-        return [one for one, _ in zip(self._on(topic, partition), range(count), strict=False)]
+        return list(islice(self._on(topic, partition), count))
 
     def _on(self, topic: str, partition: int) -> Iterator[Seen]:
         names = b'"topic":"%s"' % topic.encode()

@@ -77,7 +77,7 @@ _decode = msgspec.json.Decoder(Seen).decode
 
 
 def seen(decisions: Iterable[Decided]) -> Iterator[tuple[Seen, bytes]]:
-    """Read decisions, except those that nobody looks at one by one, such as high watermarks."""
+    """Yield decisions for the page, without those that are too many to list and answers to requests that were done."""
     for decided in decisions:
         body = decided.body
         if body.startswith(_UNREAD):

@@ -1,21 +1,21 @@
 """The HTTP server: an ASGI application on one address, in a thread beside the engine's work."""
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import Collection
 from typing import cast
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
 from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
 from sinks.web.connection_limits import BoundedListener, BoundedProtocol, HandshakeLoop
-from sinks.web.guard import Guard
-from sinks.web.own_host import OwnHost
+from sinks.web.guard import Guard, OwnHost
 from sinks.web.request_limit import RequestLimit
-from sinks.web.server_log import log_to_engine
 
 REQUEST_HEAD_BYTES_MAX = 16 * 1024
 KEEP_ALIVE_S = 5
@@ -23,6 +23,8 @@ KEEP_ALIVE_S = 5
 GRACE_S = 1
 _BACKLOG = 128
 _OPEN = Protection()
+
+logger = structlog.get_logger("isrflow.web")
 
 
 class WebServer:
@@ -47,7 +49,7 @@ class WebServer:
             h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
         )
         self._config.load()
-        # Not its own, because that would keep the certificate of the start.
+        # A context of uvicorn's own would keep the certificate of the start.
         self._config.ssl = protection.tls
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -88,7 +90,26 @@ def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> s
         return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)
     except OSError as error:
         raise MetricsError(
-            # What Python adds is where, once more.
+            # Python adds the address once more.
             f"cannot serve metrics on {host}:{port}: {str(error.strerror).partition(' (while')[0]}; "
             "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
         ) from error
+
+
+class ToEngineLog(logging.Handler):
+    """A handler that writes the server's records to the engine's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        facts = {"error": repr(error)} if error else {}
+        write = logger.error if record.levelno >= logging.ERROR else logger.warning
+        # A traceback has line breaks, and the first line of the message says what it is.
+        write(record.getMessage().split("\n")[0], **facts)
+
+
+def log_to_engine() -> None:
+    """Send the warnings and errors of uvicorn to the engine's log, because in JSON mode every line must be JSON."""
+    server = logging.getLogger("uvicorn")
+    server.setLevel(logging.WARNING)
+    server.propagate = False
+    server.handlers = [ToEngineLog()]

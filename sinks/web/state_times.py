@@ -1,7 +1,7 @@
 """Since when brokers are in the states that they are in.
 
-The state does not say it, so it is found among the decisions: those that come, and those on the bus. It stays unknown
-if retention has removed the decision, or if too many came since.
+The state does not have it, so it is found among new decisions and those on the bus. It stays unknown if retention has
+removed the decision, or if too many came since.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
 from state.reason import Reason
 
-# Decisions on a broker that changes something else than its state, so they do not say since when it has that.
+# Decisions on a broker that change something other than its state.
 _SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED})
 # A silent broker is fenced when its session has ended, so soon after it was last heard.
 _WITHIN_MS = 600_000
-# How far the engine's clock may be from the one by which the bus finds an event.
+# How far the engine's clock may be from the clock by which the bus finds an event.
 _SLACK_MS = 60_000
 
 
@@ -55,7 +55,7 @@ class StateTimes:
     def seek(self, bus: Bus, brokers: Iterable[Broker], recall: Recall | None = None) -> None:
         """Search the bus for what is not known of brokers that are not active. Raises ``BusError``.
 
-        ``recall`` reads the newest decisions if need be, for those who do not take them in anyway.
+        ``recall`` reads the newest decisions if need be, for a caller that does not take them in anyway.
         """
         wanted = [broker for broker in brokers if self._is_wanted(broker)]
         for number, since in _after_contact(bus, wanted):

@@ -56,7 +56,7 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
     """Return the section about the cluster: its size, its brokers, and the worst of its partitions at risk."""
     summary = picture.summary
     worst = summary.rows[:ROWS_MAX]
-    # If not all brokers fit, those that are not active come first.
+    # If not all brokers fit, inactive ones come first.
     brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
     return {
         "topics": picture.topics,
@@ -73,7 +73,7 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
 
 
 def gone(picture: Picture, replicas: Iterable[int]) -> dict[int, str]:
-    """Say what became of the brokers with these replicas, of those that are dead.
+    """Return what became of each dead broker among those with these replicas.
 
     The last in-sync replica stays in the ISR when its broker dies.
     """
@@ -101,7 +101,7 @@ def _broker(broker: Broker, picture: Picture, state_times: StateTimes) -> Sectio
 
 
 def _away(broker: Broker, state_times: StateTimes) -> Section:
-    """Say since when a broker does not serve and why; if that is not known, when it was last heard."""
+    """Return since when a broker does not serve and why; if that is not known, when it was last heard."""
     since = state_times.of(broker)
     if since is not None:
         return {"since_ms": since.time_ms, "reason": since.reason}

@@ -1,4 +1,4 @@
-"""Spark's Python processes, forked from one that has imported everything instead of started cold.
+"""Spark's Python processes, forked from a process that has imported everything, and not started cold.
 
 The problem: for one query Spark starts seven Pythons, one after the other. Each spends more than a second of CPU time
 on importing pandas, pyarrow and pyspark, and a busy machine does not finish that in the ten seconds that Spark gives.

@@ -22,7 +22,7 @@ from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_B
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus"
-# How long a question waits for something to decide. A stop waits for it too.
+# How long Spark's question for the next batch waits for something to decide. A stop waits for it too.
 NEWS_TIMEOUT_S = 0.05
 NEWS_POLL_MS = 10
 
@@ -134,7 +134,7 @@ class BusReader(DataSourceStreamReader):
         Spark asks again 10 ms after an answer without news. Each question costs it and Python more than ten looks here.
         """
         ends_s = time.monotonic() + (NEWS_TIMEOUT_S if self.defer else 0.0)
-        # Notes how the file is before it is read.
+        # Notes the version of the file before it is read.
         self.bus.changed()
         while (end := self.bus.batch_end(after, self.max_events, self.max_bytes, defer=self.defer)) == after:
             if not changes_by(self.bus.changed, ends_s, NEWS_POLL_MS):

@@ -21,7 +21,7 @@ ARROW_SCHEMA = pa.schema(
     ]
 )
 _OF_EVENTS = ARROW_SCHEMA.names[: len(Entry._fields)]
-# A single event may be longer. This is a limit because Spark holds several copies of a whole Arrow batch.
+# A limit, because Spark holds several copies of a whole Arrow batch. A single event may be longer.
 BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
 ROWS_PER_ARROW_BATCH = 20_000
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
 
 
 def slices_of_pages(pages: Iterable[Page]) -> Iterator[pa.RecordBatch]:
-    """Cut pages into such Arrow batches, too."""
+    """Cut pages into Arrow batches with the same bounds."""
     return map(rows_of_pages, _cut(pages, lambda page: len(page.body)))
 
 
@@ -72,7 +72,7 @@ def pages_in(rows: pa.RecordBatch) -> list[Page]:
 
 
 def entries_in(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """Give what ``rows_of`` was given, as plain tuples."""
+    """Yield what ``rows_of`` was given, as plain tuples."""
     return zip(*(rows.column(name).to_pylist() for name in _OF_EVENTS), strict=True)
 
 

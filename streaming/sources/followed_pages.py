@@ -1,13 +1,13 @@
 """The state of a bus on Kafka as batches of the pages that changed, for a job that stands by.
 
-The first batch has all pages. A later one has those that were written since. A commit changes few pages, and each page
-counts only in its newest version, so one batch takes in what the active engine has written in some seconds:
+The first batch has all pages. A later one has the pages written since. A commit changes few pages, and each page counts
+only in its newest version, so one batch takes in what the active engine has written in some seconds:
 
     active engine   commit  commit  commit  commit  commit  †
     this reader     ──── all pages ──── changed pages ─────   changed pages ── the claim ── events
 
-A batch costs a standby about as much as it costs an engine, so there are few. But one follows soon after the active
-engine has fallen silent. So a standby that takes over has little left to take in.
+A batch costs a standby about as much as it costs an engine, so there are few. But a last batch follows soon after the
+active engine has fallen silent. So a standby that takes over has little left to take in.
 """
 
 from bus import pieces
@@ -25,9 +25,9 @@ BATCH_INTERVAL_MS = 5_000
 
 
 class FollowedPages:
-    """A reader of the state's pages, until the state is laid out again. It was laid out again ``layouts`` times before.
+    """A reader of the pages of a state that was laid out again ``layouts`` times, until that happens once more.
 
-    If the state has not changed for ``quiet_ms``, its changes need not wait for ``BATCH_INTERVAL_MS``.
+    If the state has not changed for ``quiet_ms``, a batch does not wait for ``BATCH_INTERVAL_MS``.
     """
 
     def __init__(self, address: Address, layouts: int, quiet_ms: int) -> None:

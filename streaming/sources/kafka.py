@@ -110,10 +110,10 @@ class Sent(InputPartition):
 class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
-    Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
-    the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
-    ``claim_seq``, its claim's event, or 0. If there is a ``claim_note_file``, pages come first, and then the file says
-    which event that is (``ClaimNote``). ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
+    Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``, the seq where a new
+    checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read; ``claim_seq``, the event of
+    the job's claim, or 0. With a ``claim_note_file`` pages come first, until that file names the claim (``ClaimNote``).
+    ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -141,7 +141,7 @@ class KafkaReader(DataSourceStreamReader):
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
-        # Of a job that decides. If it stood by, the file says so later.
+        # 0 in a job that stands by, until the file names its claim.
         self.claim_seq = int(options["claim_seq"])
         self.claim_note_file = options["claim_note_file"]
         self.layouts = int(options["layouts"])

@@ -114,10 +114,10 @@ def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int
     with rows_in_making(runs) as making:
         written = making()
     expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
-    assert [one for row in written for one in opened(row).decisions()] == expected
+    assert [one for row in written for one in opened(row, "bus").decisions()] == expected
     for place in range(0, len(expected), 7):
         block = max((row for row in written if row.idx <= place), key=lambda row: row.idx)
-        held = opened(block)
+        held = opened(block, "bus")
         assert held.decisions(place, 3) == expected[place : min(place + 3, block.idx + held.decision_count)]
 
 
@@ -178,7 +178,7 @@ def test_few_decisions_stay_rows(tmp_path: Path) -> None:
 
 def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
     row = next(one for one in rows(bus) if is_block(one.body))
-    block = opened(row).content
+    block = opened(row, "bus").content
     assert isinstance(block, ColumnTable)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
         column_blocks.runs_in(block._replace(texts=block.texts[:-1]))

@@ -19,8 +19,8 @@ from state.part import part_of
 from state.reason import Reason
 from state.runs import parts_of
 from streaming import engine_log
+from streaming.batch_writer import feedback_events
 from streaming.engine_log import EngineLog
-from streaming.imbalance_feedback import feedback_events
 from tests.state.test_runs import led, mixed, row
 
 

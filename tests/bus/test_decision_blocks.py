@@ -127,7 +127,7 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
         pass
     left = [*DECISIONS, *mixed[:BLOCK_DECISIONS_MIN]]
     assert bus.decisions((0, -1), ALL, passing_over=True) == left
-    assert [one for row in rows(bus) for one in opened(row).decisions()] == left
+    assert [one for row in rows(bus) for one in opened(row, "bus").decisions()] == left
 
 
 def test_a_file_has_decisions_in_rows_and_in_blocks(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
     with rows_in_making(runs_in(decisions)) as rows:
         written = rows()
-    assert [one for row in written for one in opened(row).decisions()] == decisions
+    assert [one for row in written for one in opened(row, "bus").decisions()] == decisions
     for row in written:
-        assert not is_block(row.body) or len(opened(row).decisions()) >= BLOCK_DECISIONS_MIN
+        assert not is_block(row.body) or len(opened(row, "bus").decisions()) >= BLOCK_DECISIONS_MIN
 
 
 @pytest.mark.parametrize("length", [10, TEXT_BYTES_MAX // 100, 2 * TEXT_BYTES_MAX])
@@ -178,6 +178,6 @@ def test_a_run_of_any_size_is_read_back(length: int) -> None:
     with rows_in_making([before, run, after]) as rows:
         written = rows()
     texts = [b"before", *bodies, b"after"]
-    assert [one for row in written for one in opened(row).decisions()] == [
+    assert [one for row in written for one in opened(row, "bus").decisions()] == [
         Decided(7, 4 + nth, body) for nth, body in enumerate(texts)
     ]

@@ -88,7 +88,8 @@ def test_thinning_is_bounded_in_rows(bus: EmbeddedBus) -> None:
 def test_thinning_is_bounded_in_bytes_and_events_wait_for_their_decisions(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thinning, "SLICE_BYTES", 60)
+    for part in (retention, thinning):
+        monkeypatch.setattr(part, "SLICE_BYTES", 60)
     watermarks(bus, events=4, each=1)
     # Three decisions have more bytes. Events are thinned once no decision is left to check.
     assert thinned(bus, 4)[:2] == [3, 1 + 3]

@@ -23,7 +23,7 @@ from state.decisions import decode as decode_decision
 from state.event_text import decode
 from state.events import Malformed
 from state.policy import Policy
-from streaming.imbalance_feedback import feedback_events
+from streaming.batch_writer import feedback_events
 from tests.properties.test_random_worlds import ALWAYS_ANSWERED
 from tests.properties.wild_events import BROKERS, texts
 from tests.support.engine import decisions_of

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 needs_browser = pytest.mark.skipif(bool(missing()), reason=missing())
 SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=3600000")
 HUNG = "Spark does not answer; ending its processes"
-CALM, NOBODY_KNOWS = "No partition is at risk", "Nobody knows whether partitions are at risk"
+CALM, NOBODY_KNOWS = "No partition is at risk", "It is not known whether partitions are at risk"
 
 
 @contextlib.contextmanager

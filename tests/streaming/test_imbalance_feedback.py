@@ -7,7 +7,7 @@ import msgspec
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Decided
-from streaming.imbalance_feedback import feedback_events
+from streaming.batch_writer import feedback_events
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from state.cluster import Cluster
-from streaming.skew_log import SkewLog
+from streaming.engine_clock import SkewLog
 
 
 def said(*skews_ms: int) -> list[tuple[str, int | None]]:

@@ -111,7 +111,7 @@ def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_tha
     assert first.stop() == 0
     assert bus.resigned_epoch() == epoch + 1
     relay.decide(second)
-    assert "because nobody decides" in said(second)
+    assert "because no engine decides" in said(second)
     assert bus.claimed_epoch() == epoch + 2
     # The batch that was cut off was repeated on the checkpoint of the killed engine.
     for engine in standbys:

@@ -57,7 +57,7 @@ export class Timeline {
     this.draw();
   }
 
-  // What is known: whether another engine has the time line, and since when nothing is known; null if all is.
+  // Takes whether another engine has the time line, and since when nothing is known; null if everything is.
   known(isStandby, oldSince) {
     if (isStandby === this.isStandby && oldSince === this.oldSince) return;
     this.isStandby = isStandby;

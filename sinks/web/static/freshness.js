@@ -1,6 +1,6 @@
 // Whether what the page shows is from now. The page measures it by itself, because an engine that hangs says nothing.
 
-// So many times in a row the engine may be late.
+// How many beats in a row may be missing.
 const BEATS_MISSED = 3;
 
 export class Freshness {

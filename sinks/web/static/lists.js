@@ -12,7 +12,7 @@ export function make(tag, options = {}, ...children) {
   return made;
 }
 
-// Of a state that may have changed meanwhile all is told as what was.
+// A state that may have changed meanwhile is told in the past tense.
 export function drawTiles(at, cluster, isOld) {
   const calm = (count) => (count ? "" : " is-zero");
   const tile = (count, text, look = "") => make("div", { className: `tile${look}` }, make("b", {}, number(count)), make("span", {}, text));
@@ -50,7 +50,7 @@ export function drawBrokers(at, text, cluster, isOld) {
   text.textContent = brokers.length ? `partitions led; the tick shows how many it should lead${left}` : "no broker has registered yet";
 }
 
-// Since when brokers do not serve. The engine sends the time, and how long ago that is grows by itself.
+// Since when brokers do not serve. The engine sends the time, and the page counts how long ago that is.
 export function drawAway(at, nowMs) {
   for (const away of at.querySelectorAll(".away")) {
     const { since, heard, reason: why } = away.dataset;
@@ -67,14 +67,14 @@ function newBroker(broker) {
   return item;
 }
 
-// `gone` says what became of brokers that are dead. A replica there serves nobody, even one that is still in the ISR.
+// `gone` has what became of dead brokers. A replica there serves no client, even if it is still in the ISR.
 export function replicas(one, gone) {
   return one.replicas.flatMap((replica) => {
     const isIn = one.isr.includes(replica);
     const is = isIn && gone[replica] ? "gone" : replica === one.leader ? "leads" : isIn ? "in" : "out";
     const state = [{ leads: "leads", in: "in sync", out: "out of sync", gone: "in the ISR" }[is], gone[replica]].filter(Boolean).join(", ");
     const text = is === "gone" ? `${replica} ${gone[replica]}` : String(replica);
-    // The space is for those who copy or hear the list.
+    // The space separates replicas when the list is copied or read aloud.
     return [make("span", { className: `replica ${is}`, title: `broker ${replica}: ${state}` }, text), " "];
   });
 }
@@ -83,10 +83,10 @@ const tags = (problems) => problems.map((problem) => make("span", { className: `
 
 const LEGEND = [["leads", "leads"], ["in", "in sync"], ["out", "out of sync"]];
 
-// What is said where no row is: of now, of the past, and of a state that may have changed meanwhile.
+// The texts in place of rows: for now, for the past, and for a state that may have changed meanwhile.
 const CALM = {
   now: ["No partition is at risk", "has", "have"], past: ["No partition was at risk", "had", "had"],
-  old: ["Nobody knows whether partitions are at risk", "had", "had"],
+  old: ["It is not known whether partitions are at risk", "had", "had"],
 };
 
 export function drawRows(at, calm, text, cluster, when, since) {
@@ -117,7 +117,7 @@ export function drawDecisions(at, text, sent, newest, role) {
   at.replaceChildren(...sent.groups.map((group) => {
     const one = group.first;
     const [what, became] = told(one);
-    // Each partition has a leader and an ISR of its own, so the first one's are not told of the others.
+    // Each partition has a leader and an ISR of its own, so the text of the first one is not that of the others.
     const apart = one.kind === "leader_and_isr";
     const more = group.count - 1;
     const others = more && !apart ? ` and ${number(more)} more` : "";

@@ -11,7 +11,7 @@ const freshness = new Freshness();
 
 // ---- what the engine sends ----
 
-// A stream that is refused is given up by the browser, so the page opens another one after this time.
+// A browser gives up a stream that is refused, so the page opens another one after this time.
 const AGAIN_MS = 5_000;
 const NO_ANSWER = "The engine does not answer. The page tries again.";
 const takers = new Map();
@@ -80,7 +80,7 @@ function drawFreshness() {
   state.old = old && { ...old, since: time(old.sinceMs + state.offsetMs, engineMs()) };
   const known = state.cluster ? "Below is what the page last knew." : "";
   const text = [state.link, old ? whyOld(state.old, state.status) : "", state.link || old ? known : ""].filter(Boolean).join(" ");
-  // A text that is set again is read out again.
+  // A screen reader would read out a text that is set again.
   if (el("trouble").textContent !== text) el("trouble").textContent = text;
   el("trouble").hidden = !text;
   document.body.classList.toggle("old", old !== null);
@@ -96,7 +96,7 @@ function drawStatus() {
   const stopped = state.old?.isSilent ? "not heard" : state.old && status.role === "deciding" && !status.ready ? "not deciding" : "";
   const look = stopped ? "bad" : status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
   el("role").className = `pill ${look}`;
-  // Those who cannot see it hear it when it changes.
+  // A screen reader reads it out when it changes.
   if (el("role").textContent !== (stopped || status.role)) el("role").textContent = stopped || status.role;
   el("role").title = stopped ? "" : ROLES[status.role] ?? "";
   const bold = (text) => make("b", {}, text);

@@ -16,7 +16,7 @@ export const PROBLEMS = {
 
 export const ROLES = {
   deciding: "This engine elects the leaders and changes the ISRs.", standby: "This engine takes over when the other one stops.",
-  starting: "This engine does not decide yet.", stopping: "This engine decides no more.",
+  starting: "This engine does not decide yet.", stopping: "This engine no longer decides.",
 };
 
 // What the head says of an engine that has not decided yet.

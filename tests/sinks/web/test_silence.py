@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 
 __all__ = ["served", "window"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
-NOBODY_KNOWS = "Nobody knows whether partitions are at risk"
+NOBODY_KNOWS = "It is not known whether partitions are at risk"
 AT_REST = "return !document.body.classList.contains('old')"
 
 
