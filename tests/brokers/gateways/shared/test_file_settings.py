@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from brokers.gateways import file_settings
+from brokers.gateways.shared import file_settings
 from brokers.gateways.shared.file_settings import TRIES_MAX, Asked, FileSettings
 from brokers.wire.catalogue import Catalogue, framed
 
@@ -54,7 +54,7 @@ class Broker:
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
-    monkeypatch.setattr(file_settings, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(file_settings, "TIMEOUT_MS", 200)
     yield Broker()
 
 
