@@ -1,1 +1,1 @@
-"""What every process of a broker or gateway has: its settings, its metrics, and one way to end."""
+"""The common parts of every process of a broker or gateway: its settings, its metrics, and one way to end."""

@@ -1,4 +1,4 @@
-"""How a broker's or gateway's process ends by an error: one line that says why, and one exit code."""
+"""The end of a broker's or gateway's process by an error: one line that gives the reason, and one exit code."""
 
 import contextlib
 import sys

@@ -1,14 +1,8 @@
 """Kafka's messages by API key and version, from folders of layouts.
 
-    decode_request(frame) -> Request              encode_response(api_key, version, correlation_id, values) -> frame
-    encode_message(name, version, values)         decode_message(name, version, data) -> values
-    encode_request(api_key, version, correlation_id, client_id, values) -> frame
-    decode_response(api_key, version, frame) -> Response
-    encode_part(api_key, version, path, values) -> a struct of a request, to be put into several
-
 A frame here is the bytes between two length prefixes, header included: exactly the content of an Envelope.
 ``framed(frame)`` adds the prefix of four bytes. ``values`` are dicts as in ``brokers.wire.schema``: Kafka's field
-names, uuids as text. All functions raise ``MessageError`` if bytes or values do not fit their layout. Its subclass
+names, uuids as text. Bytes or values that do not fit their layout raise ``MessageError``. Its subclass
 ``UnsupportedError`` is for a request whose API or version has no layout, and has the request's header for the answer.
 """
 

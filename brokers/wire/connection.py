@@ -17,8 +17,12 @@ class FrameConnection:
     @classmethod
     async def open(cls, host: str, port: int, timeout_ms: int, bytes_max: int) -> "FrameConnection":
         """Connect to a broker whose responses have up to ``bytes_max`` bytes. Raises OSError or TimeoutError."""
-        async with asyncio.timeout(timeout_ms / 1000):
-            return cls(*await _opened(host, port), bytes_max)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return cls(*await asyncio.open_connection(host, port), bytes_max)
+        except ValueError as error:
+            # A name with an empty part, for example, or with a zero byte.
+            raise OSError(f"{host!r} is not a name of a host") from error
 
     async def ask(self, frame: bytes, timeout_ms: int) -> bytes:
         """Send a frame, and return the next one that comes. Raises OSError, TimeoutError or WireError."""
@@ -45,12 +49,3 @@ class FrameConnection:
 
     def close(self) -> None:
         self._writer.close()
-
-
-async def _opened(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect. Raises ``OSError``, even if ``host`` is no possible name."""
-    try:
-        return await asyncio.open_connection(host, port)
-    except ValueError as error:
-        # A name with an empty part, for example, or with a zero byte.
-        raise OSError(f"{host!r} is not a name of a host") from error

@@ -1,6 +1,6 @@
-"""How much memory a decoded message may take. Few bytes can become many objects: an empty struct of 3 bytes takes 350.
+"""The memory that a decoded message may take. Few bytes can become many objects: an empty struct of 3 bytes takes 350.
 
-``decoded_bytes_max`` says how much a message of a size may take. The codec adds up the weights of its arrays' elements,
+``decoded_bytes_max`` gives the limit for a message of a size. The codec adds up the weights of its arrays' elements,
 and refuses a message that would take more. So a server can count a request by its size before it reads it.
 
 Kafka's clients and brokers send nothing that reaches these limits. Cancelled reassignments come closest: 6 bytes become

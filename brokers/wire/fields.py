@@ -16,7 +16,7 @@ Values = dict[str, Any]
 
 
 class Field(NamedTuple):
-    """How one field is read and written in one version."""
+    """The codec of one field in one version."""
 
     name: str
     plain: Plain
@@ -28,7 +28,7 @@ class Field(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """How neighbouring fields of a struct are read and written."""
+    """The codec of neighbouring fields of a struct."""
 
     read: Callable[[Reader, Values], None]
     write: Callable[[bytearray, Values], None]

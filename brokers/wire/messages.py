@@ -1,4 +1,4 @@
-"""What all of Kafka's messages have in common."""
+"""The common parts of all of Kafka's messages."""
 
 FRAME_LENGTH_BYTES = 4
 

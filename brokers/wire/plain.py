@@ -86,7 +86,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 
 class Plain(NamedTuple):
-    """How one type is read and written."""
+    """The codec of one type."""
 
     read: Callable[[Reader], Any]
     write: Callable[[bytearray, Any], None]
@@ -270,15 +270,7 @@ def _uuid() -> Plain:
     return Plain(read, write)
 
 
-def _read_compact(reader: Reader) -> int:
-    return reader.uvarint() - 1
-
-
-def _write_compact(out: bytearray, length: int) -> None:
-    write_uvarint(out, length + 1)
-
-
-compact_length = Plain(_read_compact, _write_compact)
+compact_length = Plain(lambda reader: reader.uvarint() - 1, lambda out, length: write_uvarint(out, length + 1))
 classic_length = _number("i")
 _short_length = _number("h")
 

@@ -1,8 +1,5 @@
 """Whole record batches of magic 2 as a log holds them, including control batches.
 
-    encode_batch(base_offset, leader_epoch, timestamp_ms, records, control=False) -> bytes
-    decode_batches(data) -> iterator of RecordBatch
-
 Batches are uncompressed, without a producer and without headers. A batch's bytes are a pure function of the arguments.
 A record of the metadata log is given as ``(None, frame)``, and a control record as ``(control_key(type), message)``.
 """
@@ -60,12 +57,7 @@ def control_key(control_type: int) -> bytes:
 
 
 def encode_batch(
-    base_offset: int,
-    leader_epoch: int,
-    timestamp_ms: int,
-    records: Sequence[KeyAndValue],
-    *,
-    control: bool = False,
+    base_offset: int, leader_epoch: int, timestamp_ms: int, records: Sequence[KeyAndValue], *, control: bool = False
 ) -> bytes:
     """Write one batch. Raises ``ValueError`` for no records, or for more than ``BATCH_BYTES_MAX``."""
     if not records:

@@ -22,7 +22,7 @@ DecodedBytesMax = Callable[[int], int]
 LARGE_REQUEST_BYTES = 64 * 1024
 # Requests up to this size are not counted. So heartbeats wait for no other request.
 TINY_REQUEST_BYTES = 1024
-# What the objects in all requests of a kind between these two sizes may take.
+# The memory that the objects in all requests of a kind between these two sizes may take.
 SMALL_DECODED_BYTES_MAX = 64 * 1024 * 1024
 
 

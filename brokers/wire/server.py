@@ -28,7 +28,7 @@ class NotAuthenticatedError(Exception):
 
 
 class Door(Protocol):
-    """What lets clients in, or keeps them out."""
+    """The check that lets clients in, or keeps them out."""
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         """Return the principal at the other end of a new connection.

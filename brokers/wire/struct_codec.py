@@ -98,18 +98,15 @@ class StructCodec:
         if not values.keys() <= self._names:
             raise Fault("there is no such field", min(map(str, values.keys() - self._names)))
         if self._strict:
-            self._refuse_unsayable(values)
+            for name in self._strict & values.keys():
+                if _normal(values[name]) != _normal(self._absent[name]()):
+                    raise Fault("this version cannot carry it", name)
         for fields in self._in_place:
             fields.write(out, values)
         if self._tagged:
             self._write_tags(out, values)
         elif self._flexible:
             out.append(0)
-
-    def _refuse_unsayable(self, values: Values) -> None:
-        for name in self._strict & values.keys():
-            if _normal(values[name]) != _normal(self._absent[name]()):
-                raise Fault("this version cannot carry it", name)
 
     def _write_tags(self, out: bytearray, values: Values) -> None:
         written: list[tuple[int, bytearray]] = []
@@ -177,7 +174,7 @@ def codec_of_part(layout: Layout, version: int, path: tuple[str, ...]) -> Plain:
 
 
 class _Codec(NamedTuple):
-    """How a field is read and written, and the least that it takes: bytes in a message, and bytes of memory."""
+    """The codec of a field, and the least that it takes: bytes in a message, and bytes of memory."""
 
     plain: Plain
     default: Callable[[], Any]

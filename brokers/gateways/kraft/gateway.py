@@ -55,7 +55,6 @@ from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from brokers.gateways.shared.file_settings import FileSettings
-from brokers.gateways.shared.handover import hand_over
 from brokers.gateways.shared.heard_brokers import HeardBrokers
 from brokers.gateways.shared.heartbeats import Heartbeats
 from brokers.gateways.shared.metrics import GatewayMeasures
@@ -64,7 +63,7 @@ from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch
 from bus.interface import Bus
-from state.events import BrokerConnectionLost, GatewayHeartbeat
+from state.events import GatewayHeartbeat
 from state.stored.codec import LevelError
 
 logger = structlog.get_logger()
@@ -96,7 +95,12 @@ class Gateway:
         self._deletions = Deletions(lambda report: self._engine.tell(report, lane=Lane.PARTITION))
         self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
-        self._probes = Probes(self._quorum_view, self._registration_of, self._connection_lost)
+        self._probes = Probes(
+            self._quorum_view,
+            self._registration_of,
+            # If the queue has no room, the broker's session expires instead.
+            lambda lost: self._engine.tell_if_room(lost, lane=Lane.BROKER),
+        )
         self._heard_brokers = HeardBrokers(settings.controller_quorum_fetch_timeout_ms, settings.asked_within_ms)
         self._file_settings = FileSettings(lambda: serving(self._quorum_view, self._registration_of))
         self._opening = Opening(
@@ -149,8 +153,8 @@ class Gateway:
                 tasks = [group.create_task(part) for part in (self._engine.run(), self._serve())]
                 await self._stopping.wait()
                 if self._is_serving:
-                    last = self._heartbeats.last(self._heard())
-                    await hand_over(self._engine, self._quorum_view, last, self._settings.hand_over_timeout_ms)
+                    timeout_ms = self._settings.hand_over_timeout_ms
+                    await self._heartbeats.hand_over(self._quorum_view, timeout_ms, self._heard())
                 for task in tasks:
                     task.cancel()
         finally:
@@ -259,7 +263,3 @@ class Gateway:
 
     def _registration_of(self, broker: int) -> Registration | None:
         return self._storage.image.brokers.get(broker) if self._storage else None
-
-    def _connection_lost(self, lost: BrokerConnectionLost) -> None:
-        # Without this event the broker's session ends by itself.
-        self._engine.tell_if_room(lost, lane=Lane.BROKER)

@@ -77,7 +77,7 @@ class TokenBucket:
 
 
 class Quota:
-    """What one client may still change, while one of its requests is served."""
+    """The changes that one client may still make, while one of its requests is served."""
 
     def __init__(self, bucket: TokenBucket, rate: float, clock: Clock) -> None:
         self._bucket = bucket

@@ -1,4 +1,4 @@
-"""Which requests a gateway answers from what it knows, without asking the engine."""
+"""The requests that a gateway answers from what it knows, without asking the engine."""
 
 from brokers.gateways.kraft.messages import message
 from brokers.wire.plain import Fault, Reader

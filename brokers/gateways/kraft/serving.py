@@ -65,7 +65,7 @@ CUT_OFF_PAUSE_S = 0.25
 
 
 class Api(NamedTuple):
-    """How one API is served."""
+    """The versions of one API that are served, and its handler."""
 
     min_version: int
     max_version: int

@@ -1,4 +1,4 @@
-"""The settings of a gateway: who it is among the voters, and its limits."""
+"""The identity and the settings of a gateway."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -35,7 +35,7 @@ TokenMillis = Annotated[int, Meta(ge=1, le=3_650 * DAY_MS)]
 
 
 class Identity(GatewayIdentity, frozen=True, kw_only=True):
-    """Which of the voters this process is, of which Kafka cluster, and where its log is."""
+    """The identity of a gateway: its place among the voters, its Kafka cluster, and the directory of its log."""
 
     directory: Path
     # Where the audit log is; None if it is in the same directory.

@@ -1,1 +1,1 @@
-"""What gateways of both kinds have in common."""
+"""The common parts of gateways of both kinds."""

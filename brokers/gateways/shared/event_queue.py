@@ -25,7 +25,7 @@ class QueueFullError(Exception):
 
 
 class Lane(IntEnum):
-    """What an event is about: the gateway itself, a broker's life, its partitions, or an admin's request."""
+    """The subject of an event: the gateway itself, a broker's life, its partitions, or an admin's request."""
 
     GATEWAY = 0
     BROKER = 1

@@ -48,7 +48,7 @@ class Overruled(NamedTuple):
 
 
 class FileSettings:
-    """What brokers' files say that does not count. ``serving`` yields the brokers while this gateway leads.
+    """The settings in brokers' files that do not count. ``serving`` yields the brokers while this gateway leads.
 
     ``decided`` returns the engine's values. For a setting that it lacks, the value in force is the one that the broker
     names.

@@ -1,4 +1,4 @@
-"""What gateways of both kinds are told: which of the voters they are, and their way to the engine and its limits."""
+"""The identity and the settings that gateways of both kinds have."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
 
 
 class GatewayIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the voters this process is."""
+    """The place of this process among the voters."""
 
     gateway: int
     voters: tuple[Voter, ...]

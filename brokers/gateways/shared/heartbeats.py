@@ -1,10 +1,14 @@
-"""A gateway's start and its heartbeats. Each heartbeat tells how long the process was held up since the last one."""
+"""A gateway's start, heartbeats and end. Each heartbeat tells how long the process was held up since the last one."""
 
+import asyncio
+import contextlib
+import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import structlog
 
-from brokers.gateways.shared.engine_client import EngineClient
+from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.shared.event_queue import Lane, QueueFullError
 from bus.clock import now_ms
 from state.decisions import AnyDecision, Rejected
@@ -14,7 +18,19 @@ from state.level import NEWEST_LEVEL
 from state.reason import Reason
 from state.stored.codec import LevelError
 
+# Waiting fetches are answered as soon as another gateway leads. The port stays open this long, so that they can be.
+TELL_BROKERS_S = 0.25
+
 logger = structlog.get_logger()
+
+
+class Led(Protocol):
+    """A gateway's knowledge of who leads."""
+
+    @property
+    def leads(self) -> bool: ...
+    @property
+    def leader(self) -> int: ...
 
 
 class Heartbeats:
@@ -96,9 +112,17 @@ class Heartbeats:
         except QueueFullError as error:
             logger.warning("heartbeat skipped", why=str(error))
 
-    def last(self, hears: tuple[int, ...] = ()) -> GatewayHeartbeat:
-        """Return the heartbeat with which this gateway stops."""
-        return self._next(hears, want_shutdown=True)
+    async def hand_over(self, known: Led, timeout_ms: int, hears: tuple[int, ...] = ()) -> None:
+        """Announce the end with the last heartbeat. If another gateway takes over, give brokers time to learn that.
+
+        Without an engine no gateway takes over, and this one leaves after ``timeout_ms``.
+        """
+        led, began_s = known.leads, time.monotonic()
+        with contextlib.suppress(NoAnswerError, QueueFullError):
+            await self._engine.ask(self._next(hears, want_shutdown=True), lane=Lane.GATEWAY, timeout_ms=timeout_ms)
+        if led and not known.leads:
+            logger.info("handed over", to=known.leader, after_ms=int((time.monotonic() - began_s) * 1000))
+            await asyncio.sleep(TELL_BROKERS_S)
 
     def _next(self, hears: tuple[int, ...], *, want_shutdown: bool = False) -> GatewayHeartbeat:
         return GatewayHeartbeat(

@@ -1,4 +1,4 @@
-"""What the commands that start a gateway of either kind do alike."""
+"""The common steps of the commands that start a gateway of either kind."""
 
 import asyncio
 import gc

@@ -27,7 +27,6 @@ import structlog
 from brokers.engine.follow import follow
 from brokers.gateways.shared.engine_client import EngineClient
 from brokers.gateways.shared.file_settings import FileSettings
-from brokers.gateways.shared.handover import hand_over
 from brokers.gateways.shared.heartbeats import Heartbeats
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.zk.apis.context import Context
@@ -121,8 +120,7 @@ class Gateway:
                     self._leadership.report_now()
                 if self._is_serving:
                     # Another gateway takes /controller as soon as the engine names it.
-                    last = self._heartbeats.last()
-                    await hand_over(self._engine, self, last, self._settings.hand_over_timeout_ms)
+                    await self._heartbeats.hand_over(self, self._settings.hand_over_timeout_ms)
                 for task in tasks:
                     task.cancel()
         finally:

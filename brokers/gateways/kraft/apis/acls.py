@@ -21,9 +21,7 @@ from state.events import CreateAcls, DeleteAcls
 
 _NO_AUTHORIZER = "No Authorizer is configured: set authorizer.class.name on the gateways."
 _RESOURCE = ("ResourceType", "ResourceName", "PatternType")
-_FILTERED = (numbers.RESOURCE_TYPES, numbers.PATTERN_TYPES | {"MATCH": numbers.MATCH}, numbers.OPERATIONS)
-_RESOURCE_TYPES, _PATTERN_TYPES, _OPERATIONS = map(numbers.names_of, _FILTERED)
-_PERMISSION_TYPES = numbers.names_of(numbers.PERMISSION_TYPES)
+_PATTERNS = numbers.PATTERN_NAMES | {numbers.MATCH: "MATCH"}
 
 
 async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
@@ -103,13 +101,13 @@ def _described(acls: Mapping[str, Acl], wanted: AclFilter) -> Values:
 def _filter(values: Values) -> AclFilter | RefusedError:
     """Read a filter. ``ANY`` and null match every value."""
     fields = {
-        "resource_type": _name_of(_RESOURCE_TYPES, values["ResourceTypeFilter"]),
+        "resource_type": _name_of(numbers.RESOURCE_NAMES, values["ResourceTypeFilter"]),
         "resource_name": values["ResourceNameFilter"],
-        "pattern_type": _name_of(_PATTERN_TYPES, values["PatternTypeFilter"]),
+        "pattern_type": _name_of(_PATTERNS, values["PatternTypeFilter"]),
         "principal": values["PrincipalFilter"],
         "host": values["HostFilter"],
-        "operation": _name_of(_OPERATIONS, values["Operation"]),
-        "permission_type": _name_of(_PERMISSION_TYPES, values["PermissionType"]),
+        "operation": _name_of(numbers.OPERATION_NAMES, values["Operation"]),
+        "permission_type": _name_of(numbers.PERMISSION_NAMES, values["PermissionType"]),
     }
     try:
         return msgspec.convert(fields, AclFilter)

@@ -1,4 +1,4 @@
-"""Where the quorum and the cluster's controllers are (DescribeQuorum, DescribeCluster)."""
+"""Requests about the quorum and the places of controllers (DescribeQuorum, DescribeCluster)."""
 
 from collections.abc import Sequence
 

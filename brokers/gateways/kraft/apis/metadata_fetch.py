@@ -17,11 +17,11 @@ decisions. So its end is the high watermark, and each case follows from the log 
 The second case is not in Kafka, where a leader has all committed records. Here the log may come from a backup.
 """
 
+import msgspec
 import structlog
 
-from brokers.gateways.kraft.apis import gateway_log
 from brokers.gateways.kraft.context import Context
-from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC
+from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, name_of
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.shared.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.errors import ErrorCode
@@ -150,7 +150,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
     topics = body["Topics"]
-    pieces = {METADATA_TOPIC: _snapshot_piece, GATEWAY_LOG_TOPIC: gateway_log.piece}
+    pieces = {METADATA_TOPIC: _snapshot_piece, GATEWAY_LOG_TOPIC: _gateway_log_piece}
     if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     name, wanted_partition = topics[0]["Name"], topics[0]["Partitions"][0]
@@ -177,3 +177,23 @@ async def _snapshot_piece(context: Context, body: Values, wanted_partition: Valu
     if wanted_partition["Position"] < 0 or wanted_partition["Position"] >= piece.size:
         return answers | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
     return answers | {"Size": piece.size, "Position": wanted_partition["Position"], "UnalignedRecords": piece.data}
+
+
+async def _gateway_log_piece(context: Context, body: Values, partition: Values) -> Values:
+    """Return a piece of a file of this log to another gateway, which copies it. Brokers do not request these.
+
+    The ids of files are those of ``log.file_ids``, and the list of all files is JSON. Any gateway may be asked, because
+    all files follow from the decisions.
+    """
+    wanted, position = partition["SnapshotId"], partition["Position"]
+    size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
+    answer = {"SnapshotId": wanted, "UnalignedRecords": b""}
+    if position < 0:
+        return answer | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
+    if dict(wanted) == LIST:
+        listed = msgspec.json.encode(await context.storage.files())
+        return answer | {"Size": len(listed), "Position": 0, "UnalignedRecords": listed}
+    found = context.storage.read_file(name_of(wanted), position, size)
+    if found is None:
+        return answer | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
+    return answer | {"Size": found.size, "Position": position, "UnalignedRecords": found.data}

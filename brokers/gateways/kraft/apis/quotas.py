@@ -18,7 +18,7 @@ Named = tuple[tuple[str, str | None], ...]
 async def alter_client_quotas(context: Context, request: Request, peer: Peer) -> Values:
     """Set and remove quotas of users, client-ids and addresses, each entity by itself."""
     entries = request.values["Entries"]
-    names = [_names(entry) for entry in entries]
+    names = [tuple((one["EntityType"], one["EntityName"]) for one in entry["Entity"]) for entry in entries]
     ids = [entity_id_of("client_quota", dict(one)) for one in names]
     times = Counter(ids)
     outcomes: dict[Named, AlterEntity | RefusedError] = {}
@@ -34,10 +34,6 @@ async def alter_client_quotas(context: Context, request: Request, peer: Peer) ->
 
 def _response(names: Named, error: Values) -> Values:
     return error | {"Entity": [{"EntityType": part, "EntityName": name} for part, name in names]}
-
-
-def _names(entry: Values) -> Named:
-    return tuple((one["EntityType"], one["EntityName"]) for one in entry["Entity"])
 
 
 def _event(entry: Values, names: Named, validate_only: bool) -> AlterEntity:

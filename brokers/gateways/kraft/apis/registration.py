@@ -157,7 +157,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
 
 
 def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[str]]:
-    """Return the log directories that the metadata log shows as readable, and those that the broker reports failed."""
+    """Return a broker's readable log directories, by the metadata log, and the ones that it reports as failed."""
     held = context.image.brokers.get(body["BrokerId"])
     readable: tuple[str, ...] = () if held is None else held.log_dirs
     # A broker repeats all failed directories in every heartbeat. The ones that have failed in the log are left out.

@@ -25,7 +25,7 @@ from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 
 
 class Begun(NamedTuple):
-    """Where to continue: after decision ``seq``, with the image after all decisions up to it."""
+    """The place to continue: after decision ``seq``, with the image after all decisions up to it."""
 
     seq: int
     image: MetadataImage

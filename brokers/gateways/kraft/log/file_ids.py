@@ -1,4 +1,4 @@
-"""The ids of a log's files, by which a gateway requests them from another one (``apis.gateway_log``).
+"""The ids of a log's files, by which a gateway requests them from another one (``apis.metadata_fetch``).
 
 They have the form of a snapshot's id in FetchSnapshot. A segment, or the ends file beside it, is named by the offset
 at which it begins, with -2 or -3 in the field for the epoch. A snapshot is named by its end offset and epoch. -1 in

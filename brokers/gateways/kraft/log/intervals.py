@@ -1,4 +1,4 @@
-"""How often a gateway writes what makes its next start short: snapshots, and notes of events without records."""
+"""The intervals of what makes a gateway's next start short: snapshots, and notes of events without records."""
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024

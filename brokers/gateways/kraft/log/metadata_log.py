@@ -46,7 +46,7 @@ _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)
 
 
 class EpochEnd(NamedTuple):
-    """Where the records of a quorum epoch end in this log."""
+    """The end of a quorum epoch's records in this log."""
 
     epoch: int
     end_offset: int

@@ -1,4 +1,4 @@
-"""What becomes of decisions on their way into the metadata log: first prepared, then written."""
+"""Decisions on their way into the metadata log: first prepared, then written."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Prepared(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What ``write`` put on disk, for ``add`` to make readable."""
+    """The result of ``write``, for ``add`` to make readable."""
 
     last: Prepared
     ends: Sequence[End]

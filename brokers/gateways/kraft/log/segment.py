@@ -19,7 +19,7 @@ SUFFIX = ".log"
 
 
 class Unit(NamedTuple):
-    """What one event added: whole batches that end at ``end_offset``. There are no bytes if it made no records."""
+    """The batches that one event added, up to ``end_offset``. There are no bytes if it made no records."""
 
     seq: int
     quorum_epoch: int

@@ -29,15 +29,11 @@ PERMISSION_TYPES = {"DENY": 2, "ALLOW": 3}
 # Only in filters. ``ANY`` matches every value. ``MATCH`` selects the patterns that fit the named resource.
 ANY = 1
 MATCH = 2
-
-
-def names_of(numbers: Mapping[str, int]) -> dict[int, str]:
-    """Return the names by their numbers."""
-    return {number: name for name, number in numbers.items()}
-
-
-_RESOURCE_NAMES, _PATTERN_NAMES = names_of(RESOURCE_TYPES), names_of(PATTERN_TYPES)
-_OPERATION_NAMES, _PERMISSION_NAMES = names_of(OPERATIONS), names_of(PERMISSION_TYPES)
+# The names by their numbers.
+RESOURCE_NAMES, PATTERN_NAMES, OPERATION_NAMES, PERMISSION_NAMES = (
+    {number: name for name, number in numbers.items()}
+    for numbers in (RESOURCE_TYPES, PATTERN_TYPES, OPERATIONS, PERMISSION_TYPES)
+)
 
 
 def acl_of(values: Mapping[str, Any], pattern_type: str = "PatternType") -> Acl:
@@ -46,13 +42,13 @@ def acl_of(values: Mapping[str, Any], pattern_type: str = "PatternType") -> Acl:
     Raises ``ValueError``, which names the invalid value.
     """
     fields = {
-        "resource_type": _RESOURCE_NAMES.get(values["ResourceType"], values["ResourceType"]),
+        "resource_type": RESOURCE_NAMES.get(values["ResourceType"], values["ResourceType"]),
         "resource_name": values["ResourceName"],
-        "pattern_type": _PATTERN_NAMES.get(values[pattern_type], values[pattern_type]),
+        "pattern_type": PATTERN_NAMES.get(values[pattern_type], values[pattern_type]),
         "principal": values["Principal"],
         "host": values["Host"],
-        "operation": _OPERATION_NAMES.get(values["Operation"], values["Operation"]),
-        "permission_type": _PERMISSION_NAMES.get(values["PermissionType"], values["PermissionType"]),
+        "operation": OPERATION_NAMES.get(values["Operation"], values["Operation"]),
+        "permission_type": PERMISSION_NAMES.get(values["PermissionType"], values["PermissionType"]),
     }
     return msgspec.convert(fields, Acl)
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 from immutables import Map
 
-from brokers.gateways.kraft.metadata.partition_state import Ids as Ids
-from brokers.gateways.kraft.metadata.partition_state import PartitionState as PartitionState
+from brokers.gateways.kraft.metadata.partition_table import Ids as Ids
 from brokers.gateways.kraft.metadata.partition_table import Partitions
+from brokers.gateways.kraft.metadata.partition_table import PartitionState as PartitionState
 from state.acl import Acl
 from state.entity import Entity
 

@@ -7,12 +7,31 @@ thousand. A topic's partitions are numbered from 0, so slices need less memory a
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from brokers.gateways.kraft.metadata.partition_state import PartitionState
+import msgspec
 
 _SLICE_BITS = 8
 _SLICE = 1 << _SLICE_BITS
 
 T = TypeVar("T")
+Ids = tuple[int, ...]
+
+
+class PartitionState(msgspec.Struct, frozen=True, gc=False):
+    """A partition (``PartitionRegistration``)."""
+
+    replicas: Ids
+    # In the order of ``replicas``.
+    directories: tuple[str, ...]
+    # isr ⊆ replicas
+    isr: Ids
+    removing_replicas: Ids
+    adding_replicas: Ids
+    # leader = -1 or leader ∈ isr
+    leader: int
+    leader_recovery_state: int
+    leader_epoch: int
+    partition_epoch: int
+
 
 # None stands for a partition that waits for its first leader. A slice never ends with None, nor the list with an empty
 # slice.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from brokers.engine.alike_decisions import AlikeDecisions
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
-from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
+from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from state.decisions import LeaderAndIsr
 from state.log_directory import MIGRATING
@@ -33,7 +33,7 @@ class StaleDecisionError(Exception):
 
 
 class DecidedPartitions(NamedTuple):
-    """What one event decided about partitions of one topic, in order."""
+    """The decisions on one event about partitions of one topic, in order."""
 
     seq: int
     topic: str

@@ -1,7 +1,5 @@
 """Metadata records in the frame of the metadata log: frame version, key and version, then the message.
 
-    encode_record(name, version, values) -> bytes         decode_record(data) -> Record(name, version, values)
-
 The bytes are the value of a log record, and a pure function of the arguments.
 """
 

@@ -72,7 +72,7 @@ class LeaderChange(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What one event adds to the log: a new leader, the quorum's voters, records, or all of them in this order.
+    """The addition of one event to the log: a new leader, the quorum's voters, records, or all of them in this order.
 
     Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once. Each
     of ``records`` is given as the bytes of its frame.
@@ -87,7 +87,7 @@ class Entry(NamedTuple):
 
 
 class Translated(NamedTuple):
-    """The image after an event, and what the event adds to the log, if anything."""
+    """The image after an event, and its addition to the log, if there is one."""
 
     image: MetadataImage
     entry: Entry | None

@@ -30,7 +30,7 @@ logger = structlog.get_logger()
 
 
 class AccessControl:
-    """What decides about callers' requests, and writes the decisions into the file of the audit log."""
+    """The judge of callers' requests. It writes its decisions into the audit log."""
 
     def __init__(self, settings: Settings, directory: Path) -> None:
         self._given = settings.super_users

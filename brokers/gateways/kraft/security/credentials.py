@@ -55,7 +55,7 @@ class Salts:
 
 
 class _Shape(NamedTuple):
-    """What any client may see of a user's credentials."""
+    """The part of a user's credentials that any client may see."""
 
     salt_bytes: int
     iterations: int

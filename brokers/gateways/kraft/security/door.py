@@ -1,4 +1,4 @@
-"""How clients get into a gateway: TLS, then a certificate or SASL, and the principal that follows."""
+"""The way of clients into a gateway: TLS, then a certificate or SASL, and the principal that follows."""
 
 import asyncio
 import ssl

@@ -42,7 +42,7 @@ May = Callable[..., bool]
 
 
 class Permitted(NamedTuple):
-    """What may be done of a request, and the answers to the rest."""
+    """The permitted part of a request, and the answers to the rest."""
 
     # None if nothing of it may be done.
     request: Request | None

@@ -1,4 +1,4 @@
-"""SCRAM, RFC 5802 with SHA-256 and SHA-512: what the server of an exchange does, what its client does, and verifiers.
+"""SCRAM, RFC 5802 with SHA-256 and SHA-512: the server of an exchange, its client, and verifiers.
 
 Kafka sends the messages inside SaslAuthenticate. There is no channel binding, as in Kafka. The server's part of the
 nonce is new in each exchange, so messages of a former exchange prove nothing.
@@ -31,7 +31,7 @@ class ScramError(Exception):
 
 
 class Verifier(msgspec.Struct, frozen=True):
-    """What a server keeps of a password. The password cannot be found from it, except by guessing."""
+    """A password as a server keeps it. The password itself cannot be found from it, except by guessing."""
 
     salt: bytes
     iterations: int

@@ -19,7 +19,7 @@ class SecurityError(ValueError):
 
 
 class Client(msgspec.Struct, frozen=True):
-    """How this gateway connects to another one."""
+    """The means by which this gateway connects to another one."""
 
     tls: Callable[[], ssl.SSLContext] | None = None
     # Empty without SASL.
@@ -29,7 +29,7 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class Security(msgspec.Struct, frozen=True):
-    """How a gateway's listener knows its peers."""
+    """The means by which a gateway's listener knows its peers."""
 
     rules: PrincipalRules
     brokers: NodePrincipals

@@ -1,4 +1,4 @@
-"""How many delegation tokens one owner may have. Kafka has no such limits. Pure.
+"""The limits on one owner's delegation tokens. Kafka has none. Pure.
 
 The engine keeps all tokens within one limit (``controller_logic.entities``). Every client may make tokens of its own.
 So without limits one client could leave no room for the tokens of others, and no admin could end its tokens.

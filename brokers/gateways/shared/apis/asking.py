@@ -1,4 +1,4 @@
-"""What the handlers of brokers' and admins' requests need from a gateway, in KRaft mode and in ZooKeeper mode."""
+"""The parts of a gateway of either kind that the handlers of brokers' and admins' requests need."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar

@@ -21,9 +21,7 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
     """Begin or cancel reassignments, each partition independently."""
     requested = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
     may_resize = request.values["AllowReplicationFactorChange"]
-    refused = [
-        _impossible(name, one) or (None if may_resize else _resized(context, name, one)) for name, one in requested
-    ]
+    refused = [_refusal(context, name, one, may_resize) for name, one in requested]
     events = [
         AlterReassignment(
             time_ms=now_ms(),
@@ -49,13 +47,15 @@ async def alter_partition_reassignments(context: Asking, request: Request, peer:
     }
 
 
-def _impossible(name: str, one: Values) -> Values | None:
-    """Refuse names and numbers that no event may have."""
+def _refusal(context: Asking, name: str, one: Values, may_resize: bool) -> Values | None:
+    """Refuse names and numbers that no event may have, and a changed number of replicas if that is not allowed."""
     number, unknown = one["PartitionIndex"], [broker for broker in one["Replicas"] or () if broker < 0]
     if not _may_exist(name, number):
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{number}"
     elif unknown:
         error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"there are no brokers {unknown}"
+    elif not may_resize and (message := _resized(context, name, one)):
+        error = ErrorCode.INVALID_REPLICATION_FACTOR
     else:
         return None
     return {"PartitionIndex": number, "ErrorCode": error, "ErrorMessage": message}
@@ -65,20 +65,14 @@ def _may_exist(topic: str, partition: int) -> bool:
     return has_length_of_a_topic(topic) and partition >= 0
 
 
-def _resized(context: Asking, name: str, one: Values) -> Values | None:
-    """Refuse a changed number of replicas if the request does not allow it (KIP-860)."""
+def _resized(context: Asking, name: str, one: Values) -> str:
+    """Return how a partition's number of replicas would change (KIP-860); an empty text if it would not."""
     topic = context.topic_named(name)
     held = None if topic is None else topic.partitions.get(one["PartitionIndex"])
     if held is None or one["Replicas"] is None:
-        return None
-    size = len(held.replicas) - len(held.removing_replicas)
-    if len(one["Replicas"]) == size:
-        return None
-    return {
-        "PartitionIndex": one["PartitionIndex"],
-        "ErrorCode": ErrorCode.INVALID_REPLICATION_FACTOR,
-        "ErrorMessage": f"{len(one['Replicas'])} replicas instead of {size}",
-    }
+        return ""
+    wanted, size = len(one["Replicas"]), len(held.replicas) - len(held.removing_replicas)
+    return "" if wanted == size else f"{wanted} replicas instead of {size}"
 
 
 async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
@@ -101,12 +95,10 @@ def _ongoing(topic: NamedTopic, numbers: list[int]) -> Values:
     held = [(number, topic.partitions[number]) for number in numbers if number in topic.partitions]
     return {
         "Name": topic.name,
-        "Partitions": [_reassignment(number, one) for number, one in held if _is_reassigned(one)],
+        "Partitions": [
+            _reassignment(number, one) for number, one in held if one.adding_replicas or one.removing_replicas
+        ],
     }
-
-
-def _is_reassigned(partition: KnownPartition) -> bool:
-    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def _reassignment(number: int, partition: KnownPartition) -> Values:
@@ -151,7 +143,7 @@ def _held_elections(results: Sequence[PartitionResult]) -> Values:
 
 
 def _named_elections(topics: Sequence[Values], results: Sequence[PartitionResult]) -> Values:
-    """Answer as the request names the partitions. One that is named twice is answered twice."""
+    """Answer as the request names the partitions. A partition that is named twice is answered twice."""
     of_partitions = {(one.topic, one.partition): one for one in results}
     listed = [
         {

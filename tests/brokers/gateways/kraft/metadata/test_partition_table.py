@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.metadata.partition_state import PartitionState
-from brokers.gateways.kraft.metadata.partition_table import Partitions
+from brokers.gateways.kraft.metadata.partition_table import Partitions, PartitionState
 from brokers.gateways.kraft.metadata.translate import translate
 from tests.brokers.gateways.kraft.decisions import EARLIER, ID, OTHER_ID, after, partition, topic
 
