@@ -17,10 +17,10 @@ logger = structlog.get_logger()
 
 
 class Heartbeats:
-    """The heartbeats of one incarnation. Time that the process did not run is reported once, and never forgotten.
+    """The heartbeats of one incarnation. Time in which the process did not run is reported exactly once.
 
-    While the clock is far ahead the engine refuses the start, and later the heartbeats of a run that has not started.
-    So a refused start is told again.
+    While the clock is far ahead the engine refuses the start, and after that the heartbeats of an incarnation that has
+    not started. So a refused start is sent again.
     """
 
     def __init__(self, engine: EngineClient, gateway: int, incarnation: str, voters: Sequence[int]) -> None:
@@ -33,7 +33,7 @@ class Heartbeats:
         self._silent_because: str | None = None
 
     def start(self) -> None:
-        """Say that this incarnation starts."""
+        """Tell the engine that this incarnation starts."""
         started = GatewayStarted(
             time_ms=now_ms(),
             gateway=self._gateway,
@@ -44,7 +44,7 @@ class Heartbeats:
         self._engine.tell(started, lane=Lane.GATEWAY)
 
     def hear(self, decisions: Iterable[AnyDecision]) -> None:
-        """Notice that the engine has refused the start because the clock was ahead."""
+        """Note whether the engine refused the start because the clock was ahead."""
         for decision in decisions:
             if isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
                 event = decode(decision.raw.encode())
@@ -53,9 +53,8 @@ class Heartbeats:
     def send(self, late_ms: int, silent_because: str | None = None, hears: tuple[int, ...] = ()) -> None:
         """Send a heartbeat after a wait that was ``late_ms`` too long, unless there is a reason to be silent.
 
-        ``hears`` are the brokers that this gateway reaches.
-
-        If the queue is full, or no heartbeat may go out, the next one tells the lateness.
+        ``hears`` are the brokers that this gateway reaches. If the queue is full, or no heartbeat may go out, the next
+        one reports the lateness.
         """
         self._untold_ms += late_ms
         if silent_because != self._silent_because:
@@ -77,7 +76,7 @@ class Heartbeats:
             logger.warning("heartbeat skipped", why=str(error))
 
     def last(self) -> GatewayHeartbeat:
-        """Return the heartbeat that says that this gateway stops."""
+        """Return the heartbeat with which this gateway stops."""
         return replace(self._next(), want_shutdown=True)
 
     def _next(self) -> GatewayHeartbeat:
