@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from brokers.mock.control.log_end_reports import is_report_of, together
-from brokers.mock.control.outbox import LogEnd, Outbox
+from brokers.mock.control.outbox import LogEnd, Outbox, is_report_of, together
 from brokers.mock.settings import settings_of
 from bus.embedded import EmbeddedBus
 from controller_logic.raw_text import RAW_CHARS_MAX, shown
