@@ -257,7 +257,7 @@ class Gateway:
             late_ms = stall.end()
             is_loading = self._beginning is not None and self._beginning.holds_controller
             # A term without a connection to ZooKeeper can do nothing, but another gateway may have a connection.
-            leads = self.leads and not (self._leadership and self._leadership.is_cut_off)
+            leads = self.leads and not (self._leadership and self._leadership.cut_off.is_now)
             why = self._lead_watch.look(time.monotonic(), is_named=self._is_named(), leads=leads, is_loading=is_loading)
             self._heartbeats.send(late_ms, why, self._probing.told(late_ms, leads=self.leads))
 

@@ -58,21 +58,14 @@ class Outbox:
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
         self._refused_log_ends: dict[TopicPartition, None] = {}
         self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
-        self._log_ends: LogEnds = lambda place: None
-        self._still_true: StillTrue = lambda report: False
+        # Return a replica's log end, or None if nothing may be sent yet, and whether a refused report still holds.
+        self.log_end_of: LogEnds = lambda place: None
+        self.is_still_true: StillTrue = lambda report: False
         # On Kafka single reports go to a topic of their own, which keeps the newest of each replica.
         self._is_single = bus.kind == "kafka"
         self._wake = asyncio.Event()
         self._next_log_ends = 0.0
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
-
-    def ask_log_ends_of(self, log_ends: LogEnds) -> None:
-        """Set the function that returns a replica's log end, or None if nothing may be sent yet."""
-        self._log_ends = log_ends
-
-    def ask_whether_still_true(self, still_true: StillTrue) -> None:
-        """Set the function that returns whether a refused report is still true, and must be sent again."""
-        self._still_true = still_true
 
     def registered(self, broker_epoch: int) -> None:
         """Send log ends under this registration from now on.
@@ -126,7 +119,7 @@ class Outbox:
         self._refused_log_ends.clear()
         self._refused_reports.clear()
         for report in reports:
-            if self._still_true(report):
+            if self.is_still_true(report):
                 self.send(replace(report, time_ms=now_ms()))
 
     def send(self, event: AnyEvent) -> None:
@@ -187,7 +180,7 @@ class Outbox:
     def _log_end_events(self) -> list[LogEndOffset]:
         events = []
         for place in self._changed:
-            log_end = self._log_ends(place)
+            log_end = self.log_end_of(place)
             if log_end is None or self._reported.get(place) == (log_end.leader_epoch, log_end.end):
                 continue
             self._reported[place] = (log_end.leader_epoch, log_end.end)

@@ -54,8 +54,8 @@ class Replicas:
         self.fetchers = Fetchers(broker, metadata, settings, self.log_end_changed)
         self.topics = TopicSettings(metadata, settings)
         self._reports = Reports(broker, outbox)
-        outbox.ask_log_ends_of(self._log_end)
-        outbox.ask_whether_still_true(lambda report: is_still_true(report, self.partitions))
+        outbox.log_end_of = self._log_end
+        outbox.is_still_true = lambda report: is_still_true(report, self.partitions)
 
     def set_broker_epoch(self, broker_epoch: int) -> None:
         """Send everything under this registration from now on.
@@ -95,7 +95,9 @@ class Replicas:
             case StopReplica() if self._broker in decision.to:
                 self._stop_replica(decision)
             case HighWatermark():
-                self._high_watermark(decision)
+                held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
+                if held is not None:
+                    held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
             case TopicDecision(state="deleted"):
                 self._gone(decision.topic_id)
             case TopicDecision():
@@ -214,11 +216,6 @@ class Replicas:
         self.isr_changes.forget(partition.place)
         self._outbox.forget(partition.place)
         del self.partitions[partition.place]
-
-    def _high_watermark(self, decision: HighWatermark) -> None:
-        held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
-        if held is not None:
-            held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
 
     def _configured(self, topic: str | None) -> None:
         """Give a topic's logs their present settings. None stands for all topics, after a change for the cluster."""

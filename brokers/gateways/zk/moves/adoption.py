@@ -240,7 +240,10 @@ class _Adoption:
             # Once the gateway leads, it requests new topics.
             if not topic.is_new and not self._is_known(event := adopted(topic, now_ms())):
                 events.append(event)
-        self._carry_out(events)
+        answers = self._engine.ask(events, self._beat) if events else []
+        for event, answer in zip(events, answers, strict=True):
+            if answer.error != "NONE" and not self._is_known(event):
+                raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
         return len(events)
 
     def _requests(self) -> int:
@@ -254,13 +257,6 @@ class _Adoption:
             if asked.path != znodes.REASSIGN_PARTITIONS and not is_undecided(self._session, asked):
                 self._session.remove(asked.path)
         return len(events)
-
-    def _carry_out(self, events: Sequence[AdoptTopic]) -> None:
-        if not events:
-            return
-        for event, answer in zip(events, self._engine.ask(events, self._beat), strict=True):
-            if answer.error != "NONE" and not self._is_known(event):
-                raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
 
     def _is_known(self, event: AdoptTopic) -> bool:
         held = self._engine.view.topics.get(event.topic)

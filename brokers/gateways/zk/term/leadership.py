@@ -76,8 +76,8 @@ class Leadership:
         self._bus_id = bus_id
         self._has_caught_up = has_caught_up
         self._loop = asyncio.get_running_loop()
-        self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
-        timeout_ms, heard = settings.zookeeper_session_timeout_ms, self._cut_off.hear
+        self.cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
+        timeout_ms, heard = settings.zookeeper_session_timeout_ms, self.cut_off.hear
         self._session = Session(identity.zookeeper, timeout_ms, self._changed_elsewhere, self._lost_elsewhere, heard)
         self._thread = SessionThread(self._session.close)
         self._call = self._thread.call
@@ -107,11 +107,6 @@ class Leadership:
     def holds_controller(self) -> bool:
         """Whether this term has taken ``/controller`` and not ended since."""
         return self._sender is not None and self.ended is None
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether ZooKeeper is out of reach now."""
-        return self._cut_off.is_now
 
     async def begin(self) -> None:
         """Take the controller's place, and tell all brokers everything.
@@ -155,7 +150,7 @@ class Leadership:
     async def end(self) -> None:
         """End the term. The controller's znode stays, so that no broker takes its place."""
         self._end("ended")
-        self._cut_off.stop()
+        self.cut_off.stop()
         await self._tasks.close()
         if self._channels is not None:
             await self._channels.close()
