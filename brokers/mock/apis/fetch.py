@@ -54,8 +54,8 @@ async def fetch(context: Context, request: Request) -> Values:
         enough = sum(len(g.records) for g in given) >= asked["MinBytes"]
         if enough or any(g.error is not ErrorCode.NONE for g in given):
             break
-        partitions = {g.partition for g in given if g.partition is not None}
-        if not partitions or not await context.purgatory.change(partitions, deadline):
+        waited = [g.partition.waiters for g in given if g.partition is not None]
+        if not waited or not await context.purgatory.change(waited, deadline):
             given = _read(context, wanted, replica, max_bytes)
             break
     return _answer(wanted, given)

@@ -81,7 +81,8 @@ async def _replicated(context: Context, appendings: list[_Appending], timeout_ms
     deadline = asyncio.get_running_loop().time() + min(max(timeout_ms, 0), TIMEOUT_MS_MAX) / 1000
     waiting = [a for a in appendings if a.partition is not None and not is_settled(context, a)]
     while waiting:
-        changed = await context.purgatory.change({a.partition for a in waiting if a.partition is not None}, deadline)
+        waited = [a.partition.waiters for a in waiting if a.partition is not None]
+        changed = await context.purgatory.change(waited, deadline)
         waiting = [a for a in waiting if not is_settled(context, a)]
         if not changed:
             for appending in waiting:

@@ -44,8 +44,8 @@ class Lifecycle:
     """A broker's registration: obtain it, keep the session alive, and at the end ask for permission to stop.
 
     ``incarnation`` stays the same for the life of the process, so a second registration amends the first. A heartbeat
-    asks for an answer only until the broker is active, or after the engine refused an event. So the decision log of a
-    quiet cluster stays quiet.
+    asks for an answer only while the broker is not active, or after the engine refused an event. So the decision log
+    of a quiet cluster stays quiet.
     """
 
     def __init__(self, identity: Identity, outbox: Outbox, settings: Settings, previous_broker_epoch: int) -> None:

@@ -8,12 +8,11 @@
 A ``term`` is one stretch of leading. A record that was appended in one term may be gone in the next.
 """
 
-import asyncio
 from enum import Enum
 
 from brokers.mock.log.log import Appended, Log
 from brokers.mock.replicas.follower import FollowerState
-from brokers.mock.replicas.waiting import wake
+from brokers.mock.replicas.waiting import Waiters, wake
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import LeaderAndIsr
 from state.events import TopicPartition
@@ -54,7 +53,7 @@ class Partition:
         self.recovering = False
         self.epoch_start_offset = 0
         self.followers: dict[int, FollowerState] = {}
-        self.waiters: dict[asyncio.Future[bool], None] = {}
+        self.waiters: Waiters = {}
         self._truncated_in = NO_EPOCH
         self._decided_high_watermark = 0
 
@@ -100,10 +99,10 @@ class Partition:
             self.followers[replica] = FollowerState(now_ms if replica in self.isr else 0)
         for replica in self.followers.keys() - assigned:
             del self.followers[replica]
-        wake(self)
+        wake(self.waiters)
 
     def make_follower(self, decision: LeaderAndIsr, high_watermark: int) -> None:
-        """Follow ``decision.leader``. The log is cut to agree with the leader's later."""
+        """Follow ``decision.leader``. Later the log is cut to agree with the leader's."""
         if self.is_leader:
             self.term += 1
         if self.role is not Role.follower:
@@ -111,7 +110,7 @@ class Partition:
         self.role = Role.follower
         self.followers.clear()
         self._hold(decision)
-        wake(self)
+        wake(self.waiters)
 
     def _hold(self, decision: LeaderAndIsr) -> None:
         self.leader = decision.leader
@@ -127,7 +126,7 @@ class Partition:
             self.term += 1
         self.role = Role.none
         self.followers.clear()
-        wake(self)
+        wake(self.waiters)
 
     def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
         """Note a decided high watermark, unless its epoch is older than this replica's.
@@ -136,7 +135,7 @@ class Partition:
         """
         if leader_epoch >= self.leader_epoch:
             self._decided_high_watermark = high_watermark
-            wake(self)
+            wake(self.waiters)
 
     def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
         """Note the leader's high watermark, because after a truncation the log grows back to the decided one."""
@@ -157,7 +156,7 @@ class Partition:
         if not self.is_leader:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         appended = self.log.append_as_leader(records, self.leader_epoch)
-        wake(self)
+        wake(self.waiters)
         return appended
 
     def append_as_follower(self, leader_epoch: int, offset: int, records: bytes | memoryview) -> bool:

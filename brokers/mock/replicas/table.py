@@ -222,7 +222,7 @@ class Replicas:
         for place, partition in self.partitions.items():
             if topic in (None, place.topic):
                 partition.log.config = self.topics.log_config(place.topic)
-                wake(partition)
+                wake(partition.waiters)
 
     # For the APIs
 

@@ -2,18 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Protocol
+
+# The requests that wait for one thing to change. They wake in the order in which they came.
+Waiters = dict["asyncio.Future[bool]", None]
 
 
-class Waited(Protocol):
-    """Something whose changes requests wait for. They wake in the order in which they came."""
-
-    waiters: "dict[asyncio.Future[bool], None]"
-
-
-def wake(waited: Waited) -> None:
+def wake(waiters: Waiters) -> None:
     """Wake all requests that wait, so that they check for changes."""
-    for future in waited.waiters:
+    for future in waiters:
         _settle(future, True)
 
 
@@ -30,7 +26,7 @@ class Purgatory:
         # How many requests wait now.
         self.waiting = 0
 
-    async def change(self, waited: Iterable[Waited], deadline: float) -> bool:
+    async def change(self, waited: Iterable[Waiters], deadline: float) -> bool:
         """Wait until one of ``waited`` changes. Return False if ``deadline`` (loop time) comes first."""
         loop = asyncio.get_running_loop()
         if loop.time() >= deadline or self.waiting >= self._limit:
@@ -40,11 +36,11 @@ class Purgatory:
         timer = loop.call_at(deadline, _settle, future, False)
         self.waiting += 1
         for place in places:
-            place.waiters[future] = None
+            place[future] = None
         try:
             return await future
         finally:
             timer.cancel()
             self.waiting -= 1
             for place in places:
-                place.waiters.pop(future, None)
+                place.pop(future, None)
