@@ -177,7 +177,7 @@ class Channel:
         return opened
 
     async def _answer_came(self, reports: Sequence[Report]) -> None:
-        """Take in an answer. Errors are reported at once; the rest waits until nothing is left to send, or for a limit.
+        """Take in an answer. Errors are reported at once, the rest once nothing is left to send or the wait is over.
 
         Reports on a large change touch most pages of the engine's state. The engine writes these pages again in each
         batch with such reports, while brokers wait for their next decisions.

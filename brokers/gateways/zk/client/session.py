@@ -281,7 +281,7 @@ class Session:
     def remove(self, path: str, *, whole: bool = False) -> None:
         """Remove a znode without state, if it is there. Raises ``ControllerMovedError`` or ``ZookeeperError``.
 
-        Without that check a gateway that was held up would delete what the next controller put there.
+        A gateway that was held up must not delete what the next controller put there.
         """
         with contextlib.suppress(MissingZnodeError):
             self._write([Delete(path, whole=whole)])

@@ -54,7 +54,7 @@ CALL_BYTES_MAX = 4 * 1024 * 1024
 
 
 class AdoptionError(Exception):
-    """The cluster cannot be taken over; the message says why. Its own controller leads it again."""
+    """The cluster cannot be taken over; the message says why. Its own controller leads it."""
 
 
 def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:

@@ -134,7 +134,7 @@ def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) ->
 
 
 def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None:
-    """Assign members of a written ISR that a reassignment has removed again, as replicas to remove."""
+    """Add members of a written ISR that a reassignment removed, as replicas that are yet to be removed."""
     held = view.topics[place.topic].partitions[place.partition]
     removed = tuple([member for member in isr if member not in held.replicas])
     view.topics[place.topic].partitions[place.partition] = replace(

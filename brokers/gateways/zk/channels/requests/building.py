@@ -20,7 +20,7 @@ from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.registration import Listener
 
 PARTITIONS_PER_REQUEST_MAX = 2_000
-# How many partitions whose logs exist already the first LeaderAndIsr request to a broker may have.
+# The most partitions in the first LeaderAndIsr request to a broker, which need not make their logs.
 FIRST_PARTITIONS_MAX = 20_000
 
 T = TypeVar("T")

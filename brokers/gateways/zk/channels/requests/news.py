@@ -42,10 +42,10 @@ class Everything:
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
-        # The partitions of topics that are not deleted, in order, and by broker the ones that it has a replica of.
+        # The partitions of topics that brokers keep, in order, and by broker the ones that it has a replica of.
         self.places: dict[Place, None] = {}
         self.roles: dict[int, dict[Place, bool]] = {}
-        # The partitions of topics that are being deleted.
+        # The partitions of topics that brokers remove.
         self.deleting: dict[Place, LeaderAndIsr] = {}
         for name, topic in sorted(view.topics.items()):
             if topic.is_deleting:
