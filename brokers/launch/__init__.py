@@ -1,1 +1,1 @@
-"""Processes of a cluster on this machine: started, watched, stopped, and found again by their folders."""
+"""Processes of a cluster on this machine: start, watch and stop them, and find them again by their folders."""

@@ -13,7 +13,7 @@ _CONNECT_TIMEOUT_S = 0.5
 
 
 class GatewayService(Service):
-    """A gateway of either kind, with its files in ``folder``. ``settings`` are its own, by their names with dots."""
+    """A gateway of either kind, with its files in ``folder``. ``settings`` are its own, under their names with dots."""
 
     module: str
 
@@ -43,7 +43,7 @@ class GatewayService(Service):
         return [*PYTHON, "-m", self.module, *self._arguments, *sets]
 
     def is_ready(self) -> bool:
-        """Say whether the gateway listens, which it does once it has read all decisions."""
+        """Return whether the gateway listens, which it does once it has read all decisions."""
         try:
             socket.create_connection((self.voter.host, self.voter.port), _CONNECT_TIMEOUT_S).close()
         except OSError:

@@ -1,11 +1,11 @@
-"""How long to wait for processes that start: longer while they move on, because a machine may be busy."""
+"""A wait for a process to start. It takes longer while the process moves on, because the machine may be busy."""
 
 import time
 from collections.abc import Callable
 
 # The whole wait takes at most this many time-outs.
 TIMEOUTS_MAX = 4
-# What has not moved for this part of a time-out stands still.
+# A process that has not moved for this part of a time-out stands still.
 _STILL = 1 / 3
 _LOOKS = 20
 
@@ -24,11 +24,11 @@ class Patience:
 
     @property
     def waited_s(self) -> float:
-        """Return how long the wait has lasted."""
+        """How long the wait has lasted."""
         return self._clock() - self._began_s
 
     def is_over(self) -> bool:
-        """Return whether the wait has lasted long enough. Ask often, because this looks what has moved."""
+        """Return whether the wait has lasted long enough. Call it often, because each call looks for movement."""
         now_s = self._clock()
         if now_s - self._looked_s >= self._timeout_s / _LOOKS:
             self._looked_s, seen = now_s, self._moved()

@@ -27,20 +27,20 @@ State = Literal["running", "paused", "stopped"]
 class _Identity(msgspec.Struct, frozen=True):
     pid: int
     started: str
-    # Figures from before the start. What the process does shows by how they change.
+    # Figures from before the start, to compare with later ones.
     before: dict[str, int] = {}
     # Whether the process has been seen to do its work.
     was_ready: bool = False
 
 
-# Made at import, because several processes are looked for at once (see ``brokers/wire/layout.py``).
+# Made at import, because several threads may use it at once (see ``brokers/wire/layout.py``).
 _identity = msgspec.json.Decoder(_Identity)
 
 
 def start_of(process: psutil.Process) -> str:
-    """Return a text for when a process started, the same as long as it lives. Raises ``psutil.NoSuchProcess``.
+    """Return when a process started, as a text that never changes. Raises ``psutil.NoSuchProcess``.
 
-    The time of day would not do: Linux counts ticks since the boot, and setting the clock shifts the time of the boot.
+    The time of day would change: Linux counts ticks since the boot, and setting the clock shifts the time of the boot.
     """
     if not _BOOT_ID.exists():
         return f"{process.create_time():.2f}"
@@ -52,9 +52,9 @@ def start_of(process: psutil.Process) -> str:
 
 
 def _is_gone(process: psutil.Process) -> bool:
-    """Say whether a process has ended. A zombie has, once its last thread has.
+    """Return whether a process has ended. A zombie has ended once its last thread has.
 
-    A killed process whose thread waits for the disk is a zombie too, and still has its ports, locks and files.
+    A killed process with a thread that waits for the disk is a zombie too, and still has its ports, locks and files.
     """
     try:
         if not process.is_running():
@@ -74,10 +74,10 @@ def _becomes(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 
 class DetachedProcess:
-    """One process, whose identity is kept in a file, with how far its start has got.
+    """One process, whose identity is kept in a file, with the progress of its start.
 
-    The id alone is not enough, because the system may give it to another process later. That process has another start,
-    so it is left alone.
+    The id alone is not enough, because the system may give it to another process later. That process has started at
+    another time, so it is left alone.
     """
 
     def __init__(self, identity: Path) -> None:
@@ -87,11 +87,10 @@ class DetachedProcess:
     def start(
         self, command: Sequence[str], folder: Path, output: Path, before: Mapping[str, int] = MappingProxyType({})
     ) -> int:
-        """Start ``command`` in ``folder``, in a session of its own, and return its id. Raises OSError.
+        """Start ``command`` in ``folder``, in a session of its own, and return its id. Raises ``OSError``.
 
-        ``before`` is kept for those who wait until the process is ready, in this or in a later command of the user.
-        ``command`` names the settings file that it is to read, if any. One that the environment names is for commands
-        that a user types.
+        ``before`` is kept for callers that wait until the process is ready, in this or a later command of the user.
+        The process does not inherit the settings file that the environment names for commands that a user types.
         """
         environment = {key: value for key, value in os.environ.items() if key != CONF_VARIABLE}
         with output.open("ab") as sink:
@@ -108,7 +107,7 @@ class DetachedProcess:
             pid = self._started.pid
             self._remember(_Identity(pid, start_of(psutil.Process(pid)), dict(before)))
         except BaseException:
-            # Nobody could find the process again.
+            # No later call could find the process.
             self._started.kill()
             self._started.wait()
             raise
@@ -125,7 +124,7 @@ class DetachedProcess:
 
     def _found(self) -> psutil.Process | None:
         if self._started is not None:
-            self._started.poll()  # a child that ended stays in the process table until its parent looks
+            self._started.poll()  # a child that ended stays in the process table until its parent polls it
         known = self._known()
         if known is None:
             return None
@@ -137,25 +136,25 @@ class DetachedProcess:
 
     @property
     def before(self) -> Mapping[str, int]:
-        """Return the figures from before the last start."""
+        """The figures from before the last start."""
         known = self._known()
         return {} if known is None else known.before
 
     @property
     def was_ready(self) -> bool:
-        """Say whether the last process to start has been seen to do its work (``note_ready``)."""
+        """Whether the last started process was seen to do its work (``note_ready``)."""
         known = self._known()
         return known is not None and known.was_ready
 
     def note_ready(self) -> None:
-        """Note that the process does its work. Raises OSError."""
+        """Note that the process does its work. Raises ``OSError``."""
         known = self._known()
         if known is not None and not known.was_ready:
             self._remember(msgspec.structs.replace(known, was_ready=True))
 
     @property
     def pid(self) -> int | None:
-        """Return the process's id, or None when it does not run."""
+        """The process's id; None if it does not run."""
         found = self._found()
         return None if found is None else found.pid
 
@@ -169,7 +168,7 @@ class DetachedProcess:
         return "stopped"
 
     def cpu_s(self) -> float:
-        """Return how much CPU the process and what it has started have used, in seconds; 0 when it does not run."""
+        """Return the CPU time of the process and its descendants, in seconds; 0 if it does not run."""
         found = self._found()
         used_s = 0.0
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -190,14 +189,11 @@ class DetachedProcess:
         return True
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the process to end, and return whether it has within the time-out."""
+        """Wait for the process to end, and return whether it did within the time-out."""
         return _becomes(lambda: self._found() is None, timeout_s)
 
     def kill(self) -> None:
-        """End the process and everything that it started, paused or not, and wait until they are gone.
-
-        Raises ``TimeoutError``.
-        """
+        """Kill the process and its descendants, paused or not, and wait for their end. Raises ``TimeoutError``."""
         found = self._found()
         if found is None:
             return

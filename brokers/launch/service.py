@@ -1,4 +1,4 @@
-"""One process of a cluster on this machine: start it, wait until it is ready, watch it, stop it, and find it again."""
+"""One process of a cluster on this machine: start it, wait until it is ready, watch it, stop it, find it again."""
 
 import signal
 import time
@@ -20,13 +20,13 @@ _OF_STACK_TRACE = "\tat "
 
 
 class ServiceError(Exception):
-    """A process does not do what was asked; the message says how its log ends."""
+    """A process does not do what it should; the message has the end of its log."""
 
 
 class Service:
     """One process with its files in ``folder``, which need not exist yet.
 
-    A subclass says what to run (``command``) and when it is ready (``is_ready``). ``console`` is the file for the
+    A subclass defines what to run (``command``) and when it is ready (``is_ready``). ``console`` is the file for the
     process's output, if that is not its log.
     """
 
@@ -46,16 +46,16 @@ class Service:
         raise NotImplementedError
 
     def figures(self) -> dict[str, int]:
-        """Return the figures by whose change ``is_ready`` sees that the process works. They are read before a start."""
+        """Return figures from before a start, with which ``is_ready`` compares later ones."""
         return {}
 
     def is_ready(self) -> bool:
-        """Say whether the running process does its work yet."""
+        """Return whether the running process does its work yet."""
         raise NotImplementedError
 
     @property
     def before(self) -> Mapping[str, int]:
-        """Return ``figures`` as they were before the start, which may have been by another command."""
+        """What ``figures`` returned before the start, which another command may have made."""
         return self._process.before
 
     @property
@@ -67,10 +67,7 @@ class Service:
         return self._process.pid
 
     def start(self) -> None:
-        """Start the process, and do not wait until it is ready.
-
-        Raises ``ServiceError``, ``JarsError`` or ``JavaError``.
-        """
+        """Start the process, without a wait. Raises ``ServiceError``, ``JarsError`` or ``JavaError``."""
         if self.state != "stopped":
             raise ServiceError(f"{self.name} already runs as process {self.pid}")
         private_dir(self.folder)
@@ -79,21 +76,18 @@ class Service:
         self._process.start(self.command(), self.folder, self.console, figures)
 
     def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Wait until the process is ready, unless it was seen to be so before.
-
-        Raises ``ServiceError`` when it ends or the time-out passes.
-        """
+        """Wait until the process is ready, or was before. Raises ``ServiceError`` if it ends or the time-out passes."""
         self.wait_until(lambda: self._process.was_ready or self.is_ready(), timeout_s, "did not start")
         self._process.note_ready()
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
-        """Wait for something of the running process. Raises ``ServiceError`` when it ends or the time-out passes.
+        """Wait for a condition. Raises ``ServiceError`` if the process ends or the time-out passes.
 
-        The wait is longer while the process moves on. ``complaint`` says what it did not do.
+        The wait is longer while the process moves on. ``complaint`` is what it did not do.
         """
         patience = Patience(timeout_s, self.moved)
         while True:
-            # Check this first, because another process may listen on the port of a gateway that ended.
+            # First, because another process may listen on the port of a gateway that ended.
             self.check()
             if condition():
                 return
@@ -103,12 +97,12 @@ class Service:
             time.sleep(_POLL_S)
 
     def moved(self) -> tuple[int, ...]:
-        """Return what changes while the process moves on: its seconds of CPU, and the lengths of its logs."""
+        """Return figures that change while the process moves on: its seconds of CPU, and the lengths of its logs."""
         logs = dict.fromkeys((self.log_file, self.console))
         return int(self._process.cpu_s()), *(path.stat().st_size for path in logs if path.exists())
 
     def seen(self) -> str:
-        """Return in words what the process does, for a message."""
+        """Describe the running process, for a message."""
         return f"process {self.pid} is {self.state} and has used {self._process.cpu_s():.1f} s of CPU"
 
     def check(self) -> None:
@@ -120,7 +114,7 @@ class Service:
         return f"its log {self.log_file} ends with:\n{self.last_lines()}"
 
     def last_lines(self) -> str:
-        """Return the end of the process's output, for a message, without the calls that Java lists below an error."""
+        """Return the end of the process's output, for a message, without Java's stack traces."""
         lines: list[str] = []
         for path in dict.fromkeys((self.log_file, self.console)):
             if path.exists():
@@ -140,7 +134,7 @@ class Service:
         return False
 
     def terminate(self) -> None:
-        """Ask the process to stop, and do not wait for it."""
+        """Ask the process to stop, without a wait."""
         self._ended_by_us = True
         self._process.signal(signal.SIGTERM)
 
@@ -150,7 +144,7 @@ class Service:
         self._process.kill()
 
     def pause(self) -> None:
-        """Freeze the process: its connections stay open, and nobody answers on them."""
+        """Freeze the process: its connections stay open, and it answers on none."""
         self._process.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -159,7 +153,7 @@ class Service:
 
 
 def kill_all(services: Iterable[Service]) -> None:
-    """Kill all services. A ``TimeoutError`` is raised only once all were tried."""
+    """Kill all services. Raises the first ``TimeoutError``, once all were tried."""
     stuck: list[TimeoutError] = []
     for service in services:
         try:

@@ -1,1 +1,1 @@
-"""Mock brokers: processes that replicate logs over the Kafka protocol and obey the engine's decisions."""
+"""Mock brokers: processes that replicate logs over Kafka's protocol and carry out the engine's decisions."""

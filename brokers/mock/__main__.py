@@ -1,6 +1,8 @@
 """Start one mock broker: ``python -m brokers.mock --broker 1 --bus PATH --dir DIR``."""
 
 import asyncio
+import contextlib
+import resource
 import signal
 from pathlib import Path
 
@@ -11,7 +13,6 @@ from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.held_directory import DirectoryRefusedError, held
 from brokers.mock.metrics import SERIES
-from brokers.mock.open_files import raise_limit
 from brokers.mock.settings import Identity, Settings, settings_of
 from brokers.process.ending import told
 from brokers.process.given_settings import bus_option, metrics_protection, parsed
@@ -32,6 +33,14 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
         await broker.run()
 
 
+def _raise_open_files_limit() -> None:
+    """Let this process open as many files as the system allows, as a JVM does. Each segment of each log is one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # If the system refuses, the limit stays as it was.
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 @click.command()
 @click.option("--broker", required=True, type=click.IntRange(0, 2**31 - 1), help="The broker's id.")
 @bus_option
@@ -41,7 +50,7 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
     "--port",
     default=0,
     type=click.IntRange(0, 65_535),
-    help="The port to listen on. 0: the last one that it had, or a free one.",
+    help="The port to listen on. 0: its last one, or a free one.",
 )
 @click.option("--rack", default=None, help="The broker's rack.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, under Kafka's name.")
@@ -52,7 +61,7 @@ def main(
     settings = parsed(given, settings_of)
     protection = metrics_protection(settings)
     configure("auto")
-    raise_limit()
+    _raise_open_files_limit()
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     refused = (ReplacedError, DirectoryRefusedError, DirectoryLostError, CodecError)

@@ -47,19 +47,11 @@ class Broker:
         self._handler = DecisionHandler(identity.broker, self._metadata, self.lifecycle, self._outbox, self.replicas)
         self._feed = DecisionFeed(bus, self._handler.apply, settings)
         self._purgatory = Purgatory(settings.purgatory_max_requests)
-        self._server = self.server_of(self._context())
+        parts = (self._metadata, self.replicas, self._purgatory)
+        self._server = self.server_of(Context(identity.broker, settings, *parts))
         self._stopping = asyncio.Event()
         self._directory_lost = asyncio.Event()
         self._directory.on_loss = self._directory_lost.set
-
-    def _context(self) -> Context:
-        return Context(
-            self.identity.broker,
-            self._settings,
-            self._metadata,
-            self.replicas,
-            self._purgatory,
-        )
 
     def server_of(self, context: Context) -> Server:
         """Make the server that listens to clients."""
@@ -92,11 +84,11 @@ class Broker:
         )
 
     def stop(self) -> None:
-        """Begin an orderly stop; ``run`` returns when it is done."""
+        """Begin an orderly stop. ``run`` returns at its end."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Serve until stopped. A part that fails takes the broker down with its error."""
+        """Serve until stopped. If a part fails, the broker ends with its error."""
         self._feed.start()
         port = await self._listen()
         note_address(self.identity.directory, self.identity.broker, self.identity.host, port)
@@ -124,9 +116,9 @@ class Broker:
             self._outbox.close()
 
     async def _give_up(self, parts: Sequence["asyncio.Task[None]"]) -> NoReturn:
-        """Report all replicas offline, and stop. Kafka too stops when its last log directory fails.
+        """Report all replicas offline, and stop, as Kafka does when its last log directory fails.
 
-        The reports move the leaders at once. Without them the cluster would wait until the session ends.
+        With the reports the leaders move at once, and not only when the session ends.
         """
         self._handler.is_acting = False
         self.replicas.report_offline()
@@ -141,7 +133,7 @@ class Broker:
     async def _listen(self) -> int:
         """Listen on the given port. For port 0, prefer the last port if it is free.
 
-        Clients that did not notice a restart look for the broker at its last address.
+        Clients that did not notice a restart connect to the last address.
         """
         host, port = self.identity.host, self.identity.port
         if port == 0 and (last := last_port(self.identity.directory)) is not None:
@@ -173,7 +165,7 @@ class Broker:
         return any(b.state == "active" for b in brokers if b.broker != self.identity.broker)
 
     async def _shut_down(self) -> None:
-        """Hand over the leaderships, then force everything to disk and close it."""
+        """Hand over the leaderships, then force all logs to disk and close them."""
         logger.info("shutting down")
         allowed = await self.lifecycle.shut_down(self._others_active)
         if not allowed:

@@ -1,6 +1,6 @@
 """A mock broker's directory: held by one process at a time, and only for the broker whose logs are in it.
 
-Two processes would append to the same logs. A broker takes the logs of another one for strays, and sets them aside.
+Two processes would append to the same logs. A broker would take another broker's logs for strays, and set them aside.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ ADDRESS_FILE = "broker.json"
 
 
 class DirectoryRefusedError(Exception):
-    """The directory is in use, or it is another broker's."""
+    """The directory is in use, or belongs to another broker."""
 
 
 class _Address(msgspec.Struct):
@@ -43,12 +43,12 @@ def held(directory: Path, broker: int) -> Iterator[None]:
 
 
 def note_address(directory: Path, broker: int, host: str, port: int) -> None:
-    """Write where ``broker`` listens, and that the directory is its own."""
+    """Note where ``broker`` listens, and that the directory belongs to it."""
     replace(directory / ADDRESS_FILE, msgspec.json.encode(_Address(broker, host, port)) + b"\n")
 
 
 def last_port(directory: Path) -> int | None:
-    """Return the port at which the broker listened last, if it is known."""
+    """Return the port at which the broker last listened; None if it is unknown."""
     last = _last_address(directory)
     return None if last is None else last.port
 

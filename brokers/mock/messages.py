@@ -1,4 +1,4 @@
-"""The messages that mock brokers exchange with clients and each other, in the versions that they serve."""
+"""The messages between mock brokers and their clients, and among mock brokers, in the versions that they serve."""
 
 from typing import NamedTuple
 

@@ -1,17 +1,10 @@
-"""What every broker knows of the cluster: brokers, topics and leaders, from the decisions that it has heard."""
+"""What a broker knows of the cluster: brokers, topics and leaders, from the decisions that it has heard."""
 
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from state.decisions import (
-    AnyDecision,
-    BrokerDecision,
-    ConfigDecision,
-    HighWatermark,
-    LeaderAndIsr,
-    TopicDecision,
-)
+from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, HighWatermark, LeaderAndIsr, TopicDecision
 from state.events import TopicPartition
 from state.registration import Listener
 
@@ -67,7 +60,7 @@ class Metadata:
 
     def _forget(self, topic: TopicDecision) -> None:
         known = self.partitions.get(topic.topic, {})
-        # If the topic was created again, decisions on its new partitions may come first. Those partitions stay.
+        # If the topic was created again, decisions on its new partitions may have come first. These partitions stay.
         gone = [partition for partition, decision in known.items() if decision.topic_id == topic.topic_id]
         for partition in gone:
             del known[partition]
@@ -98,23 +91,23 @@ class Metadata:
     def high_watermark(self, place: TopicPartition) -> int:
         """Return the last decided high watermark, whatever its leader epoch.
 
-        A new leader caps it by its own log end. That makes no difference after a clean election, because the leader
-        holds all records below it. After an unclean one perhaps no broker does.
+        A new leader limits it to its own log end. After a clean election that changes nothing, because the leader holds
+        all records below it. After an unclean election, perhaps no broker does.
         """
         return self._high_watermarks.get(place, 0)
 
     def live(self, broker: int) -> BrokerDecision | None:
-        """Return the broker if it serves requests, even during its controlled shutdown."""
+        """Return the broker if it serves requests, as it does even during its controlled shutdown."""
         known = self.brokers.get(broker)
         return known if known is not None and known.state in LIVE_STATES else None
 
     def endpoint(self, broker: int) -> Listener | None:
-        """Return where a broker listens, alive or not: its first listener serves everybody."""
+        """Return where a broker listens, alive or not. Its first listener serves all clients."""
         known = self.brokers.get(broker)
         return known.listeners[0] if known is not None and known.listeners else None
 
     def topic_setting(self, topic: str, name: str, of_brokers: str) -> str | None:
-        """Return a topic's own setting, or else that of all brokers, which may have another name in Kafka."""
+        """Return a topic's own setting, or else that of all brokers, which has the name ``of_brokers``."""
         known = self.topics.get(topic)
         return (known.config.get(name) if known is not None else None) or self._config.get(of_brokers)
 

@@ -1,4 +1,4 @@
-"""What a mock broker tells Prometheus of itself."""
+"""The metrics of a mock broker."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ class BrokerMeasures(msgspec.Struct, frozen=True, kw_only=True):
     """A mock broker at one moment."""
 
     broker: int
-    # -1 before it registered.
+    # -1 until it has registered.
     broker_epoch: int = -1
     led: int = 0
     followed: int = 0

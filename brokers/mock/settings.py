@@ -13,8 +13,8 @@ class Settings(
 ):
     """The settings. Each field's outward name has dots for underscores.
 
-    Defaults are Kafka's, except ``replica.fetch.backoff.ms`` (1000 there): a mock cluster lives for a minute, and its
-    followers should not sleep through a change of leader.
+    Defaults are Kafka's, except ``replica.fetch.backoff.ms`` (1000 in Kafka): a mock cluster lives for a minute, and
+    its followers should not sleep through a change of leader.
     """
 
     broker_heartbeat_interval_ms: Millis = 2_000

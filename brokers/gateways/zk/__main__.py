@@ -38,7 +38,7 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
 @click.option("--zookeeper", required=True, metavar="HOST:PORT,...", help="As brokers have it in zookeeper.connect.")
 @cluster_id_option("The cluster's id in ZooKeeper, which a new ZooKeeper gets.", required=True)
 @bus_option
-@click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Its port, if brokers know another.")
+@click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Its port, if not that of --voters.")
 @click.option(
     "--adopt",
     "adopting",

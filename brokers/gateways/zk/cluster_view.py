@@ -9,7 +9,7 @@ from bus.interface import Image
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
 from state.ids import NO_LEADER
 
-# A broker in one of these states is told what is decided. One that may stop counts as live until its znode is gone.
+# A broker in one of these states is told what is decided. A broker that may stop is live until its znode is gone.
 _LIVE = ("active", "controlled_shutdown", "shutdown_allowed")
 
 
@@ -41,7 +41,7 @@ class TopicView:
 
     @property
     def is_deleting(self) -> bool:
-        """Say whether brokers remove the topic. A deletion that waits for a reassignment is only announced."""
+        """Whether brokers remove the topic. A deletion that waits for a reassignment is only announced."""
         return self.state in ("deleting", "ineligible") and not any(
             one.leader >= 0 or one.adding_replicas or one.removing_replicas for one in self.partitions.values()
         )
@@ -67,11 +67,11 @@ class ClusterView:
         self.versions: dict[Place, int] = {}
         # By a broker's incarnation: its replicas in failed log directories, according to its own answers.
         self._lost: dict[str, set[Place]] = {}
-        # How often something was taken in, and how often that may have changed which replicas are online. What was made
-        # of the view holds until one of the two rises.
+        # How often something was taken in, and how often that may have changed which replicas are online. Whatever was
+        # derived from the view is valid until one of the two rises.
         self.changes = 0
         self.online_changes = 0
-        # The newest decision of those that ZooKeeper shows; None before the first that was not in the image.
+        # The newest decision of a kind that ZooKeeper shows; None before the first one after the image.
         self.newest: AnyDecision | None = None
 
     def begin_with(self, image: Image) -> None:
@@ -105,7 +105,8 @@ class ClusterView:
                     self.removed[removed.topic_id] = removed
                     self._by_id.pop(removed.topic_id, None)
             case TopicDecision():
-                self._topic(decision)
+                held = self._topic_of(decision.topic, decision.topic_id)
+                held.state, held.config = decision.state, decision.config
             case LeaderAndIsr():
                 # Within an event, the decisions about a new topic's partitions come before the one about the topic.
                 self._topic_of(decision.topic, decision.topic_id).decided(decision)
@@ -117,10 +118,6 @@ class ClusterView:
                 self.leader = (decision.voter, decision.incarnation)
                 self.quorum_epoch = decision.quorum_epoch
 
-    def _topic(self, decision: TopicDecision) -> None:
-        held = self._topic_of(decision.topic, decision.topic_id)
-        held.state, held.config = decision.state, decision.config
-
     def _topic_of(self, name: str, topic_id: str) -> TopicView:
         held = self.topics.get(name)
         if held is None or held.topic_id != topic_id:
@@ -131,7 +128,7 @@ class ClusterView:
 
     @property
     def live(self) -> list[BrokerDecision]:
-        """List the brokers that are told what is decided, in order of id."""
+        """The brokers that are told what is decided, in order of id."""
         return [held for _, held in sorted(self.brokers.items()) if held.state in _LIVE]
 
     def decided_settings(self) -> dict[str, str]:
@@ -139,16 +136,16 @@ class ClusterView:
         return self.configs.get(("cluster", None), {})
 
     def is_online(self, broker: int) -> bool:
-        """Say whether a broker's replicas are online. They are not while it shuts down."""
+        """Return whether a broker's replicas are online. While it shuts down they are not."""
         held = self.brokers.get(broker)
         return held is not None and held.state == "active"
 
     def has_online(self, broker: int, place: Place) -> bool:
-        """Say whether a broker's replica of a partition is online. It is not in a failed log directory either."""
+        """Return whether a broker's replica of a partition is online. In a failed log directory it is not."""
         return self.is_online(broker) and place not in self._lost.get(self.brokers[broker].incarnation, ())
 
     def answered(self, incarnation: str, place: Place, *, is_lost: bool) -> None:
-        """Note whether a broker said that a replica of it is in a failed log directory."""
+        """Note whether a broker said that its replica is in a failed log directory."""
         lost = self._lost.get(incarnation)
         if is_lost == (lost is not None and place in lost):
             return

@@ -1,4 +1,4 @@
-"""The calls that read a bus. They block, so they are made in a thread of their own."""
+"""The calls that read a bus. They block, so they have a thread of their own."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,19 +27,14 @@ class DecisionReader:
 
     async def image(self) -> Image:
         """Return the state of the last commit. Raises ``BusError`` when the bus stays out of reach."""
-        loop = asyncio.get_running_loop()
-
-        async def image() -> Image:
-            return await loop.run_in_executor(self._thread, self._bus.image)
-
-        return await retry(image, self._settings.bus_unreachable_max_ms)
+        return await retry(lambda: self.ask(lambda bus: bus.image()), self._settings.bus_unreachable_max_ms)
 
     async def ask(self, call: Callable[[Bus], T]) -> T:
         """Run ``call`` on the bus in the reader's thread. Raises what ``call`` raises."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._bus)
 
     async def has_news(self) -> bool:
-        """Say whether there may be decisions that were not read yet. Raises ``BusError``."""
+        """Return whether there may be unread decisions. Raises ``BusError``."""
         return await self.watch.look(self._thread, self._bus.changed, self._settings.decisions_poll_interval_ms)
 
     async def read(self, after: int) -> list[list[AnyDecision]]:
@@ -48,8 +43,7 @@ class DecisionReader:
         Raises ``BusError``, and ``UnknownDecisionError`` for a kind of decision that only later versions know.
         """
         self.watch.begin()
-        loop = asyncio.get_running_loop()
-        events = await loop.run_in_executor(self._thread, whole_events, self._bus, after)
+        events = await self.ask(lambda bus: whole_events(bus, after))
         # The watch times only the call to the bus, and not what is done with the decisions.
         self.watch.succeeded()
         return [list(one_by_one(event)) for event in events]

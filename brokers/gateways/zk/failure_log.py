@@ -1,4 +1,4 @@
-"""Log a failure that is tried again twice a second without filling the log."""
+"""A log of failures that does not fill up when an action fails twice a second."""
 
 import structlog
 
@@ -10,8 +10,8 @@ logger = structlog.get_logger()
 class FailureLog:
     """The log of one action that is repeated until it succeeds; ``event`` names its failure.
 
-    A failure is logged at once if it is the first one or has another reason than the last one. Otherwise one is logged
-    each ``SAY_AGAIN_S``.
+    The first failure, and each with a new reason, is logged at once. While the reason stays the same, one failure is
+    logged every ``SAY_AGAIN_S``.
     """
 
     def __init__(self, event: str) -> None:

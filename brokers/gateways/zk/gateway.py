@@ -3,9 +3,9 @@
 The problem: these brokers obey the process that holds ``/controller`` and sends LeaderAndIsr, UpdateMetadata and
 StopReplica requests with the newest epoch. They report nothing by themselves. ZooKeeper says which of them live.
 
-The insight: the gateway decides nothing and keeps nothing. The last committed state and the decisions after it say what
-brokers must know, so a gateway that starts tells them everything, and one that is slow tells them the newest. Which
-gateway leads is decided too, by the engine, as for brokers of Kafka 4 (``controller_logic/gateways.py``).
+The insight: the gateway decides nothing and keeps nothing. What brokers must know follows from the last committed state
+and the decisions after it. So a gateway that starts tells brokers everything, and a slow one tells them the newest. The
+engine also decides which gateway leads, as for brokers of Kafka 4 (``controller_logic/gateways.py``).
 
     ZooKeeper --watches--> Leadership --events--> EngineClient --> bus --> engine
         ^                    |    ^                   ^                      |
@@ -44,7 +44,7 @@ from brokers.gateways.zk.term.leadership import Leadership, NotNamedError
 from brokers.gateways.zk.term.written_decision import check_has_written
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.wire.decoded_size import decoded_bytes_max
-from brokers.wire.server import Peer, Server
+from brokers.wire.server import Server
 from bus.clock import StallWatch
 from bus.interface import Bus, BusError
 from state.decisions import Answer, AnyDecision
@@ -77,7 +77,7 @@ class Gateway:
         self._probing = Probing(self._view, settings)
         self._file_settings = FileSettings(lambda: serving(self._view, self.leads), self._view.decided_settings)
         self._leadership: Leadership | None = None
-        # The term that begins just now.
+        # The term that is beginning.
         self._beginning: Leadership | None = None
         self._lead_at_s = 0.0
         self._cannot_lead = FailureLog("cannot lead")
@@ -109,10 +109,14 @@ class Gateway:
 
     async def run(self) -> None:
         """Serve until ``stop``. Raises ``BusError`` when the bus stays out of reach."""
+        settings = self._settings
         try:
-            await self._begin_from_image()
+            found = await self._reader.image()
+            self._view.begin_with(found)
+            self._seq = found.seq
             async with asyncio.TaskGroup() as group:
-                parts = (self._engine.run(), self._follow(), self._live(), self._serve(), self._probing.run())
+                following = follow(self, settings.decisions_poll_interval_ms, settings.bus_unreachable_max_ms)
+                parts = (self._engine.run(), following, self._live(), self._serve(), self._probing.run())
                 tasks = [group.create_task(part) for part in (*parts, self._file_settings.run())]
                 await self._stopping.wait()
                 if self._leadership is not None:
@@ -131,18 +135,10 @@ class Gateway:
             self._reader.close()
         logger.info("stopped")
 
-    async def _begin_from_image(self) -> None:
-        found = await self._reader.image()
-        self._view.begin_with(found)
-        self._seq = found.seq
-
     # Decisions
 
-    async def _follow(self) -> None:
-        await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
-
     async def has_news(self) -> bool:
-        """Say whether there are decisions to take in, or a term to begin or end."""
+        """Return whether there are decisions to take in, or a term to begin or end."""
         return self._must_settle() or await self._reader.has_news()
 
     async def catch_up(self) -> None:
@@ -175,7 +171,7 @@ class Gateway:
 
     @property
     def leads(self) -> bool:
-        """Say whether brokers obey this gateway."""
+        """Whether brokers obey this gateway."""
         return self._leadership is not None and self._leadership.ended is None and self._is_named()
 
     @property
@@ -184,7 +180,6 @@ class Gateway:
         return self._view.leader[0] if self._view.leader else NO_LEADER
 
     def _is_named(self) -> bool:
-        """Say whether the engine names this start of this gateway as the leader."""
         return self._view.leader == (self._identity.gateway, self._incarnation)
 
     def _must_settle(self) -> bool:
@@ -211,7 +206,7 @@ class Gateway:
             await self._lead()
 
     def _lead_later(self) -> None:
-        """Pause before the next term, because each one raises the controller epoch, and the cause may last."""
+        """Pause before the next term: each one raises the controller epoch, and what ended the last may go on."""
         self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
 
     async def _lead(self) -> None:
@@ -241,7 +236,7 @@ class Gateway:
         self._lead_later()
 
     async def _has_caught_up(self, note: bytes) -> bool:
-        """Take in all decisions, and say whether the engine names this gateway after them.
+        """Take in all decisions, and return whether the engine names this gateway after them.
 
         Raises ``OtherBusError`` if the bus does not have the decision that ``note`` names.
         """
@@ -259,8 +254,8 @@ class Gateway:
             await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
             late_ms = stall.end()
             is_loading = self._beginning is not None and self._beginning.holds_controller
-            # A term that has no connection to ZooKeeper can do nothing, though another gateway may have one.
-            leads = self.leads and not (self._leadership and self._leadership.is_cut_off)
+            # A term without a connection to ZooKeeper can do nothing, but another gateway may have a connection.
+            leads = self.leads and not (self._leadership and self._leadership.cut_off.is_now)
             why = self._lead_watch.look(time.monotonic(), is_named=self._is_named(), leads=leads, is_loading=is_loading)
             self._heartbeats.send(late_ms, why, self._probing.told(late_ms, leads=self.leads))
 
@@ -280,7 +275,7 @@ class Gateway:
             lambda: self._leadership.first_producer_id if self._leadership else 0,
             self._note_producer_ids,
         )
-        server = Server(answering(context), settings.limits, self._gone, decoded_bytes_max=decoded_bytes_max)
+        server = Server(answering(context), settings.limits, self._proxy.close, decoded_bytes_max=decoded_bytes_max)
         await server.start(here.host, port)
         self._is_serving = True
         logger.info("serving", host=here.host, port=port)
@@ -293,6 +288,3 @@ class Gateway:
         if (term := self._leadership) is None:
             raise ZookeeperError("the term is over")
         await term.note_producer_ids(next_id)
-
-    def _gone(self, peer: Peer) -> None:
-        self._proxy.close(peer)

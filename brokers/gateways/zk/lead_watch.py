@@ -1,20 +1,20 @@
-"""Watch whether a gateway does what the engine named it for, because the engine replaces only a gateway that is silent.
+"""A watch on whether a gateway leads once the engine names it. The engine replaces only a gateway that is silent.
 
-A gateway that cannot begin a term, or cannot read decisions, stops its heartbeats. So the engine names another one, if
-there is one. The heartbeats go on as soon as a term begins, or another gateway is named. Meanwhile the gateway still
-tries to lead, because it may be the only one.
+A gateway that cannot begin a term, or cannot read decisions, stops its heartbeats, so that the engine names another
+gateway, if there is one. The heartbeats go on as soon as a term begins, or another gateway is named. Meanwhile the
+gateway still tries to lead, because it may be the only one.
 """
 
 from brokers.gateways.shared.read_watch import ReadWatch
 
-# How long a gateway may fail to lead before it stops its heartbeats. The time doubles each time that this happens, so
-# that two gateways that both cannot lead take turns more and more slowly. A term that begins resets it.
+# How long a gateway may fail to lead before it stops its heartbeats. The limit doubles each time, so that two gateways
+# that both cannot lead take turns more and more slowly. A term that begins resets it.
 FAILING_LIMIT_S = 5.0
 FAILING_LIMIT_MAX_S = 40.0
 
 
 class LeadWatch:
-    """A watch on one gateway: since when it is named and has no term, and whether it gave up."""
+    """A watch on one gateway: since when it is named without a term, and whether it gave up."""
 
     def __init__(self, reads: ReadWatch) -> None:
         self._reads = reads
@@ -25,7 +25,7 @@ class LeadWatch:
     def look(self, now_s: float, *, is_named: bool, leads: bool, is_loading: bool) -> str | None:
         """Return why the gateway must be silent; None if it need not be.
 
-        ``is_loading`` says that a term holds ``/controller`` and reads ZooKeeper, which takes as long as it takes.
+        ``is_loading``: a term holds ``/controller`` and reads ZooKeeper, which has no time limit.
         """
         if leads:
             self._failing_limit_s = FAILING_LIMIT_S

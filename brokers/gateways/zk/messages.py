@@ -1,6 +1,6 @@
-"""The messages between a controller and brokers in ZooKeeper mode, and the versions that they speak.
+"""The messages between a controller and brokers in ZooKeeper mode, and their versions.
 
-Admins' requests and those that brokers of Kafka 4 send too have their layouts in ``brokers.gateways.shared``.
+The layouts of admins' requests, and of requests that brokers of Kafka 4 send too, are in ``brokers.gateways.shared``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ SERVED: dict[int, tuple[int, int]] = {
 
 
 def protocol_settings(overrides: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return how a gateway must speak to brokers that were given an old ``inter.broker.protocol.version``."""
+    """Return the settings of a gateway to brokers that were given an old ``inter.broker.protocol.version``."""
     given = [one.get(_IBP, "") for one in overrides]
     old = [version for version in WRITING_IBPS if any(text.startswith(version) for text in given)]
     return {_IBP: old[0]} if old else {}

@@ -1,4 +1,4 @@
-"""What a gateway to brokers in ZooKeeper mode tells Prometheus: the same as the other kind, except about its log."""
+"""The metrics of a gateway to brokers in ZooKeeper mode: those of a KRaft gateway, except the ones of its log."""
 
 from brokers.gateways.shared.metrics import SERIES as ALL_SERIES
 

@@ -27,17 +27,17 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     zookeeper_connection_timeout_ms: Millis = 10_000
     controller_socket_timeout_ms: Millis = 30_000
     retry_backoff_ms: Millis = 100
-    # The limits of what one broker has yet to be told.
+    # The limits of what waits to be told to one broker.
     requests_waiting_max: Count = 400_000
     requests_waiting_bytes_max: Bytes = 268_435_456
     response_max_bytes: Bytes = 104_857_600
     inter_broker_listener_name: Text = "PLAINTEXT"
-    # As brokers have it. With 2.6 they write ISRs into ZooKeeper themselves, and know no topic ids.
+    # As brokers have it. With 2.6, brokers write ISRs into ZooKeeper themselves, and know no topic ids.
     inter_broker_protocol_version: Literal["3.9", "2.6"] = "3.9"
 
     @property
     def leaders_write_isrs(self) -> bool:
-        """Say whether leaders write their ISRs into ZooKeeper themselves, instead of asking the controller."""
+        """Whether leaders write their ISRs into ZooKeeper themselves, instead of asking the controller."""
         return self.inter_broker_protocol_version in WRITING_IBPS
 
 

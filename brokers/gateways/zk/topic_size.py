@@ -1,7 +1,7 @@
-"""How large the znode of a topic may be.
+"""The limit on the size of a topic's znode.
 
 A topic's assignment is one znode, and ZooKeeper ends the connection of a client that sends it more than a megabyte
-(``jute.maxbuffer``). The gateway could then write nothing any more, and no partition would get a leader. So it refuses
+(``jute.maxbuffer``). The gateway could then write nothing at all, and no partition would get a leader. So it refuses
 what would make a znode too large, before it asks the engine.
 """
 
@@ -23,7 +23,7 @@ def entry_bytes(number: int, replicas: Iterable[int]) -> int:
 
 
 def partition_bytes(number: int, replicas: Iterable[int], adding: Collection[int], removing: Collection[int]) -> int:
-    """Return how many bytes a partition takes in its topic's znode. One that moves is in several lists."""
+    """Return how many bytes a partition takes in its topic's znode. A moving partition is in several lists."""
     return entry_bytes(number, replicas) + sum([entry_bytes(number, some) for some in (adding, removing) if some])
 
 
@@ -43,7 +43,7 @@ def assigned_bytes(assignments: Mapping[int, Collection[int]]) -> int:
 
 
 def placed_bytes(view: ClusterView, partitions: int, total: int, factor: int) -> int:
-    """Return how many bytes new partitions of a topic of ``total`` take at most, wherever their replicas are."""
+    """Return how many bytes new partitions take at most, in a topic of ``total``, wherever their replicas are."""
     longest = max(map(len, map(str, view.brokers)), default=1)
     # The engine refuses more replicas than there are brokers.
     return partitions * (len(str(total)) + _ENTRY_BYTES + min(factor, len(view.brokers)) * (longest + 1))
@@ -63,7 +63,7 @@ def bytes_after_moves(topic: TopicView, moves: Mapping[int, Collection[int]]) ->
 
 
 def complaints_about_moves(view: ClusterView, moves: Mapping[Place, Collection[int]]) -> dict[str, str]:
-    """Say of each topic whose znode the moves would make too large, how large it would be."""
+    """Return a complaint about each topic whose znode the moves would make too large."""
     by_topic: dict[str, dict[int, Collection[int]]] = {}
     for place, replicas in moves.items():
         by_topic.setdefault(place.topic, {})[place.partition] = replicas
@@ -77,7 +77,7 @@ def complaints_about_moves(view: ClusterView, moves: Mapping[Place, Collection[i
 
 
 def complaint_about(topic: str, size: int) -> str | None:
-    """Say that a topic's znode would be too large; None if it would not."""
+    """Return the complaint that a topic's znode would be too large; None if it would not."""
     if size <= ZNODE_BYTES_MAX:
         return None
     return f"{topic}: its znode in ZooKeeper would have up to {size} bytes, and {ZNODE_BYTES_MAX} are allowed"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,7 +16,7 @@ BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
 ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
-# What brokers call the entity of all of them, below ``/config/brokers``.
+# The entity that stands for all brokers, below ``/config``.
 ALL_BROKERS = ("brokers", "<default>")
 BROKER_DEFAULTS = f"/config/{'/'.join(ALL_BROKERS)}"
 CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
@@ -24,24 +24,18 @@ DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_IDS = "/latest_producer_id_block"
-# isrflow's own: a running cluster is being taken over, the bus from which it is led, and a count of transactions.
+# isrflow's own: the note of a take-over under way, the bus that leads the cluster, and the newest written decision.
 ADOPTION, BUS, WRITES = "/isrflow_adoption", "/isrflow_bus", "/isrflow_writes"
 # Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
 # kills brokers that read it.
-PERSISTENT = (
-    BROKERS,
-    TOPICS,
-    TOPIC_CONFIGS,
-    CONFIG_CHANGES,
-    DELETE_TOPICS,
-    ISR_CHANGES,
-    LOG_DIR_EVENTS,
-)
+PERSISTENT = (BROKERS, TOPICS, TOPIC_CONFIGS, CONFIG_CHANGES, DELETE_TOPICS, ISR_CHANGES, LOG_DIR_EVENTS)
 # Kafka's LeaderRecoveryState, as in a partition's state.
 RECOVERING = 1
 # Kafka writes no zeros in front of a number, so 01 is the name of something else.
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _ENDPOINT = re.compile(r"([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:/]*):([0-9]+)")
+
+T = TypeVar("T")
 
 
 class ZnodeError(ValueError):
@@ -49,7 +43,7 @@ class ZnodeError(ValueError):
 
 
 class BrokerZnode(msgspec.Struct, frozen=True):
-    """What a broker says of itself. ``epoch`` is the transaction that made the znode."""
+    """A broker's registration. ``epoch`` is the transaction that made the znode."""
 
     broker: int
     epoch: int
@@ -64,7 +58,7 @@ class _Broker(msgspec.Struct):
 
 
 class ControllerZnode(msgspec.Struct):
-    """The current controller. While a cluster migrates to KRaft, that is a KRaft controller, and its epoch is there."""
+    """The current controller. Only a KRaft controller, to which a cluster migrates, sets the epoch."""
 
     brokerid: int
     kraft_controller_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
@@ -130,7 +124,8 @@ class _Reassignments(msgspec.Struct):
     partitions: list[_Reassigned] = []
 
 
-def _read(path: str, data: bytes, kind: Any) -> Any:
+def read(path: str, data: bytes, kind: type[T]) -> T:
+    """Read a znode's text. Raises ``ZnodeError``."""
     try:
         return msgspec.json.decode(data, type=kind, strict=False)
     except msgspec.MsgspecError as error:
@@ -139,18 +134,18 @@ def _read(path: str, data: bytes, kind: Any) -> Any:
 
 def broker_of(path: str, data: bytes, created_by: int) -> BrokerZnode:
     """Read ``/brokers/ids/N``, which transaction ``created_by`` made. Raises ``ZnodeError``."""
-    read: _Broker = _read(path, data, _Broker)
+    found = read(path, data, _Broker)
     listeners = []
-    for text in read.endpoints:
+    for text in found.endpoints:
         match = _ENDPOINT.fullmatch(text)
         if match is None:
             raise ZnodeError(f"{path}: endpoints: {text!r} is not NAME://HOST:PORT")
         name = match[1]
-        protocol = read.listener_security_protocol_map.get(name, name)
+        protocol = found.listener_security_protocol_map.get(name, name)
         listeners.append(Listener(name, match[2].strip("[]"), int(match[3]), protocol))
     if not listeners:
         raise ZnodeError(f"{path}: endpoints: at least one is expected")
-    return BrokerZnode(number_in(path), created_by, tuple(listeners), read.rack)
+    return BrokerZnode(number_in(path), created_by, tuple(listeners), found.rack)
 
 
 def number_in(path: str) -> int:
@@ -163,8 +158,7 @@ def number_in(path: str) -> int:
 
 def controller_of(data: bytes) -> ControllerZnode:
     """Read ``/controller``. Raises ``ZnodeError``."""
-    read: ControllerZnode = _read(CONTROLLER, data, ControllerZnode)
-    return read
+    return read(CONTROLLER, data, ControllerZnode)
 
 
 def controller_text(controller: int, time_ms: int) -> bytes:
@@ -175,8 +169,7 @@ def controller_text(controller: int, time_ms: int) -> bytes:
 
 def cluster_id_of(data: bytes) -> str:
     """Read ``/cluster/id``. Raises ``ZnodeError``."""
-    read: _Cluster = _read(CLUSTER_ID, data, _Cluster)
-    return read.id
+    return read(CLUSTER_ID, data, _Cluster).id
 
 
 def cluster_id_text(cluster_id: str) -> bytes:
@@ -201,8 +194,7 @@ def state_path(place: Place) -> str:
 
 def topic_of(path: str, data: bytes) -> TopicZnode:
     """Read ``/brokers/topics/T``. Raises ``ZnodeError``."""
-    read: TopicZnode = _read(path, data, TopicZnode)
-    return read
+    return read(path, data, TopicZnode)
 
 
 def topic_text(topic: TopicView) -> bytes:
@@ -220,17 +212,16 @@ def topic_text(topic: TopicView) -> bytes:
 
 def with_topic_id(path: str, data: bytes, topic_id: str) -> bytes:
     """Write ``/brokers/topics/T`` as it is, with an id. Raises ``ZnodeError``."""
-    return msgspec.json.encode(_read(path, data, dict[str, Any]) | {"version": 3, "topic_id": topic_id})
+    return msgspec.json.encode(read(path, data, dict[str, Any]) | {"version": 3, "topic_id": topic_id})
 
 
 def state_of(path: str, data: bytes) -> StateZnode:
     """Read the state of a partition. Raises ``ZnodeError``."""
-    read: StateZnode = _read(path, data, StateZnode)
-    return read
+    return read(path, data, StateZnode)
 
 
 def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool = False) -> bytes:
-    """Write the state of a partition. Where brokers write it too, it ``is_marked``, and says nothing of recovery."""
+    """Write the state of a partition. Where brokers write it too, it ``is_marked``, and has no recovery state."""
     values: dict[str, Any] = {
         "version": 1,
         "leader": decision.leader,
@@ -247,8 +238,7 @@ def state_text(decision: LeaderAndIsr, controller_epoch: int, *, is_marked: bool
 
 def next_producer_id_of(data: bytes) -> int:
     """Read from ``/latest_producer_id_block`` the id after the block. Raises ``ZnodeError``."""
-    read: _ProducerIds = _read(PRODUCER_IDS, data, _ProducerIds)
-    return read.block_end + 1
+    return read(PRODUCER_IDS, data, _ProducerIds).block_end + 1
 
 
 def producer_ids_text(controller: int, first: int, end: int) -> bytes:
@@ -259,8 +249,7 @@ def producer_ids_text(controller: int, first: int, end: int) -> bytes:
 
 def config_of(path: str, data: bytes) -> dict[str, str]:
     """Read the settings of a topic or broker. Raises ``ZnodeError``."""
-    read: _Config = _read(path, data, _Config)
-    return read.config
+    return read(path, data, _Config).config
 
 
 def config_text(config: Mapping[str, str]) -> bytes:
@@ -274,25 +263,22 @@ def config_change_text(topic: str) -> bytes:
 
 
 def changed_entity_in(path: str, data: bytes) -> tuple[str, str]:
-    """Return whose settings a note is about, as below ``/config``: ("topics", its name). Raises ``ZnodeError``."""
-    read: _ConfigChange = _read(path, data, _ConfigChange)
-    kind, _, name = read.entity_path.partition("/")
+    """Return the entity whose settings changed, as below ``/config``: ("topics", its name). Raises ``ZnodeError``."""
+    kind, _, name = read(path, data, _ConfigChange).entity_path.partition("/")
     return kind, name
 
 
 def noting_broker_in(path: str, data: bytes) -> int:
-    """Return which broker noted that a log directory of it failed. Raises ``ZnodeError``."""
-    read: _LogDirEvent = _read(path, data, _LogDirEvent)
-    return read.broker
+    """Return the broker that noted the failure of one of its log directories. Raises ``ZnodeError``."""
+    return read(path, data, _LogDirEvent).broker
 
 
 def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:
     """Read ``/admin/reassign_partitions``. Raises ``ZnodeError``."""
-    read: _Reassignments = _read(REASSIGN_PARTITIONS, data, _Reassignments)
-    return {Place(one.topic, one.partition): one.replicas for one in read.partitions}
+    found = read(REASSIGN_PARTITIONS, data, _Reassignments)
+    return {Place(one.topic, one.partition): one.replicas for one in found.partitions}
 
 
 def places_of(path: str, data: bytes) -> list[Place]:
     """Read a list of partitions: an election's, or a child of ``/isr_change_notification``. Raises ``ZnodeError``."""
-    read: _Places = _read(path, data, _Places)
-    return [Place(one.topic, one.partition) for one in read.partitions]
+    return [Place(one.topic, one.partition) for one in read(path, data, _Places).partitions]

@@ -1,1 +1,1 @@
-"""Real Kafka nodes as processes on this machine: formatted, started, stopped, and found again by their folder."""
+"""Real Kafka nodes as processes on this machine: format, start and stop them, and find them again by their folder."""

@@ -1,4 +1,4 @@
-"""Several Kafka nodes that belong together, in a folder that remembers them."""
+"""Kafka nodes of one cluster, in a folder that remembers them."""
 
 import contextlib
 import os
@@ -17,6 +17,7 @@ from brokers.launch.ports import free_ports
 from brokers.launch.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from brokers.voters import Voter
 from conf.private_dir import private_dir
+from conf.whole_file import replace
 
 FILE = "cluster.json"
 NODES_MAX = 64
@@ -33,7 +34,7 @@ def random_cluster_id() -> str:
 
 
 def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[NodeSpec, ...]:
-    """Describe brokers 1 to ``count`` of the given controllers; ``rest`` goes into each ``NodeSpec``."""
+    """Describe brokers 1 to ``count`` of the controllers ``voters``; ``rest`` goes into each ``NodeSpec``."""
     ports = free_ports(count)
     return tuple(
         NodeSpec(node_id=number, roles=("broker",), voters=tuple(voters), port=port, **rest)  # type: ignore[arg-type]
@@ -92,13 +93,11 @@ class KafkaCluster:
         refuse_existing(node.folder for node in made.nodes.values())
         private_dir(folder)
         for name, content in beside.items():
-            aside = folder / f"{name}.new"
-            aside.write_bytes(content)
-            aside.replace(folder / name)
+            replace(folder / name, content)
         aside = folder / f"{FILE}.new"
         aside.write_bytes(msgspec.json.format(written))
         try:
-            # Like a rename, a link makes the file appear whole. But it never replaces one that another command made.
+            # Like a rename, a link makes the file appear whole. But it never replaces another command's file.
             os.link(aside, folder / FILE)
         except FileExistsError as error:
             raise KafkaError(f"{folder} already has a cluster") from error
@@ -119,17 +118,17 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return the brokers' addresses as clients' ``bootstrap.servers`` takes them."""
+        """The brokers' addresses as clients' ``bootstrap.servers`` takes them."""
         return ",".join(f"{LOOPBACK}:{node.spec.port}" for node in self.nodes.values() if node.spec.port is not None)
 
     def format(self) -> None:
-        """Format the storage of the nodes that have none yet. Raises ``KafkaError``, ``JarsError`` or ``JavaError``."""
+        """Format the storage of nodes that have none yet. Raises ``KafkaError``, ``JarsError`` or ``JavaError``."""
         _all(list(self.nodes.values()), lambda node: node.format(self.cluster_id))
 
     def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Format and start the nodes that do not run, and wait until clients can use all. Raises ``ServiceError``.
 
-        If one does not start, the nodes that this call started are killed.
+        If a node does not start, the nodes that this call started are killed.
         """
         self.format()
         stopped = [node for node in self.nodes.values() if node.state == "stopped"]
@@ -146,7 +145,7 @@ class KafkaCluster:
             raise
 
     def down(self, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
-        """Stop all nodes cleanly, brokers before controllers, and return the ids of those that had to be killed."""
+        """Stop all nodes cleanly, brokers before controllers. Return the ids of nodes that had to be killed."""
         killed: list[int] = []
 
         def stop(node: KafkaNode) -> None:
@@ -193,7 +192,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 
 def _all(nodes: Sequence[KafkaNode], action: Callable[[KafkaNode], None]) -> None:
-    """Do ``action`` for all nodes in parallel, and raise the first error once all are done."""
+    """Do ``action`` for all nodes in parallel. Once all are done, raise the first error."""
     if nodes:
         with ThreadPoolExecutor(len(nodes)) as pool:
             for done in [pool.submit(action, node) for node in nodes]:

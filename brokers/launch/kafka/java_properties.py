@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -12,14 +11,9 @@ def properties_text(settings: Mapping[str, str]) -> str:
     return "".join(f"{key}={_escaped(value)}\n" for key, value in settings.items())
 
 
-def file_url(path: Path) -> str:
-    """Return the URL of a file as Java reads it, for example where Log4j finds its settings."""
-    return path.absolute().as_uri()
-
-
 def _escaped(value: str) -> str:
     text = "".join(_ESCAPES.get(one) or (one if one.isascii() else _in_utf_16(one)) for one in value)
-    # Java leaves out a space at the beginning.
+    # Java drops a space at the beginning.
     return f"\\{text}" if text.startswith(" ") else text
 
 

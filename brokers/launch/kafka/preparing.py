@@ -1,4 +1,4 @@
-"""Prepare this machine for Kafka's nodes and tools: their jars, and archives of the classes that they load."""
+"""What this machine needs for Kafka's nodes and tools: their jars, and archives of the classes that they load."""
 
 import fcntl
 from collections.abc import Callable
@@ -32,7 +32,7 @@ CLIENT_TIMEOUT_S = 120.0
 def prepare(version: str = KAFKA_VERSION, fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
     """Fetch the jars of a node, write the archive of its classes if there is none, and return the archive.
 
-    Writing runs two nodes, which takes 20 s. Calls ``fetched`` for each fetched jar.
+    Writing it runs two nodes, which takes 20 s. Calls ``fetched`` for each fetched jar.
     Raises ``JarsError``, ``JavaError``, ``ServiceError`` or ``RuntimeError``.
     """
     kafka = KAFKA_VERSIONS[version]
@@ -44,7 +44,7 @@ def prepare(version: str = KAFKA_VERSION, fetched: Callable[[Jar], None] = lambd
 def prepare_tools(fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
     """Fetch the jars of Kafka's admin tools, write the archive of their classes if there is none, and return it.
 
-    Writing runs a node and a tool, which takes 4 s. The rest is as in ``prepare``, and ``ToolError`` may be raised.
+    Writing it runs a node and a tool, which takes 4 s. Otherwise like ``prepare``; it may also raise ``ToolError``.
     """
     prepare(fetched=fetched)
     fetch(TOOLS, fetched)
@@ -53,7 +53,7 @@ def prepare_tools(fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
 
 
 def _written(archive: ClassArchive, write: Callable[[], None]) -> Path:
-    """Call ``write`` if there is no archive yet. If two processes ask at once, one writes and the other one waits."""
+    """Call ``write`` if there is no archive yet. If two processes call this at once, one writes and the other waits."""
     with (cache_dir() / LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if archive.path is None:
@@ -102,7 +102,7 @@ def end_services(left: Path) -> None:
 
 
 def _serve_clients(bootstrap: str) -> None:
-    """Let brokers do what they do most often: replicate, and serve producers, transactions and a group."""
+    """Have brokers do their most common work: replicate, and serve producers, transactions and a group."""
     named: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
     # Each broker leads a partition of which the other one has a replica.
     topic = NewTopic("served", 2, replica_assignment=[[1, 2], [2, 1]])
@@ -122,5 +122,5 @@ def _serve_clients(bootstrap: str) -> None:
         if len(consumer.consume(2, CLIENT_TIMEOUT_S)) < 2:
             raise RuntimeError(f"the nodes did not serve a group in {CLIENT_TIMEOUT_S:.0f} s")
     finally:
-        # This commits.
+        # This also commits.
         consumer.close()

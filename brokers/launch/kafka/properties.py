@@ -16,8 +16,8 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_V
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
 LOOPBACK = "127.0.0.1"
-# Kafka's own default (KIP-537). A broker that is killed is missed only when its session ends, so a shorter one would be
-# nice. But a broker ends itself if it loses its session while it starts, and with 6 s this happened on busy machines.
+# Kafka's own default (KIP-537). With a shorter session a killed broker would be missed sooner. But a broker ends itself
+# if it loses its session while it starts, and with 6 s this happened on busy machines.
 ZOOKEEPER_SESSION_MS = 18_000
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
@@ -29,7 +29,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     node_id: NodeId
     roles: tuple[Role, ...]
-    # The controllers: those that the node is one of, or that it connects to.
+    # All controllers, of which the node may be one.
     voters: tuple[Voter, ...]
     # Where clients connect; None for a node that is not a broker.
     port: Port | None = None
@@ -39,18 +39,18 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     # How many log directories the node has.
     log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
     heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
-    # Options of the JVM besides its heap. None: options that make a node start quickly on a small machine.
+    # Options of the JVM besides its heap. None stands for options with which a node starts quickly.
     jvm_flags: tuple[str, ...] | None = None
     # Kafka's own settings. They override all others.
     overrides: dict[str, str] = {}
-    # The ZooKeeper of a broker of Kafka 3.9, which then has no voters; None for a node in KRaft mode.
+    # The ZooKeeper of a broker in ZooKeeper mode, which has no voters; None for a node in KRaft mode.
     zookeeper: str | None = None
     # The version of Kafka of a node in KRaft mode.
     version: Annotated[str, Meta(pattern=_VERSION)] = KAFKA_VERSION
 
     @property
     def kafka(self) -> KafkaVersion:
-        """Return the version of Kafka that the node runs."""
+        """The version of Kafka that the node runs."""
         return KAFKA_VERSIONS[self.version if self.zookeeper is None else ZOOKEEPER_KAFKA_VERSION]
 
 
@@ -64,7 +64,7 @@ def server_properties(
 ) -> str:
     """Write ``server.properties`` for a node whose files are in ``folder``, in a cluster of ``brokers`` brokers.
 
-    ``engine`` are settings of the engine that leads the node; the node's own overrides win over them.
+    ``engine`` are settings of the engine that leads the node; the node's own overrides replace them.
     Raises ``ValueError`` for an override that is not a valid setting.
     """
     # At least one, because a cluster of controllers alone has no brokers.
@@ -116,7 +116,7 @@ def _place_in_zookeeper(spec: NodeSpec) -> dict[str, str]:
 
 
 def checked(overrides: dict[str, str]) -> dict[str, str]:
-    """Return a node's own settings. Raises ``ValueError`` if one of them would be more than one line."""
+    """Return a node's own settings. Raises ``ValueError`` if one would take more than one line."""
     for key, value in overrides.items():
         if not _KEY.fullmatch(key) or re.search(r"[\r\n]", value):
             raise ValueError(f"{key!r} = {value!r} is not a setting of one line")
@@ -124,7 +124,7 @@ def checked(overrides: dict[str, str]) -> dict[str, str]:
 
 
 def log_properties(log: Path) -> str:
-    """Write the settings of the node's own log: one file and a few older ones, never more."""
+    """Write the settings of the node's own log: one file, and at most ``LOG_FILES_KEPT`` older ones."""
     file = "log4j.appender.file"
     return properties_text(
         {

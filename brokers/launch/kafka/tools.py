@@ -1,4 +1,4 @@
-"""Kafka's own admin tools, as they come in its release."""
+"""The admin tools of Kafka's own release."""
 
 import subprocess
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ REASSIGN_PARTITIONS = "reassign.ReassignPartitionsCommand"
 LEADER_ELECTION = "LeaderElectionCommand"
 FEATURES = "FeatureCommand"
 TRANSACTIONS = "TransactionsCommand"
-# This one is not among the other tools, and comes with the brokers' jars.
+# This tool comes with the brokers' jars, and not with the other tools.
 CONFIGS = "kafka.admin.ConfigCommand"
 TOOLS = KAFKA_VERSIONS[KAFKA_VERSION].tools
 _BROKERS = KAFKA_VERSIONS[KAFKA_VERSION].jars
 
 
 class ToolError(Exception):
-    """A tool failed; the message contains its output."""
+    """A tool failed; the message has its output."""
 
 
 def tools_archive(home: Path) -> ClassArchive:
@@ -46,9 +46,9 @@ def run_tool(
 ) -> str:
     """Run the tool ``org.apache.kafka.tools.<name>``, or ``CONFIGS``, against ``bootstrap``, and return its output.
 
-    ``bootstrap`` are brokers, or a controller. ``set_name`` names the jars (``conf.jars``), which decide the version of
-    the tool. ``CONFIGS`` of Kafka 4 is found by itself. ``archive_flags`` replace the options that use an archive of
-    classes. Raises ``ToolError``, ``JarsError`` or ``JavaError``.
+    ``bootstrap`` are brokers, or a controller if ``is_controller``. ``set_name`` names the jars (``conf.jars``), which
+    decide the tool's version; for ``TOOLS``, ``CONFIGS`` comes from the brokers' jars. ``archive_flags`` replace the
+    options that use an archive of classes. Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """
     home = java_home()
     is_of_brokers = name == CONFIGS

@@ -5,20 +5,18 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from brokers.launch.kafka.java_properties import file_url, properties_text
-from brokers.launch.kafka.node import JVM_FLAGS, class_archive
+from brokers.launch.kafka.java_properties import properties_text
+from brokers.launch.kafka.node import java_command
 from brokers.launch.kafka.properties import LOOPBACK, log_properties
 from brokers.launch.service import Service
-from conf.jars import jars
-from conf.java import java_home
 from conf.kafka_versions import KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.private_dir import private_dir
 
 _CONNECT_TIMEOUT_S = 2.0
-# A hundred bytes for each session would do for the most nodes that a cluster can have.
+# Plenty: a session takes some hundred bytes.
 _ANSWER_BYTES_MAX = 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
-# Sessions last 2 to 20 ticks, so at most 20 s.
+# Sessions last 2 to 20 ticks.
 TICK_MS = 1_000
 # A session ends within a tick after its time. A server that has just started gives all sessions their whole time again.
 SESSIONS_END_TIMEOUT_S = 60.0
@@ -39,7 +37,7 @@ class ZookeeperProcess(Service):
 
     @property
     def address(self) -> str:
-        """Return the server's address as ``zookeeper.connect`` has it."""
+        """The server's address as ``zookeeper.connect`` has it."""
         return f"{self.host}:{self.port}"
 
     def command(self) -> list[str]:
@@ -56,26 +54,22 @@ class ZookeeperProcess(Service):
         }
         self._properties.write_text(properties_text(settings))
         self._log_properties.write_text(log_properties(self.log_file))
-        class_path = ":".join(map(str, jars(KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION].jars)))
-        home = java_home()
-        flags = (*JVM_FLAGS, *class_archive(ZOOKEEPER_KAFKA_VERSION, home).options)
-        java = [str(home / "bin" / "java"), "-Xmx256m", "-Djava.awt.headless=true", *flags]
-        program = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties))
-        return [*java, f"-Dlog4j.configuration={file_url(self._log_properties)}", "-cp", class_path, *program]
+        java = java_command(KAFKA_VERSIONS[ZOOKEEPER_KAFKA_VERSION], "256m", None, self._log_properties)
+        return [*java, "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self._properties)]
 
     def is_ready(self) -> bool:
-        """Say whether the server serves. Before it does, it answers ``ruok``, but knows of no sessions."""
+        """Return whether the server serves. Before that it already answers ``ruok``, but knows no sessions."""
         return self.brokers_with_session() is not None
 
     def brokers_with_session(self) -> set[int] | None:
-        """Return the brokers whose sessions have not ended, running or not; None if the server does not say."""
+        """Return the brokers whose sessions have not ended, running or not; None if the server does not answer."""
         answer = self._answer(b"dump")
         return set(map(int, _BROKER.findall(answer))) if _EPHEMERAL_NODES in answer else None
 
     def wait_until_sessions_end(self, brokers: Iterable[int]) -> None:
-        """Wait until brokers that do not run have no session any more. Raises ``ServiceError``.
+        """Wait until the sessions of brokers that do not run have ended. Raises ``ServiceError``.
 
-        A broker that starts while its former session stands finds its znode taken, and ends.
+        A broker that starts during its former session finds its znode taken, and ends.
         """
         gone = frozenset(brokers)
 
@@ -87,7 +81,7 @@ class ZookeeperProcess(Service):
         self.wait_until(have_ended, SESSIONS_END_TIMEOUT_S, complaint)
 
     def _answer(self, word: bytes) -> bytes:
-        """Send one of ZooKeeper's words of four letters, and return the answer, or nothing if there is none."""
+        """Send one of ZooKeeper's four-letter words, and return the answer; empty if there is none."""
         answer = b""
         try:
             with socket.create_connection((self.host, self.port), _CONNECT_TIMEOUT_S) as connection:

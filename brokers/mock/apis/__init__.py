@@ -1,1 +1,1 @@
-"""The answers to clients and other brokers: one small file for each API."""
+"""The answers to clients and other brokers."""

@@ -1,4 +1,4 @@
-"""FindCoordinator and InitProducerId: as much of them as clients with assigned partitions need."""
+"""FindCoordinator and InitProducerId, as far as clients with assigned partitions need them."""
 
 from brokers.mock.apis.context import Context
 from brokers.mock.log.producers import new_producer_id
@@ -10,7 +10,7 @@ BATCHED_FROM = 4
 
 async def find_coordinator(context: Context, request: Request) -> Values:
     """Answer that there is no coordinator: mock brokers keep neither groups nor transactions."""
-    nobody = {
+    none = {
         "NodeId": -1,
         "Host": "",
         "Port": -1,
@@ -18,8 +18,8 @@ async def find_coordinator(context: Context, request: Request) -> Values:
         "ErrorMessage": "mock brokers have none",
     }
     if request.version < BATCHED_FROM:
-        return nobody
-    return {"Coordinators": [{"Key": key, **nobody} for key in request.values["CoordinatorKeys"]]}
+        return none
+    return {"Coordinators": [{"Key": key, **none} for key in request.values["CoordinatorKeys"]]}
 
 
 async def init_producer_id(context: Context, request: Request) -> Values:

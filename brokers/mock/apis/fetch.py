@@ -14,7 +14,7 @@ FETCH_SESSION_ID_NOT_FOUND = 70
 
 
 class _Wanted(NamedTuple):
-    """What one partition of the request asks for; ``refused`` is set if its topic id is not known."""
+    """One partition of a request; ``refused`` is set if its topic id is unknown."""
 
     topic: str
     topic_id: str
@@ -27,7 +27,7 @@ class _Wanted(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """What one partition has at the moment."""
+    """What one partition gives at the moment."""
 
     error: ErrorCode
     records: bytes
@@ -35,7 +35,7 @@ class _Given(NamedTuple):
 
 
 async def fetch(context: Context, request: Request) -> Values:
-    """Answer a Fetch once ``min_bytes`` are there, a partition has an error, or the time is up.
+    """Answer a Fetch once its minimum of bytes is there, a partition has an error, or the time is up.
 
     The broker opens no fetch sessions, so every request names all its partitions (KIP-227 allows that).
     """
@@ -54,15 +54,15 @@ async def fetch(context: Context, request: Request) -> Values:
         enough = sum(len(g.records) for g in given) >= asked["MinBytes"]
         if enough or any(g.error is not ErrorCode.NONE for g in given):
             break
-        partitions = {g.partition for g in given if g.partition is not None}
-        if not partitions or not await context.purgatory.change(partitions, deadline):
+        waited = [g.partition.waiters for g in given if g.partition is not None]
+        if not waited or not await context.purgatory.change(waited, deadline):
             given = _read(context, wanted, replica, max_bytes)
             break
     return _answer(wanted, given)
 
 
 def _replica(request: Request) -> tuple[int, int]:
-    """Return the id and broker epoch of the follower that asks (KIP-903). The id is -1 for a consumer."""
+    """Return the follower's id and broker epoch (KIP-903). The id is -1 for a consumer."""
     if request.version >= 15:
         state = request.values["ReplicaState"]
         return state["ReplicaId"], state["ReplicaEpoch"]
@@ -82,7 +82,7 @@ def _wanted(context: Context, request: Request) -> list[_Wanted]:
 
 
 def _note_fetches(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
-    """Note a follower's fetch if it is in the leader's epoch and inside the leader's log. Ignore any other."""
+    """Note a follower's fetches in the leader's epoch and inside the leader's log, and ignore all others."""
     noted = []
     for want in wanted:
         refused = want.refused

@@ -1,4 +1,4 @@
-"""Metadata: the leaders, and where the brokers listen, from the decisions."""
+"""Metadata: the leaders and the brokers' addresses, from the decisions."""
 
 from brokers.mock.apis.context import Context
 from brokers.wire.catalogue import Request, Values
@@ -12,7 +12,7 @@ NO_CONTROLLER = -1
 
 
 async def metadata(context: Context, request: Request) -> Values:
-    """Answer a Metadata request; asking for a topic never creates it."""
+    """Answer a Metadata request. It never creates a topic."""
     return {
         "Brokers": _brokers(context),
         "ClusterId": CLUSTER_ID,
@@ -22,7 +22,7 @@ async def metadata(context: Context, request: Request) -> Values:
 
 
 def _wanted_topics(context: Context, request: Request) -> list[tuple[str | None, str]]:
-    """List the topics asked for by name or id; all topics for null, and in version 0 for an empty list."""
+    """List the requested topics, by name or id. Null stands for all topics, and so does an empty list in version 0."""
     topics = request.values["Topics"]
     if topics is None or (request.version == 0 and not topics):
         return [(name, ZERO_UUID) for name in sorted(context.metadata.topics)]
@@ -38,7 +38,7 @@ def _brokers(context: Context) -> list[Values]:
 
 
 def _a_live_broker(context: Context) -> int:
-    """Name any live broker as the controller, as KRaft brokers do, because the real one serves no clients."""
+    """Name a live broker as the controller, as KRaft brokers do, because the real controller serves no clients."""
     return min((b for b in context.metadata.brokers if context.metadata.live(b)), default=NO_CONTROLLER)
 
 
@@ -66,7 +66,7 @@ def _partition(context: Context, request: Request, decision: LeaderAndIsr) -> Va
     replicas, isr = list(decision.replicas), list(decision.isr)
     error = ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE
     if request.version == 0:
-        # Version 0 clients look up every id among the brokers of the answer, so they are told of live brokers only.
+        # Clients of version 0 look up every id among the brokers of the answer, so they are told of live brokers only.
         replicas, isr = ([r for r in ids if context.metadata.live(r) is not None] for ids in (replicas, isr))
         if has_leader and (len(replicas) < len(decision.replicas) or len(isr) < len(decision.isr)):
             error = ErrorCode.REPLICA_NOT_AVAILABLE

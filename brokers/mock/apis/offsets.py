@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetForLeaderEpoch: where a log starts and ends, by time or by leader epoch."""
+"""ListOffsets and OffsetForLeaderEpoch: the offsets of a log by time or by leader epoch."""
 
 import asyncio
 
@@ -21,13 +21,13 @@ LEADER_EPOCHS_FROM = 4
 
 
 async def list_offsets(context: Context, request: Request) -> Values:
-    """Answer a ListOffsets with the log's start or end, the newest record, or the first one at or after a time."""
+    """Answer a ListOffsets with the log's start or end, its newest record, or the first record at or after a time."""
     topics = []
     for topic in request.values["Topics"]:
         partitions = []
         for wanted in topic["Partitions"]:
             partitions.append(_listed(context, request, topic["Name"], wanted))
-            # A search by time may take a while, so others have their turn in between.
+            # A search by time may take a while, so other tasks run in between.
             await asyncio.sleep(0)
         topics.append({"Name": topic["Name"], "Partitions": partitions})
     return {"Topics": topics}

@@ -1,4 +1,4 @@
-"""Produce: append, and with acks=all wait for the high watermark that the engine decides."""
+"""Produce: append, and for acks=all wait until the engine's high watermark covers the records."""
 
 import asyncio
 
@@ -64,7 +64,7 @@ def _append(context: Context, place: TopicPartition, records: bytes | None, acks
     except RefusedError as refused:
         appending.refuse(refused)
         return appending
-    context.replicas.appended(partition)
+    context.replicas.log_end_changed(partition)
     appending.partition, appending.term = partition, partition.term
     appending.base_offset, appending.required = appended.base_offset, appended.last_offset + 1
     appending.start_offset = partition.log.log_start_offset
@@ -72,16 +72,17 @@ def _append(context: Context, place: TopicPartition, records: bytes | None, acks
 
 
 def _effective_min_isr(context: Context, partition: Partition) -> int:
-    """Return how many replicas must be in sync, never more than there are (``Partition.effectiveMinIsr``)."""
+    """Return how many replicas must be in sync, at most all of them (``Partition.effectiveMinIsr``)."""
     return min(context.replicas.topics.min_insync_replicas(partition.place.topic), len(partition.replicas))
 
 
 async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
-    """Wait until every append is below the high watermark, has failed, or is out of time."""
+    """Wait until each append is below the high watermark, has failed, or is out of time."""
     deadline = asyncio.get_running_loop().time() + min(max(timeout_ms, 0), TIMEOUT_MS_MAX) / 1000
     waiting = [a for a in appendings if a.partition is not None and not is_settled(context, a)]
     while waiting:
-        changed = await context.purgatory.change({a.partition for a in waiting if a.partition is not None}, deadline)
+        waited = [a.partition.waiters for a in waiting if a.partition is not None]
+        changed = await context.purgatory.change(waited, deadline)
         waiting = [a for a in waiting if not is_settled(context, a)]
         if not changed:
             for appending in waiting:
@@ -90,11 +91,11 @@ async def _replicated(context: Context, appendings: list[_Appending], timeout_ms
 
 
 def is_settled(context: Context, appending: _Appending) -> bool:
-    """Say whether the answer to an append is known (``Partition.checkEnoughReplicasReachOffset``)."""
+    """Return whether the answer to an append is known (``Partition.checkEnoughReplicasReachOffset``)."""
     partition = appending.partition
     assert partition is not None
     if not partition.is_leader or partition.term != appending.term:
-        # Only the next leader can say whether the records survive; here they may have been truncated.
+        # Only the next leader knows whether the records survive. Here they may have been truncated.
         appending.refuse(RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         return True
     if partition.high_watermark < appending.required:

@@ -1,1 +1,1 @@
-"""The broker's side of the bus: what it tells the engine, and how it hears the decisions."""
+"""The broker's side of the bus: its events to the engine, and the engine's decisions."""

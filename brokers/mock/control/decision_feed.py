@@ -1,4 +1,4 @@
-"""Hand the decisions to a mock broker: first the state as last committed, then every decision after it, in order."""
+"""The decisions for a mock broker: first the state as last committed, then every decision after it, in order."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,8 +19,7 @@ Apply = Callable[[Sequence[AnyDecision]], None]
 class DecisionFeed:
     """A mock broker's place in the decision log.
 
-    ``apply`` gets every decision once, in (seq, index) order. Decisions that wait together come in one call, up to
-    ``CHUNK`` of them.
+    ``apply`` gets every decision once, in the order of (seq, index), and up to ``CHUNK`` waiting decisions in a call.
     """
 
     def __init__(self, bus: Bus, apply: Apply, settings: Settings) -> None:
@@ -39,7 +38,7 @@ class DecisionFeed:
         """Follow until cancelled.
 
         Raises ``BusError`` when the bus stays out of reach, and ``TrimmedError`` when decisions were removed unread.
-        Then only a restart helps, because it begins with the state that is committed by then.
+        After that only a restart helps, because it begins with the state as committed by then.
         """
         await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
 
@@ -49,7 +48,8 @@ class DecisionFeed:
     async def catch_up(self) -> None:
         """Read to the end, and let other tasks run between chunks.
 
-        A short read is not the end, because a read is bounded in bytes too. One that ends with a block may be long.
+        A short read is not the end, because reads are bounded in bytes too. A read may also exceed ``CHUNK``, because a
+        row may hold many decisions.
         """
         while rows := self._bus.decided_columns(self._after, CHUNK):
             decisions = one_by_one(given for row in rows for given in decoded(row))

@@ -6,6 +6,7 @@ registering --answer--> starting --decided active--> running --stop--> shutting 
 """
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable
 from enum import Enum
@@ -27,7 +28,7 @@ _LOST = frozenset({"STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED"})
 
 
 class LifecycleState(Enum):
-    """Where a broker is in its life, as far as it knows."""
+    """The state of a broker's registration, as far as the broker knows."""
 
     registering = "registering"
     starting = "starting"
@@ -44,8 +45,8 @@ class Lifecycle:
     """A broker's registration: obtain it, keep the session alive, and at the end ask for permission to stop.
 
     ``incarnation`` stays the same for the life of the process, so a second registration amends the first. A heartbeat
-    asks for an answer only while the broker is not yet active or something that it sent was refused, so that the
-    decision log of a quiet cluster stays quiet.
+    asks for an answer only while the broker is not active, or after the engine refused an event. So the decision log
+    of a quiet cluster stays quiet.
     """
 
     def __init__(self, identity: Identity, outbox: Outbox, settings: Settings, previous_broker_epoch: int) -> None:
@@ -63,10 +64,7 @@ class Lifecycle:
         self.broker_epoch = -1
 
     async def register(self, port: int) -> int:
-        """Register, and return the broker epoch once the engine answers.
-
-        Raises TimeoutError when no engine answers in time.
-        """
+        """Register, and return the broker epoch once the engine answers. Raises ``TimeoutError``."""
         self._port = port
         async with asyncio.timeout(self._settings.initial_broker_registration_timeout_ms / 1000):
             self._register()
@@ -108,12 +106,9 @@ class Lifecycle:
                 self._register()
             elif self.state is not LifecycleState.registering:
                 self._heartbeat()
-            self._changed.clear()
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interval):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+                    await self._change()
 
     def _heartbeat(self) -> None:
         shutting_down = self.state is LifecycleState.shutting_down
@@ -133,19 +128,17 @@ class Lifecycle:
     async def shut_down(self, others_active: Callable[[], bool]) -> bool:
         """Ask for permission to stop, and return whether it came in time.
 
-        If no other broker is active, nobody could take over, so there is nothing to wait for.
+        There is nothing to wait for if no other broker is active, because none could take over.
         """
         if self.state is not LifecycleState.running or not self._settings.controlled_shutdown_enable:
             self.state = LifecycleState.stopped
             return False
         self.state = LifecycleState.shutting_down
         self._changed.set()
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.controlled_shutdown_timeout_ms / 1000):
                 while self.state is LifecycleState.shutting_down and others_active():
                     await self._change()
-        except TimeoutError:
-            pass
         allowed = self.state is LifecycleState.stopped
         self.state = LifecycleState.stopped
         return allowed
@@ -162,7 +155,7 @@ class Lifecycle:
             case Answer(request="broker_heartbeat" | "controlled_shutdown" | "alter_isr") if (
                 decision.error in _LOST
                 and decision.broker == self._identity.broker
-                # Otherwise this registration is the one that counts, and an earlier process was refused.
+                # Otherwise the present registration counts, and an earlier process was refused.
                 and decision.broker_epoch != self.broker_epoch
             ):
                 self._lost(decision.error)

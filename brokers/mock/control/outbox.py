@@ -1,27 +1,32 @@
-"""What a mock broker tells the engine: events in the order in which they were sent, and collected log ends."""
+"""A mock broker's events to the engine: in the order in which they were sent, with log ends collected."""
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from brokers.engine.publisher import Publisher
-from brokers.mock.control.log_end_reports import is_report_of, together
 from brokers.mock.settings import Settings
 from bus.clock import now_ms
 from bus.interface import Bus, BusError
+from state.canonical import RESULTS_MAX
 from state.decisions import Answer, AnyDecision, Rejected
 from state.event_text import decode
-from state.events import AnyEvent, LogEndOffset, ReplicaReport, TopicPartition
+from state.events import AnyEvent, LogEndOffset, LogEndOffsets, ReplicaReport, TopicPartition
 from state.reason import Reason
+from state.topic_events import LogEndRow, TopicLogEnds
 
 WAITING_MAX = 200_000
+# The beginning of a report's text, up to who sent it. A long text is cut where it is shown.
+_SENDER = re.compile(r'\{"kind":"log_end_offsets"[^\[]*"broker":([0-9]+)')
 
 
 class LogEnd(NamedTuple):
-    """Where a replica's log ends and starts, in which leader epoch, for the topic with ``topic_id``."""
+    """The end and the start of a replica's log, and the leader epoch."""
 
     topic_id: str
     leader_epoch: int
@@ -36,12 +41,12 @@ StillTrue = Callable[[ReplicaReport], bool]
 class Outbox:
     """The events that go to the bus, in the order in which they were sent.
 
-    A log end is not queued when it changes. Its partition is marked instead, and the event carries the log end at the
-    time of the call to the bus. Marks are collected for at most ``watermark.interval.ms``. Log ends are sent under the
-    registration ``broker_epoch``, and several of them in one event.
+    A log end is not queued when it changes. Its partition is marked instead, and the event has the log end at the time
+    of the call to the bus. Marks are collected for at most ``watermark.interval.ms``. Log ends are sent under the
+    registration ``broker_epoch``, several in one event.
 
-    The engine refuses events while this broker's clock is far ahead. Refused log ends and reports wait for the answer
-    to a heartbeat, because an engine that accepts a heartbeat accepts them too. Then they are sent again.
+    The engine refuses events while this broker's clock is far ahead. Refused log ends and reports are sent again once
+    the engine accepts a heartbeat, because it accepts them too from then on.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
@@ -53,26 +58,19 @@ class Outbox:
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
         self._refused_log_ends: dict[TopicPartition, None] = {}
         self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
-        self._log_ends: LogEnds = lambda place: None
-        self._still_true: StillTrue = lambda report: False
-        # On Kafka single reports are in a topic of their own, which keeps the newest of each replica.
+        # Return a replica's log end, or None if nothing may be sent yet, and whether a refused report still holds.
+        self.log_end_of: LogEnds = lambda place: None
+        self.is_still_true: StillTrue = lambda report: False
+        # On Kafka single reports go to a topic of their own, which keeps the newest of each replica.
         self._is_single = bus.kind == "kafka"
         self._wake = asyncio.Event()
         self._next_log_ends = 0.0
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
 
-    def ask_log_ends_of(self, log_ends: LogEnds) -> None:
-        """Set the function that returns a replica's log end, or None if nothing may be sent yet."""
-        self._log_ends = log_ends
-
-    def ask_whether_still_true(self, still_true: StillTrue) -> None:
-        """Set the function that says whether a refused report still holds, and must be sent again."""
-        self._still_true = still_true
-
     def registered(self, broker_epoch: int) -> None:
         """Send log ends under this registration from now on.
 
-        If it is not the first, those that were sent are sent again, because the engine forgot them with the former one.
+        Log ends that were sent before are sent again, because the engine forgot them with the former registration.
         """
         self.broker_epoch = broker_epoch
         self._changed.update(dict.fromkeys(self._reported))
@@ -86,14 +84,14 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Return how many events wait to be published; a changed log end counts as one."""
+        """How many events wait to be published; a changed log end counts as one."""
         return len(self._events) + len(self._changed)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Keep what the engine refused because of its time, and send it again once the engine accepts a heartbeat."""
+        """Keep events that the engine refused for their time, and send them again once it accepts a heartbeat."""
         match decision:
             case Rejected(reason=Reason.TIME_AHEAD) if is_report_of(decision.raw, self._broker):
-                # All replicas, because a rejection shows only the beginning of many rows.
+                # All replicas, because a rejection shows only the beginning of a long event.
                 self._refused_log_ends.update(dict.fromkeys(self._reported))
                 self._reported.clear()
             case Rejected(reason=Reason.TIME_AHEAD):
@@ -121,7 +119,7 @@ class Outbox:
         self._refused_log_ends.clear()
         self._refused_reports.clear()
         for report in reports:
-            if self._still_true(report):
+            if self.is_still_true(report):
                 self.send(replace(report, time_ms=now_ms()))
 
     def send(self, event: AnyEvent) -> None:
@@ -132,7 +130,7 @@ class Outbox:
         self._wake.set()
 
     def log_end_changed(self, place: TopicPartition) -> None:
-        """Send the log end of a replica soon, unless it is the same as the last one sent."""
+        """Send the log end of a replica soon, unless it is still the last one sent."""
         self._changed[place] = None
         self._wake.set()
 
@@ -151,7 +149,7 @@ class Outbox:
         """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""
         while True:
             await self._due()
-            await self._publish(self._drained())
+            await self._publish()
 
     async def _due(self) -> None:
         """Wait for an event, or until the oldest mark has waited long enough."""
@@ -182,7 +180,7 @@ class Outbox:
     def _log_end_events(self) -> list[LogEndOffset]:
         events = []
         for place in self._changed:
-            log_end = self._log_ends(place)
+            log_end = self.log_end_of(place)
             if log_end is None or self._reported.get(place) == (log_end.leader_epoch, log_end.end):
                 continue
             self._reported[place] = (log_end.leader_epoch, log_end.end)
@@ -202,12 +200,37 @@ class Outbox:
         return events
 
     async def flush(self) -> None:
-        """Publish everything that waits, including marked log ends. Call this at the end, when ``run`` has stopped."""
+        """Publish everything that waits, and marked log ends too. Call this at the end, when ``run`` has stopped."""
         self._next_log_ends = 0.0
-        await self._publish(self._drained())
+        await self._publish()
 
-    async def _publish(self, batch: list[bytes]) -> None:
+    async def _publish(self) -> None:
+        batch = self._drained()
         await self._publisher.publish(lambda: batch)
 
     def close(self) -> None:
         self._publisher.close()
+
+
+def is_report_of(raw: str, broker: int) -> bool:
+    """Return whether the text of a rejected event is a report of many by this broker."""
+    found = _SENDER.match(raw)
+    return found is not None and found[1] == str(broker)
+
+
+def together(ends: Sequence[LogEndOffset]) -> Sequence[AnyEvent]:
+    """Write one broker's reports in as few events as possible."""
+    if len(ends) < 2 or ends[0].broker_epoch is None:
+        return ends
+    return list(_together(ends, ends[0].broker, ends[0].broker_epoch))
+
+
+def _together(ends: Sequence[LogEndOffset], broker: int, broker_epoch: int) -> Iterator[AnyEvent]:
+    for first in range(0, len(ends), RESULTS_MAX):
+        rows: dict[tuple[str, str | None], list[LogEndRow]] = defaultdict(list)
+        for end in ends[first : first + RESULTS_MAX]:
+            row = LogEndRow(end.partition, end.leader_epoch, end.log_end_offset)
+            rows[end.topic, end.topic_id].append(row)
+        topics = tuple([TopicLogEnds(name, tuple(some), topic_id) for (name, topic_id), some in rows.items()])
+        time_ms = ends[first].time_ms
+        yield LogEndOffsets(time_ms=time_ms, broker=broker, broker_epoch=broker_epoch, topics=topics)

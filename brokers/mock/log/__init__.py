@@ -1,1 +1,1 @@
-"""The log of one replica on disk: record batches as Kafka stores them, in segments."""
+"""The logs of replicas on disk: record batches as Kafka stores them, in segments."""

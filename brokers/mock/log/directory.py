@@ -23,7 +23,7 @@ STRAY_SUFFIX = "-stray"
 BORN_SUFFIX = "-born"
 DOOMED_SUFFIX = "-delete"
 NAME_LENGTH_MAX = 255
-# Errors that are not the disk's, so other replicas can go on.
+# Errors for which the disk is not to blame, so other replicas can go on.
 _NOT_OF_THE_DISK = TOO_MANY_OPEN | {errno.ENAMETOOLONG}
 
 
@@ -35,8 +35,8 @@ class _CleanShutdown(msgspec.Struct, rename="camel"):
 class LogDirectory:
     """One broker's directory, with a folder ``topic-partition`` for each replica.
 
-    A folder belongs to one topic id. A folder of the same name under another id is another log: the older one is
-    renamed to ``…-stray``, never read again, and never deleted here.
+    A folder belongs to one topic id. If a new topic of the same name needs a folder, the old one is renamed to
+    ``…-stray`` and never read again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +51,7 @@ class LogDirectory:
     def lost(self, error: OSError) -> None:
         """Treat the directory as offline for good, as Kafka does at the first I/O error in it (KIP-112).
 
-        An error that is not the disk's concerns one replica only, or passes.
+        It stays online after an error that affects only one replica, or that passes.
         """
         if error.errno in _NOT_OF_THE_DISK:
             logger.warning("error in a log directory that stays online", path=str(self.path), why=str(error))
@@ -61,7 +61,7 @@ class LogDirectory:
             self.on_loss()
 
     def _take_clean_shutdown(self) -> int:
-        """Read the note of a clean shutdown, and remove it, because it is valid for one start only."""
+        """Read and remove the note of a clean shutdown, because it is valid for one start only."""
         marker = self.path / CLEAN_SHUTDOWN_FILE
         try:
             epoch = msgspec.json.decode(marker.read_bytes(), type=_CleanShutdown).broker_epoch
@@ -90,7 +90,7 @@ class LogDirectory:
         return Log(folder, config, self._clean, self.lost)
 
     def delete(self, place: TopicPartition, topic_id: str) -> None:
-        """Remove the replica's folder if it is of that topic. Rename it first, so that half of it is never opened."""
+        """Remove the replica's folder if it belongs to that topic. Rename it first, so that no half of it is opened."""
         folder = self._folder(place)
         if _topic_id_in(folder) != topic_id:
             return
@@ -99,7 +99,7 @@ class LogDirectory:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def sweep(self, known: Mapping[TopicPartition, str]) -> None:
-        """Set aside the logs of replicas that are no longer ours; ``known`` has ours with their topic ids.
+        """Set aside the logs of replicas that this broker no longer has. ``known`` are its replicas' topic ids.
 
         Folders that a kill left half made or half deleted are removed.
         """
@@ -151,9 +151,9 @@ def _renamed(folder: Path, topic_id: str, suffix: str) -> Path:
 
 
 def _topic_id_in(folder: Path) -> str:
-    """Return the topic id of a log; empty if it is not known.
+    """Return the topic id of a log; empty if it is unknown.
 
-    Raises ``OSError`` if it cannot be read now, because a log of an unknown topic would be set aside.
+    Raises ``OSError`` if it cannot be read at the moment, because a log of an unknown topic would be set aside.
     """
     try:
         fields = dict(line.split(": ", 1) for line in (folder / METADATA_FILE).read_text().splitlines())

@@ -26,7 +26,7 @@ class EndOffset(NamedTuple):
 class LeaderEpochs:
     """The entries of one log. Epochs and start offsets both strictly increase.
 
-    If a change cannot be written, ``OSError`` is raised. The change counts, and the next one tries to write it again.
+    If a change cannot be written, ``OSError`` is raised. The change counts, and the next change writes it too.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,8 +58,8 @@ class LeaderEpochs:
     def end_offset_of(self, epoch: int, log_end_offset: int) -> EndOffset:
         """Find where ``epoch`` ends in this log (``LeaderEpochFileCache.endOffsetFor``).
 
-        An epoch later than all known ones is undefined. For an epoch without records here the answer is the nearest one
-        below.
+        An epoch above all known ones is undefined. For an epoch without records here, the answer is about the nearest
+        one below.
         """
         if epoch == UNDEFINED or epoch > self.latest:
             return EndOffset(UNDEFINED, UNDEFINED)
@@ -83,7 +83,7 @@ class LeaderEpochs:
 
 
 def _read(path: Path) -> list[Entry]:
-    """Read a checkpoint. If it cannot be read it counts as empty, because the log itself holds the epochs."""
+    """Read a checkpoint. An unreadable one counts as empty, because the log itself holds the epochs."""
     try:
         _version, count, *lines = path.read_text().splitlines()
         entries = [Entry(*map(int, line.split())) for line in lines]

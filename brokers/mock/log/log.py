@@ -21,14 +21,14 @@ logger = structlog.get_logger()
 
 
 class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a log, under Kafka's topic settings."""
+    """The settings of a log, named like Kafka's settings of topics."""
 
     segment_bytes: int = 1024 * 1024 * 1024
     max_message_bytes: int = 1_048_588
 
 
 class Appended(NamedTuple):
-    """Where a batch is in the log; ``duplicate`` if it was there before."""
+    """The place of a batch in the log; ``duplicate`` if it was there before."""
 
     base_offset: int
     last_offset: int
@@ -38,16 +38,16 @@ class Appended(NamedTuple):
 class Log:
     """The batches of one replica, without gaps from ``log_start_offset`` to ``log_end_offset`` (exclusive).
 
-    When ``append`` returns, the batch is written to the file (one ``write`` per batch, without a buffer), so a killed
-    process loses none of it. It is forced to disk when Kafka does so: when a segment is rolled, and at a clean stop.
+    An append returns when the batch is written to the file, without a buffer, so a killed process loses none of it. The
+    file is forced to disk when Kafka does so: when a segment is rolled, and at a clean stop.
     """
 
     def __init__(
         self, directory: Path, config: LogConfig, clean: bool, lost: Callable[[OSError], None] = lambda error: None
     ) -> None:
-        """Open the log in ``directory``; unless the last stop was ``clean``, check the CRCs of the newest segment.
+        """Open the log in ``directory``. Unless the last stop was ``clean``, check the CRCs of the newest segment.
 
-        If a read or a change has an I/O error, ``lost`` is called, and ``RefusedError`` KAFKA_STORAGE_ERROR is raised.
+        After an I/O error in a read or a change, ``lost`` is called and ``RefusedError`` KAFKA_STORAGE_ERROR is raised.
         """
         self._lost = lost
         directory.mkdir(parents=True, exist_ok=True)
@@ -72,9 +72,9 @@ class Log:
     def _recover(self, segments: list[Segment], clean: bool) -> None:
         bases = sorted(int(path.stem) for path in self.directory.glob(f"*{SUFFIX}")) or [0]
         for base in bases:
-            segment = Segment.in_directory(self.directory, base)
+            segment = Segment(self.directory, base)
             if segments and base != segments[-1].next_offset:
-                # Records after a gap were never acknowledged by this log. The leader has them.
+                # This log never acknowledged records after a gap. The leader has them.
                 logger.warning("segment dropped", path=str(segment.path), expected=segments[-1].next_offset)
                 segment.delete()
                 continue
@@ -145,7 +145,7 @@ class Log:
 
     def _roll(self) -> Segment:
         self._segments[-1].flush()
-        segment = Segment.in_directory(self.directory, self.log_end_offset)
+        segment = Segment(self.directory, self.log_end_offset)
         self._segments.append(segment)
         flush_directory(self.directory)
         return segment
@@ -192,9 +192,9 @@ class Log:
     def restart_at(self, offset: int) -> None:
         """Remove everything, and continue with an empty log at ``offset``. Raises ``RefusedError``."""
         with self._storage():
-            # Opened before the others go, so that a log stays as it is if no more files may be opened.
+            # Opened before the others are deleted, so that the log stays as it is if no more files may be opened.
             first = next((s for s in self._segments if s.base_offset == offset), None)
-            first = first or Segment.in_directory(self.directory, offset)
+            first = first or Segment(self.directory, offset)
             former, self._segments = self._segments, [first]
             for segment in former:
                 if segment is not first:

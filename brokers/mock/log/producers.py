@@ -1,4 +1,4 @@
-"""The last batches of idempotent producers, so that a batch that is sent twice is stored once (KIP-98)."""
+"""The last batches of idempotent producers, so that a batch sent twice is stored once (KIP-98)."""
 
 import uuid
 from collections import OrderedDict, deque
@@ -19,8 +19,8 @@ _RANDOM_HEX_DIGITS = 15
 def new_producer_id() -> int:
     """Return a producer id that no broker has given out.
 
-    It is random, because a broker whose disk was replaced would count from the beginning again. Then a new producer's
-    records would be taken for those of the one that had its id before.
+    It is random, because a broker with a new disk would count from the beginning again, and a new producer's records
+    would be taken for those of an earlier producer with the same id.
     """
     # The first digits of a uuid are not all random.
     return _PRODUCER_ID_MIN + int(uuid.uuid4().hex[-_RANDOM_HEX_DIGITS:], 16)
@@ -44,13 +44,13 @@ class _Producer:
 
 
 class Producers:
-    """The producers of one log. Beyond ``PRODUCERS_MAX``, the one that has been silent longest is dropped."""
+    """The producers of one log. Beyond ``PRODUCERS_MAX``, the producer that was silent longest is dropped."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, _Producer] = OrderedDict()
 
     def check(self, batch: Batch) -> Written | None:
-        """Return the stored batch that ``batch`` repeats, or None if it is new and must be stored.
+        """Return the stored batch that ``batch`` repeats; None if it is new.
 
         Raises ``RefusedError`` for an epoch or sequence that does not follow.
         """

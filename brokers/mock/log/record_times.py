@@ -8,7 +8,7 @@ from kafka.record.util import decode_varint
 from brokers.wire.batch_header import HEADER, Batch, batch_at
 from brokers.wire.errors import ErrorCode, RefusedError
 
-# A batch of a few kilobytes may unpack to gigabytes, and everybody else waits meanwhile.
+# A batch of a few kilobytes may unpack to gigabytes, and all other requests wait meanwhile.
 UNPACKED_BYTES_MAX = 16 * 1024 * 1024
 # Attributes, time, offset, length of the key and of the value, count of headers.
 _RECORD_BYTES_MIN = 6
@@ -19,8 +19,8 @@ _TIME_MAX = 2**63 - 1
 def first_at_or_after(data: bytes, timestamp: int) -> tuple[int, int] | None:
     """Return (timestamp, offset) of the first record of a batch that is not older than ``timestamp``.
 
-    If the batch's compression cannot be read here, that is its first record. Raises ``RefusedError`` CORRUPT_MESSAGE
-    if the records are damaged, or unpack to more than ``UNPACKED_BYTES_MAX``.
+    If the batch is neither plain nor gzip, return its first record. Raises ``RefusedError`` CORRUPT_MESSAGE if the
+    records are damaged, or unpack to more than ``UNPACKED_BYTES_MAX``.
     """
     batch = batch_at(data, 0)
     assert batch is not None
@@ -41,7 +41,7 @@ def _unpacked(packed: bytes) -> bytes:
     unpacked = b""
     try:
         while packed:
-            # Usually one, but gzip allows several members after each other.
+            # Gzip allows several members, one after the other.
             member = zlib.decompressobj(_GZIP)
             unpacked += member.decompress(packed, UNPACKED_BYTES_MAX - len(unpacked) + 1)
             if len(unpacked) > UNPACKED_BYTES_MAX:

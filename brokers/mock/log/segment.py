@@ -19,8 +19,9 @@ class Segment:
     The index notes an offset and its position every ``INDEX_INTERVAL_BYTES``, so a read scans little.
     """
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        self.path = path
+    def __init__(self, directory: Path, base_offset: int) -> None:
+        """Open or create the file; ``recover`` then reads its batches."""
+        self.path = path = directory / f"{base_offset:020d}{SUFFIX}"
         self.base_offset = base_offset
         self.next_offset = base_offset
         self.size = 0
@@ -29,13 +30,8 @@ class Segment:
         self._positions: list[int] = []
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
 
-    @classmethod
-    def in_directory(cls, directory: Path, base_offset: int) -> "Segment":
-        """Open or create the segment that begins at ``base_offset``; ``recover`` then reads its batches."""
-        return cls(directory / f"{base_offset:020d}{SUFFIX}", base_offset)
-
     def recover(self, check: bool) -> Iterator[Batch]:
-        """Read all batches in order, and cut the file at the first that is not valid.
+        """Read all batches in order, and cut the file at the first invalid one.
 
         With ``check`` each CRC is verified, because a killed process may have left half a write.
         """
@@ -51,7 +47,7 @@ class Segment:
             os.ftruncate(self._fd, self.size)
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Write whole batches; after any error the file is as it was."""
+        """Write whole batches. After an error the file is as it was."""
         try:
             write_all(self._fd, data)
         except OSError:
@@ -69,9 +65,9 @@ class Segment:
         self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
 
     def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
-        """Return whole batches from the one that holds ``offset`` on, all below ``upper``.
+        """Return whole batches, from the one with ``offset`` on, that end below ``upper``.
 
-        Return at most ``max_bytes``, but at least one batch, so that a reader always advances (KIP-74).
+        They have at most ``max_bytes``, unless the first batch has more, so that a reader always advances (KIP-74).
         """
         start = end = -1
         for position, batch in self._from(offset):
@@ -89,7 +85,7 @@ class Segment:
         return self._pread(start, end - start) if start >= 0 else b""
 
     def batches(self) -> Iterator[Batch]:
-        """Walk all batch headers."""
+        """Yield all batches."""
         return self._scan(0, self.size)
 
     def find_timestamp(self, timestamp: int) -> bytes | None:
@@ -128,7 +124,7 @@ class Segment:
             position += batch.size
 
     def _scan(self, position: int, end: int) -> Iterator[Batch]:
-        """Walk headers in [position, end), reading a chunk at a time and skipping over large batches."""
+        """Yield the batches in [position, end). Reads a chunk at a time, and skips the records of large batches."""
         chunk, chunk_at = b"", position
         while position < end:
             if position + HEADER.size > chunk_at + len(chunk):

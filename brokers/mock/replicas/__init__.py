@@ -1,1 +1,1 @@
-"""The replicas that a broker holds: it leads some, follows others, and maintains the ISRs of those that it leads."""
+"""The replicas of a broker: it leads some, with their ISRs, and follows the leaders of others."""

@@ -16,11 +16,11 @@ class Connection:
 
     @classmethod
     async def open(cls, host: str, port: int, client_id: str, timeout_ms: int, bytes_max: int) -> "Connection":
-        """Connect to a broker whose responses have up to ``bytes_max`` bytes. Raises OSError or TimeoutError."""
+        """Connect to a broker whose responses have up to ``bytes_max`` bytes. Raises ``OSError``, ``TimeoutError``."""
         return cls(await FrameConnection.open(host, port, timeout_ms, bytes_max), client_id)
 
     async def ask(self, asked: Asked, timeout_ms: int) -> Values:
-        """Send a request, and return what its response says. Raises OSError, TimeoutError or WireError."""
+        """Send a request, and return its response. Raises ``OSError``, ``TimeoutError`` or ``WireError``."""
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         key, version, values = asked
         frame = CATALOGUE.encode_request(key, version, self._correlation_id, self._client_id, values)

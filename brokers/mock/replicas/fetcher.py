@@ -1,9 +1,9 @@
-"""Follow one leader: find where the two logs agree, then fetch (Kafka's ``ReplicaFetcherThread``).
+"""The task that follows one leader: find where the two logs agree, then fetch (Kafka's ``ReplicaFetcherThread``).
 
 The problem: a broker that comes back, or gets a new leader, may hold records that the leader never had. If it fetched
-from its own log end, the two logs would differ at the same offsets for ever. Cutting the log at the high watermark does
-not help: the follower learns of a high watermark later than its leader, so it would drop records that are committed,
-and lose them for good if it led next (KIP-101).
+from its own log end, the two logs would always differ at the same offsets. Cutting the log at the high watermark does
+not help: the follower learns of a high watermark later than its leader, so it would drop committed records, and lose
+them for good if it led next (KIP-101).
 
 The insight: one leader epoch has one writer. Two logs that both hold records of epoch E agree on all of them, up to
 where the shorter run of E ends. So the follower asks its leader where the follower's latest epoch ends:
@@ -16,7 +16,7 @@ and asks again about a lower epoch. Every round goes down by at least one, so th
 
     added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
 
-After an error of one partition, only that partition pauses for a moment, and continues where it was.
+After an error of one partition, only that partition pauses for a moment, and then continues where it was.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from brokers.mock.log.epochs import EndOffset
 from brokers.mock.messages import EARLIEST, LATEST, Asked
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.connection import Connection
-from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.partition import Partition, name_of
 from brokers.mock.replicas.requests import epoch_ends_request, fetch_request, offset_request
 from brokers.mock.replicas.truncation import epoch_to_ask, truncation
 from brokers.mock.settings import Settings
@@ -43,12 +43,12 @@ logger = structlog.get_logger()
 
 CONNECT_TIMEOUT_MS = 2_000
 BACKOFF_MAX_MS = 2_000
-# For all in a response that is not records.
+# For everything in a response except records.
 _ROOM_BYTES = 64 * 1024 * 1024
 
 
 class _Followed:
-    """The state of one partition in this fetcher: the epoch in which it is followed, and when it may continue."""
+    """A partition of this fetcher: the epoch in which it is followed, and when it may continue."""
 
     __slots__ = ("epoch", "partition", "resumes", "truncating")
 
@@ -62,8 +62,7 @@ class _Followed:
 class Fetcher:
     """The task that fetches from ``leader`` for all partitions that were added.
 
-    If a partition was removed, or went to another epoch, while a request for it was under way, its part of the response
-    is dropped.
+    If a partition is removed, or gets another epoch, during a request for it, its part of the response is dropped.
     """
 
     def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, log_end_changed: Any) -> None:
@@ -84,12 +83,12 @@ class Fetcher:
         return not self._followed
 
     def epoch_of(self, place: TopicPartition) -> int | None:
-        """Return the leader epoch in which ``place`` is fetched, or None if it is not."""
+        """Return the leader epoch in which ``place`` is fetched; None if it is not."""
         followed = self._followed.get(place)
         return None if followed is None else followed.epoch
 
     def add(self, partition: Partition) -> None:
-        """Follow a partition too, at once: a fetch that waits for other partitions is interrupted."""
+        """Begin to follow a partition at once. A fetch that waits for other partitions is interrupted."""
         self._followed[partition.place] = _Followed(partition)
         self._added.set()
         if self._long_poll:
@@ -131,7 +130,7 @@ class Fetcher:
             await self._fetch(fetching)
 
     async def _ready(self) -> list[_Followed]:
-        """Wait until some partition may continue, and return those that may."""
+        """Return the partitions that may continue, once there are any."""
         loop = asyncio.get_running_loop()
         while True:
             now = loop.time()
@@ -140,17 +139,15 @@ class Fetcher:
                 return ready
             self._added.clear()
             wait = min((f.resumes - now for f in self._followed.values()), default=None)
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._added.wait()
-            except TimeoutError:
-                continue
 
     async def _connect(self) -> Connection:
         endpoint = self._metadata.endpoint(self._leader)
         if endpoint is None:
             raise WireError(f"broker {self._leader} has no endpoint")
-        # The requested bytes, and one batch more, which may be as large as the request that brought it to the leader.
+        # The requested bytes, and one more batch, which may be as large as the request that brought it to the leader.
         limit = self._settings.replica_fetch_response_max_bytes + self._settings.socket_request_max_bytes + _ROOM_BYTES
         name = f"broker-{self._broker}-fetcher"
         return await Connection.open(endpoint.host, endpoint.port, name, CONNECT_TIMEOUT_MS, limit)
@@ -162,7 +159,7 @@ class Fetcher:
 
     async def _ask(self, asked: Asked) -> Values:
         if self._connection is None:
-            # A partition was added after the response to the long poll had come, and before this task went on.
+            # A partition was added after the long poll's response had come, and before this task continued.
             raise WireError("interrupted")
         return await self._connection.ask(asked, self._settings.replica_socket_timeout_ms)
 
@@ -174,8 +171,7 @@ class Fetcher:
 
     def _refused(self, followed: _Followed, code: int) -> None:
         """Pause a partition after an error, because its leader or this broker has not heard of a change yet."""
-        place = followed.partition.place
-        logger.info("follower refused", leader=self._leader, partition=f"{place.topic}-{place.partition}", code=code)
+        logger.info("follower refused", leader=self._leader, partition=name_of(followed.partition.place), code=code)
         self._rest(followed)
 
     @contextlib.contextmanager
@@ -217,12 +213,13 @@ class Fetcher:
         before = partition.log.log_end_offset
         end = EndOffset(answer["LeaderEpoch"], answer["EndOffset"])
         found = truncation(partition.log, partition.high_watermark, end)
+        name = name_of(partition.place)
         if found.offset < partition.high_watermark:
-            logger.warning("truncated below the high watermark", partition=str(partition.place), offset=found.offset)
+            logger.warning("truncated below the high watermark", partition=name, offset=found.offset)
         if not partition.truncate(followed.epoch, found.offset):
             return
         if partition.log.log_end_offset < before:
-            logger.info("truncated", partition=str(partition.place), before=before, to=partition.log.log_end_offset)
+            logger.info("truncated", partition=name, before=before, to=partition.log.log_end_offset)
         if found.complete:
             self._agreed(followed)
 
@@ -265,7 +262,7 @@ class Fetcher:
         if not records:
             return
         place = followed.partition.place
-        # Last in the next request, because a leader fills its response in the order of the request (KIP-74).
+        # It comes last in the next request, because a leader fills its response in the order of the request (KIP-74).
         self._followed[place] = self._followed.pop(place)
         if followed.partition.append_as_follower(followed.epoch, offset, records):
             self._log_end_changed(followed.partition)
@@ -273,8 +270,8 @@ class Fetcher:
     async def _out_of_range(self, followed: _Followed) -> None:
         """Continue where the leader's log has records, because it ends below our end or begins above it.
 
-        It ends below our end after an unclean election. Then our extra records are removed. It begins above our end
-        when the leader has dropped old records. Then our log starts again, empty.
+        It ends below our end after an unclean election. Then our extra records are removed. It begins above our end if
+        the leader has dropped old records. Then our log restarts empty.
         """
         partition = followed.partition
         end = await self._offset_of(followed, LATEST)
@@ -283,7 +280,8 @@ class Fetcher:
             self._rest(followed)
             return
         ours = partition.log.log_end_offset
-        logger.warning("out of the leader's range", partition=str(partition.place), ours=ours, start=start, end=end)
+        name = name_of(partition.place)
+        logger.warning("out of the leader's range", partition=name, ours=ours, start=start, end=end)
         if end < ours:
             partition.truncate(followed.epoch, end)
         elif ours < start:

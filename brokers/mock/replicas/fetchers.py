@@ -1,4 +1,4 @@
-"""One fetcher for each broker that leads a partition that this broker follows."""
+"""The fetchers of a broker, one for each leader that it follows."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ LogEndChanged = Callable[[Partition], None]
 
 
 class Fetchers:
-    """The fetchers by leader. A followed partition is with the fetcher of its leader, and with no other."""
+    """The fetchers by leader. A followed partition is with the fetcher of its leader only."""
 
     def __init__(self, broker: int, metadata: Metadata, settings: Settings, log_end_changed: LogEndChanged) -> None:
         self._broker = broker
@@ -25,7 +25,7 @@ class Fetchers:
         self.broker_epoch = -1
 
     def set_broker_epoch(self, broker_epoch: int) -> None:
-        """Fetch under this registration from now on, because leaders let only the present one into an ISR (KIP-903)."""
+        """Fetch under this registration from now on, because only the present one may join an ISR (KIP-903)."""
         self.broker_epoch = broker_epoch
         for fetcher in self._fetchers.values():
             fetcher.broker_epoch = broker_epoch
@@ -41,7 +41,7 @@ class Fetchers:
         fetcher.add(partition)
 
     def remove(self, partition: Partition) -> None:
-        """Stop following the partition's leader, whichever that was."""
+        """Stop fetching the partition, from whichever leader."""
         for leader, fetcher in list(self._fetchers.items()):
             fetcher.remove(partition.place)
             if fetcher.idle:
@@ -54,7 +54,7 @@ class Fetchers:
         return {leader: epoch for leader, epoch in found.items() if epoch is not None}
 
     def failed(self) -> list[asyncio.Task[None]]:
-        """List the fetchers that ended with an error; none ever should."""
+        """List the fetchers that ended with an error, which none should."""
         return [task for task in self._tasks.values() if task.done() and not task.cancelled()]
 
     async def stop(self) -> None:

@@ -31,5 +31,5 @@ class FollowerState:
         self._fetched_ms = now_ms
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
-        """Say whether the follower holds everything, or did at most ``lag_max_ms`` ago."""
+        """Return whether the follower holds everything, or did at most ``lag_max_ms`` ago."""
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_max_ms

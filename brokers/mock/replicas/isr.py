@@ -1,4 +1,4 @@
-"""The ISR as its leader sees it: members that lag, followers that may join, and requests to change it (KIP-497)."""
+"""The ISR at its leader: members that lag, followers that may join, and requests to change it (KIP-497)."""
 
 import uuid
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import structlog
 
 from brokers.mock.control.outbox import Outbox
 from brokers.mock.metadata import Metadata
-from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.partition import Partition, name_of
 from brokers.mock.settings import Settings
 from bus.clock import now_ms, steady_ms
 from state.decisions import Answer
@@ -28,12 +28,12 @@ def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, .
 
 
 def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bool:
-    """Say whether an assigned follower outside the ISR holds everything that a member must hold.
+    """Return whether an assigned follower outside the ISR holds everything that a member must hold.
 
     As in Kafka, it must reach the high watermark and the start of the leader's epoch. It must also reach the leader's
-    log end as last reported to the engine, because until the new member is in, the engine decides no high watermark
-    above that. The high watermark that this broker has *heard* of would not do: more may have been committed since, and
-    the new member would lack it.
+    log end as last reported to the engine, because the engine decides no high watermark above that before the new
+    member is in. The high watermark that this broker has *heard* of is not enough: more may have been committed since,
+    and the new member would lack it.
     """
     follower = partition.followers.get(replica)
     if follower is None or replica in partition.isr:
@@ -53,8 +53,7 @@ class _InFlight(NamedTuple):
 class IsrChanges:
     """The requests to the engine for ISR changes: at most one per partition is outstanding, for a bounded time.
 
-    The ISR changes only when the committed decision arrives. After a request that was refused or not answered in time,
-    the partition pauses for a while.
+    The ISR changes only when the committed decision arrives. After a refused request, the partition pauses for a while.
     """
 
     def __init__(self, broker: int, metadata: Metadata, outbox: Outbox, settings: Settings) -> None:
@@ -67,7 +66,7 @@ class IsrChanges:
         self.broker_epoch = -1
 
     def consider_shrinking(self, partition: Partition) -> None:
-        """Ask to remove the members that lag. A leader from an unclean election says that it has recovered."""
+        """Ask to remove the members that lag. A leader from an unclean election reports that it has recovered."""
         if not partition.is_leader or self._outstanding(partition):
             return
         gone = out_of_sync(partition, steady_ms(), self._settings.replica_lag_time_max_ms)
@@ -99,7 +98,7 @@ class IsrChanges:
             epochs = (partition.leader_epoch, partition.partition_epoch)
             if (request.leader_epoch, request.partition_epoch) == epochs and now < request.until_ms:
                 return True
-            # The request was decided meanwhile, or was lost. If it arrives late, its partition epoch fences it.
+            # The request was decided, or was lost. If it arrives late, its partition epoch fences it.
             del self._in_flight[partition.place]
         return now < self._not_before.get(partition.place, 0)
 
@@ -128,26 +127,19 @@ class IsrChanges:
                 leader_recovery_state="RECOVERED",
             )
         )
-        logger.info("isr change requested", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
+        logger.info("isr change requested", what=what, partition=name_of(partition.place), now=partition.isr, then=isr)
 
     def answered(self, answer: Answer) -> None:
-        """Note the answer to one of these requests. If it was refused, the partition pauses for a while.
-
-        If it was granted, the ``leader_and_isr`` of the same event came before the answer.
-        """
+        """Note the answer to one of these requests. A granted request's ``leader_and_isr`` came before the answer."""
         place = next((p for p, request in self._in_flight.items() if request.request_id == answer.request_id), None)
         if place is None:
             return
         del self._in_flight[place]
         if answer.error != "NONE":
             self._not_before[place] = steady_ms() + self._settings.alter_isr_backoff_ms
-            logger.info("isr change refused", partition=_name(place), error=answer.error, message=answer.message)
+            logger.info("isr change refused", partition=name_of(place), error=answer.error, message=answer.message)
 
     def forget(self, place: TopicPartition) -> None:
         """Drop the requests for a replica that is gone."""
         self._in_flight.pop(place, None)
         self._not_before.pop(place, None)
-
-
-def _name(place: TopicPartition) -> str:
-    return f"{place.topic}-{place.partition}"

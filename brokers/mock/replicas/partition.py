@@ -8,20 +8,24 @@
 A ``term`` is one stretch of leading. A record that was appended in one term may be gone in the next.
 """
 
-import asyncio
 from enum import Enum
 
 from brokers.mock.log.log import Appended, Log
 from brokers.mock.replicas.follower import FollowerState
-from brokers.mock.replicas.waiting import wake
+from brokers.mock.replicas.waiting import Waiters, wake
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import LeaderAndIsr
 from state.events import TopicPartition
 from state.ids import NO_EPOCH, NO_LEADER
 
 
+def name_of(place: TopicPartition) -> str:
+    """Return the name of a partition, for the log."""
+    return f"{place.topic}-{place.partition}"
+
+
 class Role(Enum):
-    """A broker's role for a partition whose log it holds."""
+    """A broker's role for a partition of which it holds the log."""
 
     none = "none"
     leader = "leader"
@@ -31,7 +35,7 @@ class Role(Enum):
 class Partition:
     """One replica: its log, its role, and the content of the last accepted decision.
 
-    The engine decides the high watermark; this broker never computes it. Clients see it only up to this log's end.
+    The engine decides the high watermark, and this broker never computes it. Clients see it only up to the log's end.
     """
 
     def __init__(self, place: TopicPartition, topic_id: str, broker: int, log: Log) -> None:
@@ -49,7 +53,7 @@ class Partition:
         self.recovering = False
         self.epoch_start_offset = 0
         self.followers: dict[int, FollowerState] = {}
-        self.waiters: dict[asyncio.Future[bool], None] = {}
+        self.waiters: Waiters = {}
         self._truncated_in = NO_EPOCH
         self._decided_high_watermark = 0
 
@@ -63,17 +67,17 @@ class Partition:
 
     @property
     def reporting_epoch(self) -> int | None:
-        """Return the leader epoch under which the log end may be sent to the engine; None if it may not.
+        """The leader epoch under which the log end may be sent to the engine; None if it may not.
 
-        A follower's log counts for an epoch only after it was cut to where it agrees with that epoch's leader. Before
-        that, its end may be in records that the leader never had.
+        A follower's log counts for an epoch only once it was cut to where it agrees with that epoch's leader. Before
+        that it may end with records that the leader never had.
         """
         if self.role is Role.none or (self.role is Role.follower and self._truncated_in != self.leader_epoch):
             return None
         return self.leader_epoch
 
     def supersedes(self, decision: LeaderAndIsr) -> bool:
-        """Say whether this replica's state is newer than ``decision``."""
+        """Return whether this replica's state is newer than ``decision``."""
         return (self.leader_epoch, self.partition_epoch) > (decision.leader_epoch, decision.partition_epoch)
 
     def make_leader(self, decision: LeaderAndIsr, high_watermark: int, now_ms: int) -> None:
@@ -82,8 +86,8 @@ class Partition:
         if not self.is_leader:
             self.role = Role.leader
             self.term += 1
-            # After an unclean election the decided value may lie above this log's end. Without the limit, new records
-            # would appear committed because older ones at their offsets were.
+            # After an unclean election the decided value may be above this log's end. Without the limit, new records
+            # would appear committed because other records at their offsets were.
             self._decided_high_watermark = min(high_watermark, self.log.log_end_offset)
         self._hold(decision)
         if raised:
@@ -95,10 +99,10 @@ class Partition:
             self.followers[replica] = FollowerState(now_ms if replica in self.isr else 0)
         for replica in self.followers.keys() - assigned:
             del self.followers[replica]
-        wake(self)
+        wake(self.waiters)
 
     def make_follower(self, decision: LeaderAndIsr, high_watermark: int) -> None:
-        """Follow ``decision.leader``. The log is cut to the leader's later."""
+        """Follow ``decision.leader``. Later the log is cut to agree with the leader's."""
         if self.is_leader:
             self.term += 1
         if self.role is not Role.follower:
@@ -106,7 +110,7 @@ class Partition:
         self.role = Role.follower
         self.followers.clear()
         self._hold(decision)
-        wake(self)
+        wake(self.waiters)
 
     def _hold(self, decision: LeaderAndIsr) -> None:
         self.leader = decision.leader
@@ -122,20 +126,19 @@ class Partition:
             self.term += 1
         self.role = Role.none
         self.followers.clear()
-        wake(self)
+        wake(self.waiters)
 
     def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Note a decided high watermark, unless it is of an older epoch than this replica's.
+        """Note a decided high watermark, unless its epoch is older than this replica's.
 
-        It may be of a later epoch, because the decision that began that epoch was skipped in favour of a newer one,
-        which follows.
+        Its epoch may be later if the decision that began it was skipped, because a newer decision follows.
         """
         if leader_epoch >= self.leader_epoch:
             self._decided_high_watermark = high_watermark
-            wake(self)
+            wake(self.waiters)
 
     def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Note the leader's high watermark, because after a truncation the log grows back to what was decided."""
+        """Note the leader's high watermark, because after a truncation the log grows back to the decided one."""
         if self.role is Role.follower and leader_epoch == self.leader_epoch:
             self._decided_high_watermark = max(self._decided_high_watermark, high_watermark)
 
@@ -153,18 +156,18 @@ class Partition:
         if not self.is_leader:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         appended = self.log.append_as_leader(records, self.leader_epoch)
-        wake(self)
+        wake(self.waiters)
         return appended
 
     def append_as_follower(self, leader_epoch: int, offset: int, records: bytes | memoryview) -> bool:
-        """Append what the leader of ``leader_epoch`` sent for ``offset``. Return False if that is not our log end."""
+        """Append what the leader of ``leader_epoch`` sent for ``offset``. Return False if that no longer fits."""
         fits = self.role is Role.follower and leader_epoch == self.leader_epoch and offset == self.log.log_end_offset
         if fits:
             self.log.append_as_follower(records)
         return fits
 
     def truncate(self, leader_epoch: int, offset: int) -> bool:
-        """Cut the follower's log to ``offset``; return False if it is in another epoch by now."""
+        """Cut the follower's log to ``offset``. Return False if it is in another epoch by now."""
         if self.role is not Role.follower or leader_epoch != self.leader_epoch:
             return False
         self.log.truncate_to(offset)
@@ -172,7 +175,7 @@ class Partition:
         return True
 
     def restart_at(self, leader_epoch: int, offset: int) -> bool:
-        """Drop the follower's log and continue at ``offset``; return False if it is in another epoch by now."""
+        """Empty the follower's log, and continue at ``offset``. Return False if it is in another epoch by now."""
         if self.role is not Role.follower or leader_epoch != self.leader_epoch:
             return False
         self.log.restart_at(offset)

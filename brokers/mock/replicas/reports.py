@@ -1,4 +1,4 @@
-"""A broker's reports on its replicas: a decision is carried out or refused, a log is lost, a log ends at an offset."""
+"""A broker's reports on its replicas: decisions carried out or refused, lost logs, and log ends."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import structlog
 
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.metadata import Metadata
-from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.partition import Partition, name_of
 from bus.clock import now_ms
 from state.decisions import LeaderAndIsr, StopReplica
 from state.events import ReplicaReport, TopicPartition
@@ -22,9 +22,9 @@ KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 
 def is_still_true(report: ReplicaReport, partitions: Mapping[TopicPartition, Partition]) -> bool:
-    """Say whether a refused report must be sent again: it is of a role or a deletion, and still fits the replicas.
+    """Return whether a refused report must be sent again: one of a role or a deletion that still fits the replicas.
 
-    Other reports are not sent twice, because a broker that loses its log stops, and no decision follows from the rest.
+    Other reports are not repeated: a broker that loses its log stops, and no decision follows from the rest.
     """
     held = partitions.get(TopicPartition(report.topic, report.partition))
     if held is None or held.topic_id != report.topic_id:
@@ -36,13 +36,13 @@ def log_end_of(partition: Partition, metadata: Metadata) -> LogEnd | None:
     """Return a replica's log end as it may be sent to the engine; None if it may not."""
     topic = metadata.topics.get(partition.place.topic)
     if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
-        return None  # the engine needs no log end of a topic in deletion; one whose deletion waits has a leader
+        return None  # the engine needs no log ends of a topic in deletion; while its deletion waits, it has leaders
     epoch, log = partition.reporting_epoch, partition.log
     return None if epoch is None else LogEnd(partition.topic_id, epoch, log.log_end_offset, log.log_start_offset)
 
 
 class Reports:
-    """The reports that are sent under the registration ``broker_epoch``."""
+    """The reports under the registration ``broker_epoch``."""
 
     def __init__(self, broker: int, outbox: Outbox) -> None:
         self._broker = broker
@@ -54,9 +54,9 @@ class Reports:
         self._send(place, topic_id, leader_epoch, outcome, None)
 
     def refused(self, decision: LeaderAndIsr | StopReplica, error: str) -> None:
-        """Report why a decision was not carried out, by Kafka's name of the error. The replica is unchanged."""
+        """Report why a decision was not carried out, with Kafka's name of the error. The replica is unchanged."""
         place, epoch = TopicPartition(decision.topic, decision.partition), decision.leader_epoch
-        logger.info("decision refused", partition=f"{place.topic}-{place.partition}", leader_epoch=epoch, error=error)
+        logger.info("decision refused", partition=name_of(place), leader_epoch=epoch, error=error)
         self._send(place, decision.topic_id, epoch, "error", error)
 
     def offline(self, place: TopicPartition, topic_id: str, leader_epoch: int) -> None:

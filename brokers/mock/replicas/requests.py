@@ -13,9 +13,9 @@ LIST_OFFSETS_VERSION = 6
 
 
 def epoch_ends_request(broker: int, epochs: Sequence[tuple[TopicPartition, int, int]]) -> Asked:
-    """Return a request that asks where epochs end.
+    """Return a request for the ends of epochs.
 
-    ``epochs`` has (partition, the leader epoch it is followed in, the epoch to ask about).
+    ``epochs`` has (partition, the leader epoch in which it is followed, the epoch to ask about).
     """
     topics = [
         {
@@ -29,7 +29,7 @@ def epoch_ends_request(broker: int, epochs: Sequence[tuple[TopicPartition, int, 
 
 
 def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition], settings: Settings) -> Asked:
-    """Return a request for what follows each partition's log end."""
+    """Return a request for the records after each partition's log end."""
     topics = [
         {
             "TopicId": partition.topic_id,
@@ -56,7 +56,7 @@ def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition
 
 
 def offset_request(broker: int, place: TopicPartition, leader_epoch: int, timestamp: int) -> Asked:
-    """Return a request that asks where the leader's log starts or ends."""
+    """Return a request for the start or the end of the leader's log."""
     partition = {"PartitionIndex": place.partition, "CurrentLeaderEpoch": leader_epoch, "Timestamp": timestamp}
     topics = [{"Name": place.topic, "Partitions": [partition]}]
     return Asked(LIST_OFFSETS, LIST_OFFSETS_VERSION, {"ReplicaId": broker, "Topics": topics})

@@ -1,4 +1,4 @@
-"""All replicas of one broker, and what decisions do to them (Kafka's ``ReplicaManager``)."""
+"""All replicas of one broker, and the effect of decisions on them (Kafka's ``ReplicaManager``)."""
 
 import structlog
 
@@ -7,7 +7,7 @@ from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.fetchers import Fetchers
 from brokers.mock.replicas.isr import IsrChanges
-from brokers.mock.replicas.partition import Partition, Role
+from brokers.mock.replicas.partition import Partition, Role, name_of
 from brokers.mock.replicas.reports import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
@@ -38,7 +38,7 @@ logger = structlog.get_logger()
 
 
 class Replicas:
-    """The replicas by partition. They carry out each decision after it was applied to ``Metadata``."""
+    """The replicas by partition. They carry out a decision after ``Metadata`` has taken it in."""
 
     def __init__(
         self, broker: int, directory: LogDirectory, metadata: Metadata, outbox: Outbox, settings: Settings
@@ -51,16 +51,16 @@ class Replicas:
         self._controller_epoch = 0
         self.partitions: dict[TopicPartition, Partition] = {}
         self.isr_changes = IsrChanges(broker, metadata, outbox, settings)
-        self.fetchers = Fetchers(broker, metadata, settings, self._log_end_changed)
+        self.fetchers = Fetchers(broker, metadata, settings, self.log_end_changed)
         self.topics = TopicSettings(metadata, settings)
         self._reports = Reports(broker, outbox)
-        outbox.ask_log_ends_of(self._log_end)
-        outbox.ask_whether_still_true(lambda report: is_still_true(report, self.partitions))
+        outbox.log_end_of = self._log_end
+        outbox.is_still_true = lambda report: is_still_true(report, self.partitions)
 
     def set_broker_epoch(self, broker_epoch: int) -> None:
         """Send everything under this registration from now on.
 
-        The engine has forgotten what this process reported under a former one, so that is reported again.
+        The engine has forgotten the reports under a former registration, so they are sent again.
         """
         if broker_epoch == self._outbox.broker_epoch:
             return
@@ -73,14 +73,14 @@ class Replicas:
                 self._reports.done(place, held.topic_id, held.leader_epoch, held.role.value)
 
     def begin(self) -> None:
-        """Begin with the replicas that are in the metadata."""
+        """Begin with the replicas in the metadata."""
         ours = [d for d in self._metadata.all_partitions() if self._broker in d.replicas]
         self._directory.sweep({TopicPartition(d.topic, d.partition): d.topic_id for d in ours})
         for decision in ours:
             self.apply(decision)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Carry out one decision, unless it is of an older controller."""
+        """Carry out a decision, unless it is of an older controller."""
         if decision.controller_epoch < self._controller_epoch:
             logger.warning("decision of an older controller refused", kind=type(decision).__name__)
             if isinstance(decision, LeaderAndIsr | StopReplica) and self._broker in decision.to:
@@ -95,7 +95,9 @@ class Replicas:
             case StopReplica() if self._broker in decision.to:
                 self._stop_replica(decision)
             case HighWatermark():
-                self._high_watermark(decision)
+                held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
+                if held is not None:
+                    held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
             case TopicDecision(state="deleted"):
                 self._gone(decision.topic_id)
             case TopicDecision():
@@ -108,8 +110,7 @@ class Replicas:
     def skip(self, decision: AnyDecision) -> None:
         """Skip a decision that a later one makes needless.
 
-        If the decision changes the replica's role, the former role and term end, as if it were carried out. Otherwise
-        everything is left to the later decision.
+        If the decision changes the replica's role, the former role and term end, as if it were carried out.
         """
         if not isinstance(decision, LeaderAndIsr) or decision.controller_epoch < self._controller_epoch:
             return
@@ -132,7 +133,7 @@ class Replicas:
             before = (partition.role, partition.leader, partition.leader_epoch)
             self._take_role(partition, decision)
         except OSError as error:
-            logger.exception("replica offline", partition=_name(place))
+            logger.exception("replica offline", partition=name_of(place))
             self._reports.offline(place, decision.topic_id, decision.leader_epoch)
             if (half_done := self.partitions.get(place)) is not None:
                 self._close(half_done)
@@ -141,14 +142,14 @@ class Replicas:
         if before != (partition.role, partition.leader, partition.leader_epoch):
             logger.info(
                 "leads" if partition.is_leader else "follows",
-                partition=_name(place),
+                partition=name_of(place),
                 leader=decision.leader,
                 leader_epoch=decision.leader_epoch,
                 isr=decision.isr,
                 log_end_offset=partition.log.log_end_offset,
             )
             self._reports.done(place, decision.topic_id, decision.leader_epoch, partition.role.value)
-        self._log_end_changed(partition)
+        self.log_end_changed(partition)
         if partition.recovering:
             self.isr_changes.consider_shrinking(partition)
 
@@ -191,22 +192,22 @@ class Replicas:
                 self.fetchers.remove(ours)
                 ours.stop()
         except OSError as error:
-            logger.exception("replica not stopped", partition=_name(place))
+            logger.exception("replica not stopped", partition=name_of(place))
             self._reports.refused(decision, KAFKA_STORAGE_ERROR)
             self._directory.lost(error)
             return
         outcome = "deleted" if decision.delete else "stopped"
-        logger.info(outcome, partition=_name(place))
+        logger.info(outcome, partition=name_of(place))
         self._reports.done(place, decision.topic_id, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
-        """Drop what is left of a deleted topic, because a restarted broker opens replicas that it reported deleted."""
+        """Drop the rest of a deleted topic, because a restarted broker opens replicas that it reported as deleted."""
         for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
             self._close(partition)
             try:
                 self._directory.delete(partition.place, topic_id)
             except OSError:
-                logger.exception("replica not removed", partition=_name(partition.place))
+                logger.exception("replica not removed", partition=name_of(partition.place))
 
     def _close(self, partition: Partition) -> None:
         self.fetchers.remove(partition)
@@ -216,22 +217,17 @@ class Replicas:
         self._outbox.forget(partition.place)
         del self.partitions[partition.place]
 
-    def _high_watermark(self, decision: HighWatermark) -> None:
-        held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
-        if held is not None:
-            held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
-
     def _configured(self, topic: str | None) -> None:
-        """Give a topic's logs their present settings; None stands for all topics, after a change for the cluster."""
+        """Give a topic's logs their present settings. None stands for all topics, after a change for the cluster."""
         for place, partition in self.partitions.items():
             if topic in (None, place.topic):
                 partition.log.config = self.topics.log_config(place.topic)
-                wake(partition)
+                wake(partition.waiters)
 
     # For the APIs
 
     def leader_of(self, place: TopicPartition, current_leader_epoch: int = -1) -> Partition:
-        """Return the partition if this broker leads it, in that epoch (-1: any). Raises ``RefusedError`` otherwise."""
+        """Return the partition if this broker leads it in that epoch (-1: any). Raises ``RefusedError`` otherwise."""
         if self._directory.is_lost:
             raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
         partition = self.partitions.get(place)
@@ -244,31 +240,31 @@ class Replicas:
         return partition
 
     def fetched(self, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
-        """Note a follower's fetch; the follower may be due to join the ISR."""
+        """Note a follower's fetch, after which the follower may be due to join the ISR."""
         follower = partition.followers.get(replica)
         if follower is None:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica} is not assigned")
         follower.fetched(offset, partition.log.log_end_offset, replica_epoch, steady_ms())
         self.isr_changes.consider_expanding(partition, replica)
 
-    def appended(self, partition: Partition) -> None:
-        """Note that a leader's log grew."""
+    def log_end_changed(self, partition: Partition) -> None:
+        """Report the log end of a replica soon."""
         self._outbox.log_end_changed(partition.place)
 
     def look_after_isr(self) -> None:
-        """Find members that lag; called regularly."""
+        """Find members that lag. Call this regularly."""
         for partition in self.partitions.values():
             self.isr_changes.consider_shrinking(partition)
 
     def checkpoint(self) -> None:
-        """Write the high watermarks to disk; if that fails the directory is lost."""
+        """Write the high watermarks to disk. If that fails, the directory is lost."""
         try:
             self._directory.checkpoint_high_watermarks({p.place: p.high_watermark for p in self.partitions.values()})
         except OSError as error:
             self._directory.lost(error)
 
     def report_offline(self) -> None:
-        """Report every replica's log as lost."""
+        """Report the logs of all replicas as lost."""
         for partition in self.partitions.values():
             self._reports.offline(partition.place, partition.topic_id, partition.leader_epoch)
             self.fetchers.remove(partition)
@@ -282,15 +278,6 @@ class Replicas:
         for partition in list(self.partitions.values()):
             partition.log.close()
 
-    # For the engine
-
-    def _log_end_changed(self, partition: Partition) -> None:
-        self._outbox.log_end_changed(partition.place)
-
     def _log_end(self, place: TopicPartition) -> LogEnd | None:
         partition = self.partitions.get(place)
         return None if partition is None else log_end_of(partition, self._metadata)
-
-
-def _name(place: TopicPartition) -> str:
-    return f"{place.topic}-{place.partition}"

@@ -1,11 +1,11 @@
-"""The settings of a replica's log: the topic's own, or else the cluster's, or else the broker's."""
+"""The settings of a topic: its own, or else the cluster's, or else the broker's."""
 
 from brokers.mock.log.log import LogConfig
 from brokers.mock.metadata import Metadata
 from brokers.mock.settings import Settings
 from state.setting_text import whole_number
 
-# Kafka's type of all settings that are read here is a 32-bit integer.
+# In Kafka all settings that are read here are 32-bit integers.
 _NUMBER_MAX = 2**31 - 1
 
 
@@ -17,7 +17,7 @@ class TopicSettings:
         self._settings = settings
 
     def log_config(self, topic: str) -> LogConfig:
-        """Return the settings of a log of the topic, sizes in bytes."""
+        """Return the settings of the topic's logs."""
         ours = self._settings
         return LogConfig(
             segment_bytes=self._number(topic, "segment.bytes", "log.segment.bytes", ours.log_segment_bytes),

@@ -1,4 +1,4 @@
-"""Find where a follower's log diverges from its leader's (KIP-101, KIP-279). ``fetcher`` explains why."""
+"""Where a follower's log diverges from its leader's (KIP-101, KIP-279). ``fetcher`` explains why that matters."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ from brokers.mock.log.log import Log
 
 
 class Truncation(NamedTuple):
-    """Where to cut, and whether the logs certainly agree below that. If not, the leader must be asked again."""
+    """The offset to cut at, and whether the logs certainly agree below it. If not, the leader must be asked again."""
 
     offset: int
     complete: bool
 
 
 def epoch_to_ask(log: Log) -> int | None:
-    """Return the epoch to ask the leader about; None if the log holds nothing that could differ."""
+    """Return the epoch to ask the leader about; None if the log has no records that could differ."""
     latest = log.epochs.latest
     return latest if latest != UNDEFINED and log.log_end_offset > log.log_start_offset else None
 
@@ -27,7 +27,7 @@ def truncation(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
     """
     end = log.log_end_offset
     if leader.end_offset == UNDEFINED:
-        # The leader's log has no epoch as late as ours, so only what was committed is certain.
+        # The leader's log has no epoch as late as ours, so only committed records are certain.
         return Truncation(min(high_watermark, end), True)
     own = log.end_offset_for_epoch(leader.epoch)
     if own.end_offset == UNDEFINED:

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from brokers.mock.control.coalesce import superseded
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
-from brokers.mock.decision_handler import DecisionHandler
+from brokers.mock.decision_handler import DecisionHandler, superseded
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.partition import Partition

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import msgspec
@@ -39,7 +40,7 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 1}))
-        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, next(ends), 0))
+        outbox.log_end_of = lambda place: LogEnd("id", 5, next(ends), 0)
         running = asyncio.create_task(outbox.run())
         for epoch in range(5):
             outbox.log_end_changed(PLACE)
@@ -64,7 +65,7 @@ def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 100}))
         grown: list[int] = []
-        outbox.ask_log_ends_of(lambda place: LogEnd("id", 0, len(grown), 0))
+        outbox.log_end_of = lambda place: LogEnd("id", 0, len(grown), 0)
         running = asyncio.create_task(outbox.run())
         for number in range(59):
             grown.append(number)
@@ -76,10 +77,12 @@ def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
         running.cancel()
         outbox.close()
 
+    began_s = time.monotonic()
     asyncio.run(scenario())
+    intervals = (time.monotonic() - began_s) / 0.1
     ends = [e["log_end_offset"] for e in published(bus)]
     assert ends[-1] == 59
-    assert len(ends) == len(set(ends)) <= 8
+    assert len(ends) == len(set(ends)) <= intervals + 1
     bus.close()
 
 
@@ -99,7 +102,7 @@ def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Pat
 
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({}))
-        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, 9, 0))
+        outbox.log_end_of = lambda place: LogEnd("id", 5, 9, 0)
         outbox.log_end_changed(PLACE)
         await outbox.flush()
         outbox.apply(refusal_of(bus.read(0, 1)[0].raw))
@@ -126,7 +129,7 @@ def test_a_refusal_of_an_earlier_or_another_brokers_log_end_has_no_effect(tmp_pa
 
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({}))
-        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, next(ends), 0))
+        outbox.log_end_of = lambda place: LogEnd("id", 5, next(ends), 0)
         for _ in range(2):
             outbox.log_end_changed(PLACE)
             await outbox.flush()
@@ -150,7 +153,7 @@ def test_a_heartbeat_asks_for_an_answer_while_something_refused_waits(tmp_path: 
         outbox, settings = Outbox(1, bus, settings_of({})), settings_of({})
         lifecycle = Lifecycle(Identity(broker=1, bus="", directory=tmp_path), outbox, settings, -1)
         lifecycle.state, lifecycle.broker_epoch = LifecycleState.running, 7
-        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, 9, 0))
+        outbox.log_end_of = lambda place: LogEnd("id", 5, 9, 0)
         outbox.log_end_changed(PLACE)
         await outbox.flush()
         if refused:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from brokers.mock.control.log_end_reports import is_report_of, together
-from brokers.mock.control.outbox import LogEnd, Outbox
+from brokers.mock.control.outbox import LogEnd, Outbox, is_report_of, together
 from brokers.mock.settings import settings_of
 from bus.embedded import EmbeddedBus
 from controller_logic.raw_text import RAW_CHARS_MAX, shown
@@ -34,7 +33,7 @@ def with_outbox(tmp_path: Path, scenario: Callable[[Outbox, EmbeddedBus], Awaita
         bus = EmbeddedBus(tmp_path / "bus.db")
         outbox = Outbox(1, bus, settings_of({}))
         outbox.broker_epoch = 3
-        outbox.ask_log_ends_of(lambda place: LogEnd(f"id-{place.topic}", 5, 9, 0))
+        outbox.log_end_of = lambda place: LogEnd(f"id-{place.topic}", 5, 9, 0)
         await scenario(outbox, bus)
         outbox.close()
         bus.close()

@@ -18,7 +18,7 @@ from brokers.mock.messages import PRODUCE
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.partition import Role
 from brokers.mock.replicas.table import Replicas
-from brokers.mock.replicas.waiting import Purgatory, wake
+from brokers.mock.replicas.waiting import Purgatory, Waiters, wake
 from brokers.mock.settings import settings_of
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
@@ -275,19 +275,16 @@ def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> 
 def test_the_purgatory_is_bounded() -> None:
     """A request that finds the purgatory full is answered at once; a waiting one is woken by the change."""
 
-    class _Place:
-        def __init__(self) -> None:
-            self.waiters: dict[asyncio.Future[bool], None] = {}
-
     async def scene() -> None:
-        purgatory, place = Purgatory(2), _Place()
+        purgatory = Purgatory(2)
+        place: Waiters = {}
         deadline = asyncio.get_running_loop().time() + 10
         waiting = [asyncio.create_task(purgatory.change([place], deadline)) for _ in range(2)]
         await asyncio.sleep(0)
         assert not await asyncio.wait_for(purgatory.change([place], deadline), 5)
         wake(place)
         assert await asyncio.wait_for(asyncio.gather(*waiting), 5) == [True, True]
-        assert place.waiters == {}
+        assert place == {}
         soon = asyncio.get_running_loop().time() + 0.01
         assert not await asyncio.wait_for(purgatory.change([place], soon), 5)
 

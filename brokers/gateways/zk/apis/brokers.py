@@ -1,6 +1,6 @@
 """Requests of brokers: AlterPartition, AllocateProducerIds, ControlledShutdown.
 
-A broker knows epochs of ZooKeeper, and the engine knows its own. A request is translated on its way in.
+Brokers know ZooKeeper's epochs, and the engine has its own. So each request is translated on its way in.
 """
 
 import structlog
@@ -22,7 +22,7 @@ from state.ids import NO_EPOCH
 
 logger = structlog.get_logger()
 
-# No broker has this epoch, because it is that of the first event's predecessor.
+# No broker has this epoch: a broker's epoch is the seq of the event that registered it, and the first seq is 1.
 _NEVER = 0
 
 
@@ -55,12 +55,12 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
 
 
 def _with_repeated(view: ClusterView, body: Values, response: Values) -> Values:
-    """Answer as done what is refused only because it was done before.
+    """Answer a repeated request as done, although the engine refuses it because it was done before.
 
     A leader that got no answer asks again with the partition epoch that it knows. In KRaft mode the metadata log tells
-    it what is committed. Here only an answer does, because it ignores a LeaderAndIsr request of the leader epoch that
-    it has. Refused, it would never change its ISR again in this leader epoch. Nobody else changes the ISR within it, so
-    the same members are the same request (``LeaderAndIsr.equalsAllowStalePartitionEpoch``).
+    it what is committed. Here only an answer does, because the leader ignores LeaderAndIsr requests of its present
+    leader epoch. After a refusal it would never change its ISR again in that epoch. The same members are taken for the
+    same request, as Kafka's controller does (``LeaderAndIsr.equalsAllowStalePartitionEpoch``).
     """
     asked = {(topic["TopicId"], one["PartitionIndex"]): one for topic in body["Topics"] for one in topic["Partitions"]}
     topics = []
@@ -76,7 +76,7 @@ def _with_repeated(view: ClusterView, body: Values, response: Values) -> Values:
 
 
 def _repeated(topic: TopicView | None, body: Values, asked: Values, answer: Values) -> Values:
-    """Return the answer to a request for the ISR that is committed; if another one is, the given answer."""
+    """Return the committed ISR as the answer if the request asks for it, and otherwise the given answer."""
     held = None if topic is None else topic.partitions.get(asked["PartitionIndex"])
     if answer.get("ErrorCode") != ErrorCode.INVALID_UPDATE_VERSION or held is None:
         return answer
@@ -115,14 +115,14 @@ async def allocate_producer_ids(context: Context, request: Request, peer: Peer) 
         try:
             await context.note_producer_ids(response["ProducerIdStart"] + response["ProducerIdLen"])
         except (ZookeeperError, ZnodeError) as error:
-            # The broker asks the next controller, and these ids are nobody's.
+            # The broker asks the next controller, and these ids stay unused.
             logger.warning("refused", api=request.name, why=str(error))
             return {"ErrorCode": ErrorCode.NOT_CONTROLLER}
     return response
 
 
 async def controlled_shutdown(context: Context, request: Request, peer: Peer) -> Values:
-    """Hand over what a broker leads, and say what it still leads."""
+    """Hand over what a broker leads, and answer with what it still leads."""
     body = request.values
     epoch = _asking_epoch(context, body)
     if epoch is None:

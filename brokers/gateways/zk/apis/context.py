@@ -1,4 +1,4 @@
-"""The parts of a gateway that the handlers of requests use (``brokers.gateways.shared.apis.asking.Asking``)."""
+"""The parts of a gateway that handlers of requests use (``brokers.gateways.shared.apis.asking.Asking``)."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A gateway's parts. ``leads`` says whether brokers obey it.
+    """A gateway's parts. ``leads`` returns whether brokers obey it.
 
     All producer ids below ``first_producer_id`` are taken. ``note_producer_ids`` writes into ZooKeeper that all ids
-    below its argument are. It raises ``ZookeeperError`` or ``ZnodeError``.
+    below its argument are taken. It raises ``ZookeeperError`` or ``ZnodeError``.
     """
 
     identity: Identity
@@ -50,7 +50,7 @@ class Context(msgspec.Struct, frozen=True):
         return self.view.topics.get(name)
 
     def settings_of_all_brokers(self) -> Mapping[str, str]:
-        return self.view.configs.get(("cluster", None), {})
+        return self.view.decided_settings()
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
         return work(*given)

@@ -1,7 +1,7 @@
-"""Requests that are not the controller's: passed on to a broker as they are, and its answers brought back.
+"""A proxy for requests that are not the controller's: a broker answers them.
 
-Clients find the gateway among the brokers, because they must reach it as the controller. So it answers as a broker
-would, which is to say that a broker does.
+Clients find the gateway among the brokers, because they must reach it as the controller. So it must answer like any
+broker, and passes such requests on to one.
 """
 
 import asyncio
@@ -51,9 +51,9 @@ class Proxy:
     async def _asked_of_any(self, way: _Way, frame: bytes) -> bytes:
         """Return the answer of the first broker that gives one.
 
-        A broker that has just died may still be among those that live, and one that is frozen takes connections. So
-        the first request on a connection, which changes nothing (ApiVersions), is asked elsewhere soon. Brokers ask
-        it of their controller before they ask for an ISR.
+        A broker that has just died may still be listed as live, and a frozen one accepts connections. So the first
+        request on a connection, which changes nothing (ApiVersions), soon goes to another broker. Brokers send it to
+        their controller before they ask for an ISR.
         """
         timeout_ms = self._settings.controller_socket_timeout_ms
         is_first = frame[:2] == API_VERSIONS_KEY.to_bytes(2, "big")

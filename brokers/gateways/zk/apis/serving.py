@@ -1,4 +1,4 @@
-"""Which requests a gateway answers itself, and what happens to the others."""
+"""The requests that a gateway answers itself. It passes all others on."""
 
 from collections.abc import Awaitable, Callable
 
@@ -63,7 +63,7 @@ async def _handled(context: Context, request: Request, peer: Peer) -> Values:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     values = await answered(request, APIS[request.api_key](context, request, peer))
     if request.api_key == ALTER_PARTITION and not context.leads():
-        # A leader acts on its ISR as soon as it hears that it is committed. But the term may have ended before
-        # ZooKeeper held it, and then the next controller may not know it. The leader asks that one again.
+        # A leader acts on its ISR as soon as it hears that it is committed. But the term may have ended before the ISR
+        # was in ZooKeeper, and then the next controller may not know it. The leader asks the next controller again.
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     return values

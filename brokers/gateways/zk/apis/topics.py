@@ -1,6 +1,6 @@
 """Admins' requests that make a topic's znode larger: CreateTopics, CreatePartitions, AlterPartitionReassignments.
 
-Each topic whose znode would be too large for ZooKeeper is refused, and all others are asked for as in KRaft mode.
+A topic whose znode would be too large for ZooKeeper is refused. All others are requested as in KRaft mode.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import structlog
 
 from brokers.gateways.shared.apis import elections, topics
 from brokers.gateways.zk.apis.context import Context
-from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.cluster_view import Place
 from brokers.gateways.zk.topic_size import (
     assigned_bytes,
     complaint_about,
@@ -43,7 +43,7 @@ async def create_partitions(context: Context, request: Request, peer: Peer) -> V
 
 
 def _split(context: Context, request: Request, size: _Size) -> tuple[Request, list[Values]]:
-    """Return the request without the topics that would be too large, and the refusals of these."""
+    """Return the request without topics that would be too large, and the refusals of those topics."""
     refused: dict[str, Values] = {}
     for topic in request.values["Topics"]:
         name = topic["Name"]
@@ -85,9 +85,15 @@ def _grown(context: Context, topic: Values) -> int:
 
 
 async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
-    """Begin or cancel reassignments, each partition independently. Those that only cancel always fit."""
+    """Begin or cancel reassignments, each partition independently. A cancellation always fits."""
     asked = request.values["Topics"]
-    complaints = _moves_too_many(context.view, asked)
+    moves = {
+        Place(topic["Name"], one["PartitionIndex"]): one["Replicas"]
+        for topic in asked
+        for one in topic["Partitions"]
+        if one["Replicas"] is not None
+    }
+    complaints = complaints_about_moves(context.view, moves)
     refused = [
         {"Name": topic["Name"], "Partitions": _refusals(topic, complaints[topic["Name"]])}
         for topic in asked
@@ -99,16 +105,6 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
     values = request.values | {"Topics": [topic for topic in left if topic["Partitions"]]}
     response = await elections.alter_partition_reassignments(context, request._replace(values=values), peer)
     return response | {"Responses": [*response["Responses"], *refused]}
-
-
-def _moves_too_many(view: ClusterView, asked: list[Values]) -> dict[str, str]:
-    moves = {
-        Place(topic["Name"], one["PartitionIndex"]): one["Replicas"]
-        for topic in asked
-        for one in topic["Partitions"]
-        if one["Replicas"] is not None
-    }
-    return complaints_about_moves(view, moves)
 
 
 def _refusals(topic: Values, message: str) -> list[Values]:

@@ -1,4 +1,4 @@
-"""One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
+"""The requests to one broker: sent in order, one at a time, and repeated until it answers or is gone."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ CLIENT_ID = "isrflow"
 # The pause after a failure doubles up to this many times the first one.
 PAUSES_MAX = 32
 FULL_PAUSE_S = 0.1
-# For how long reports wait while there are requests to send, and how many do.
+# For how long reports wait while there are requests to send, and how many wait at most.
 REPORTS_WAIT_S = 1.0
 REPORTS_WAITING_MAX = 20_000
 
@@ -56,7 +56,7 @@ class Channel:
         self._published = published
         self._pending = Pending(settings.requests_waiting_max, settings.requests_waiting_bytes_max)
         self._answered: Answered = {}
-        # What the engine has yet to hear, and the call that tells it at the latest.
+        # Reports that the engine has not heard, and the timer that sends them at the latest.
         self._reports: list[Report] = []
         self._due: asyncio.TimerHandle | None = None
         self._is_asked_again = False
@@ -70,25 +70,25 @@ class Channel:
         self._wake.set()
 
     def tell_all(self, everything: Everything, orders: Iterable[StopReplica] = ()) -> None:
-        """Tell the broker everything, and which of its replicas the newest events stop."""
+        """Tell the broker everything, and the newest ``orders`` to stop its replicas."""
         self._pending.tell_all(self.broker.broker, everything, orders)
         self._wake.set()
 
     def ask_again(self) -> None:
         """Tell the broker everything again, because it lost a log directory.
 
-        It answers ``KAFKA_STORAGE_ERROR`` for each replica that was in it, also if it knows what it is told
-        (``KafkaController.processLogDirEventNotification``).
+        It answers ``KAFKA_STORAGE_ERROR`` for each replica that was in that directory, even if the request says
+        nothing new (``KafkaController.processLogDirEventNotification``).
         """
         self._is_asked_again = True
         self._wake.set()
 
     def know(self, broker: BrokerDecision) -> None:
-        """Take in what was decided about this start of the broker. It may listen elsewhere by now."""
+        """Take in a decision about this incarnation of the broker. It may listen elsewhere by now."""
         has_moved = broker.listeners != self.broker.listeners
         self.broker = broker
         if has_moved:
-            # A request that is under way fails, and is repeated there.
+            # A request under way fails, and is repeated there.
             self._disconnect()
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Channel:
     async def _next(self) -> Batch | None:
         await self._published.wait()
         if self._is_asked_again:
-            # Not before, because a request that was under way may have been answered since.
+            # Not earlier, because a request that was under way may have been answered since.
             self._is_asked_again = False
             self._answered.clear()
             self._pending.tell_all(self.broker.broker, Everything(self._view))
@@ -150,13 +150,10 @@ class Channel:
         try:
             for one in requests_of(batch, self.broker, self._view, self._states, self._sender, self._answered):
                 self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-                key = one.api_key
-                yield (
-                    one,
-                    CATALOGUE.encode_request(key, versions.of(key), self._correlation_id, CLIENT_ID, one.values),
-                )
+                key, number = one.api_key, self._correlation_id
+                yield one, CATALOGUE.encode_request(key, versions.of(key), number, CLIENT_ID, one.values)
         except MessageError as error:
-            # The broker hears of nothing more until another decision replaces what this version cannot carry.
+            # The broker is told nothing more until another decision replaces what this version cannot carry.
             logger.error("a request cannot be written", broker=self.broker.broker, why=str(error))
             raise
 
@@ -180,10 +177,10 @@ class Channel:
         return opened
 
     async def _answer_came(self, reports: Sequence[Report]) -> None:
-        """Take in what an answer says. Errors are reported at once, and all else once there is no more to be sent.
+        """Take in an answer. Errors are reported at once, the rest once nothing is left to send or the wait is over.
 
-        Reports on a large change are in most pages of the engine's state. The engine writes these pages again in each
-        batch that takes some reports in, while brokers wait for what they must do.
+        Reports on a large change touch most pages of the engine's state. The engine writes these pages again in each
+        batch with such reports, while brokers wait for their next decisions.
         """
         for one in reports:
             is_lost = one.row.error == ErrorCode.KAFKA_STORAGE_ERROR.name
@@ -206,7 +203,7 @@ class Channel:
             await self._tell(event)
 
     def report_now(self) -> None:
-        """Tell the engine what waits, or a little later if the queue has no room."""
+        """Send the reports that wait to the engine, or a little later if the queue has no room."""
         reports = self._waiting()
         try:
             self._engine.tell(*events_of(reports, self.broker, now_ms()), lane=Lane.PARTITION)
@@ -215,7 +212,7 @@ class Channel:
             self._due = asyncio.get_running_loop().call_later(FULL_PAUSE_S, self.report_now)
 
     def _waiting(self) -> list[Report]:
-        """Return the reports that wait, which wait no longer."""
+        """Take the reports that wait."""
         self._end_waiting()
         reports, self._reports = self._reports, []
         return reports
@@ -226,7 +223,7 @@ class Channel:
             self._due = None
 
     async def _tell(self, event: ReplicaReports) -> None:
-        """Wait until the queue to the engine has room. The broker's requests wait meanwhile, so nothing piles up."""
+        """Tell the engine, once its queue has room. The broker's requests wait meanwhile, so nothing piles up."""
         while True:
             try:
                 self._engine.tell(event, lane=Lane.PARTITION)

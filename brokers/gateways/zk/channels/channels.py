@@ -1,4 +1,4 @@
-"""The channels of a term: one to the incarnation of each live broker, and none to any other."""
+"""The channels of a term: one to the present incarnation of each live broker."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -15,7 +15,7 @@ from state.decisions import AnyDecision, BrokerDecision, StopReplica
 
 
 class Channels:
-    """The channels by broker. They send while ``published`` is set. If what ``guarded`` does fails, the term ends."""
+    """The channels by broker. They send while ``published`` is set. A failure in ``guarded`` ends the term."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Channels:
         self._sending: dict[int, asyncio.Task[None]] = {}
 
     def tell(self, event: Sequence[AnyDecision]) -> None:
-        """Have all brokers hear of an event's decisions."""
+        """Tell all brokers an event's decisions."""
         news = News(event, self._view)
         for channel in self._channels.values():
             channel.tell(news)
@@ -48,7 +48,7 @@ class Channels:
             self._channels[broker].ask_again()
 
     def sync(self, orders: Sequence[StopReplica] = ()) -> None:
-        """End channels to brokers that are gone, and begin those to new ones with everything and with ``orders``."""
+        """End channels to brokers that are gone. Begin one to each new broker, with everything and ``orders``."""
         live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
         for number, channel in list(self._channels.items()):
             known = live.get(number)
@@ -71,7 +71,7 @@ class Channels:
             channel.tell_all(everything, orders)
 
     def report_now(self) -> None:
-        """Have the engine hear of all answers that came."""
+        """Report all answers so far to the engine."""
         for channel in self._channels.values():
             channel.report_now()
 

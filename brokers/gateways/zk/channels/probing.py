@@ -1,6 +1,6 @@
-"""Ask the brokers again and again whether they answer, because brokers in ZooKeeper mode ask their controller rarely.
+"""Regular probes of the brokers, because brokers in ZooKeeper mode rarely ask their controller anything.
 
-Every gateway does so, whether it leads or not, and in the same way. So the engine can compare which brokers they reach.
+Every gateway probes in the same way, whether it leads or not. So the engine can compare which brokers each one reaches.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from brokers.wire.connection import FrameConnection
 from brokers.wire.messages import WireError
 from state.registration import Listener
 
-# A broker is asked so many times in the time for which an answer counts. Two gateways that reach the same brokers name
-# the same ones long before a difference between them counts.
+# How often a broker is asked in the time for which an answer counts. Two gateways that reach the same brokers name the
+# same ones long before a difference between them counts.
 PER_TIMEOUT = 4
 
-# ApiVersions in version 0, without a name of a client: every broker answers it, whoever asks.
+# ApiVersions in version 0, without a client's name. Every broker answers it to every client.
 _QUESTION = API_VERSIONS_KEY.to_bytes(2, "big") + bytes(6) + (-1).to_bytes(2, "big", signed=True)
 
 
@@ -43,7 +43,7 @@ class Probing:
         return self._heard.lately(leads=True)
 
     def told(self, late_ms: int, *, leads: bool) -> tuple[int, ...]:
-        """Return the same for a heartbeat of this process, which was held up for ``late_ms``."""
+        """Return the brokers to name in a heartbeat of this process, which was held up for ``late_ms``."""
         self._heard.forgive(late_ms)
         return self._heard.told(leads=leads, live=[held.broker for held in self._view.live])
 
@@ -67,7 +67,7 @@ class Probing:
                 self._disconnect(broker)
 
     async def _probe(self, broker: int, listener: Listener) -> None:
-        """Ask a broker once. A connection that was lost since the last time says nothing, so another one is tried."""
+        """Ask a broker once. An old connection that is lost proves nothing, so a new one is tried."""
         known = self._connections.get(broker)
         if known is not None and known[0] != listener:
             self._disconnect(broker)

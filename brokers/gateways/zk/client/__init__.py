@@ -1,1 +1,1 @@
-"""ZooKeeper's client: a session, its connection, and writes in transactions."""
+"""A client of ZooKeeper: a session, its connection, and writes in transactions."""

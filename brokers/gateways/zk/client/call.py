@@ -1,4 +1,4 @@
-"""How the parts of a term use ZooKeeper's client, whose calls block."""
+"""Threads for the calls of ZooKeeper's client, which block."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,15 +10,15 @@ T = TypeVar("T")
 
 
 class Call(Protocol):
-    """What makes a call that blocks, in the session's thread."""
+    """A way to make a blocking call (``SessionThread.call``)."""
 
     def __call__(self, call: Callable[..., T], *given: Any, **named: Any) -> Awaitable[T]: ...
 
 
 async def in_own_thread(call: Callable[..., T], *given: Any) -> T:
-    """Make a call that blocks in a thread that nothing else uses.
+    """Make a blocking call in a thread that nothing else uses.
 
-    The loop's own threads look names of hosts up. If no name server answers, all of them may wait for that.
+    The loop's own threads look up host names. If no name server answers, all of them may be busy with that.
     """
     thread = ThreadPoolExecutor(max_workers=1)
     try:
@@ -36,11 +36,11 @@ class SessionThread:
         self._closing: asyncio.Task[None] | None = None
 
     async def call(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
-        """Make a call that blocks."""
+        """Make a blocking call."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(call, *given, **named))
 
     def close(self) -> "asyncio.Task[None]":
-        """End the session, once, and with it the calls that wait until ZooKeeper is back: one may be in this thread."""
+        """End the session, once, and with it the calls that wait for ZooKeeper: one may block this thread."""
         if self._closing is None:
             self._closing = asyncio.create_task(in_own_thread(self._close))
             self._closing.add_done_callback(lambda done: self._thread.shutdown(wait=False))

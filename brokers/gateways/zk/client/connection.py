@@ -1,10 +1,10 @@
-"""A connection to ZooKeeper, and whether it outlives the loss of a server. Its calls block.
+"""A connection to ZooKeeper that may outlive the loss of a server. Its calls block.
 
-The client finds another server, or the same one again, and keeps its session if that is in time. A call that was under
-way is lost, though, and nobody knows whether the server carried it out. A read is simply made again. For a write its
-caller has to know how to tell (``Session``).
+The client finds another server, or the same one again, and keeps its session if that happens in time. But the answer to
+a call under way is lost, and the server may have carried the call out, or not. A read is simply made again. The caller
+of a write must find out (``Session``).
 
-A call that is made while there is no connection waits until there is one again, or until ``close``.
+A call without a connection waits until there is one again, or until ``close``.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from kazoo.protocol.states import KazooState
 from brokers.gateways.zk.client.many_reads import ManyReads, Operation
 from brokers.gateways.zk.client.zookeeper_errors import ForbiddenError, LostAnswerError, ZookeeperError
 
-# The client logs each attempt to reconnect. The gateway says once what failed.
+# The client logs each attempt to reconnect. The gateway logs once what failed.
 _QUIET = logging.getLogger("kazoo")
 _QUIET.setLevel(logging.CRITICAL)
 # How often a call is made whose connection is lost each time.
 ATTEMPTS_MAX = 10
-# The client tries to connect more and more slowly, by itself up to a minute apart. A term does not last that long.
+# The client tries to connect more and more rarely, by default up to a minute apart. No term lasts that long.
 RECONNECT_DELAY_MAX_S = 0.5
 # How many znodes are read by one request, and how many such answers are awaited at once. All may be in memory, here and
 # in the server, and a znode has at most a megabyte.
@@ -37,9 +37,9 @@ ANSWERS_AT_ONCE = 3
 class Connection:
     """A client of ZooKeeper.
 
-    ``lost`` is called with why the session is over. With ``connected`` the session outlives the loss of a connection:
-    it is called with False then, and with True once there is a connection again. Changes in between are not heard of,
-    and no watch is left. Without it such a session counts as lost, and no call is made twice.
+    ``lost`` is called with the reason when the session is over. With ``connected`` the session outlives the loss of a
+    connection: it is called with False then, and with True once there is a connection again. Changes in between go
+    unnoticed, and no watch is left. Without ``connected`` such a session counts as lost, and no call is made twice.
 
     Both are called from a thread of the client, and must not block.
     """
@@ -55,7 +55,7 @@ class Connection:
 
     @property
     def outlives_loss(self) -> bool:
-        """Say whether the session goes on when a connection is lost."""
+        """Whether the session goes on when a connection is lost."""
         return self._connected is not None
 
     def open(self, timeout_ms: int) -> None:
@@ -73,7 +73,7 @@ class Connection:
             raise
 
     def _make_root(self, timeout_ms: int) -> None:
-        """Make the root of ``zookeeper.connect``, as brokers do. A client cannot make what is above its own root."""
+        """Make the root of ``zookeeper.connect``, as brokers do. That takes a client without this root."""
         address, slash, root = self._hosts.partition("/")
         if not root or self.asked(self.client.exists, "/") is not None:
             return
@@ -91,7 +91,7 @@ class Connection:
             self._lost("the session with ZooKeeper is lost")
 
     def close(self) -> None:
-        """End the session, and with it each call that waits."""
+        """End the session and all calls that wait."""
         with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
             self.client.stop()
             self.client.close()
@@ -104,7 +104,7 @@ class Connection:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
 
     def tried(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Do the same, but let the errors out that say whether a znode is there."""
+        """Make a call that may be made twice. Raises ``ZookeeperError``, ``NoNodeError`` or ``NodeExistsError``."""
         attempts = 0
         while True:
             attempts += 1
@@ -128,16 +128,13 @@ class Connection:
             raise ZookeeperError(f"{type(error).__name__}: {error}") from error
 
     def each(self, operation: Operation, paths: Iterable[str]) -> Iterator[Any]:
-        """Yield what is read of each znode; None for one that is not there. Some are asked for in advance.
-
-        Reads whose answer was lost are made again.
-        """
+        """Yield what is read of each znode, or None if it is not there. Reads ahead, and repeats lost reads."""
         for some, answer in self._under_way(operation, paths):
             for found in self._kept(operation, some, answer):
                 yield None if isinstance(found, NoNodeError) else self.once(_result, found)
 
     def _under_way(self, operation: Operation, paths: Iterable[str]) -> Iterator[tuple[Sequence[str], Any]]:
-        """Read znodes, and yield the answers to come. To wait for each before the next is asked takes longer."""
+        """Read znodes, and yield the answers to come. Waiting for one before asking for the next would take longer."""
         waiting: deque[tuple[Sequence[str], Any]] = deque()
         left = iter(paths)
         while some := list(islice(left, READS_AT_ONCE)):

@@ -30,7 +30,7 @@ _FAILED = -1
 
 
 class ManyReads(KazooClient):  # type: ignore[misc]
-    """The client that the gateway uses."""
+    """ZooKeeper's client, with one more request."""
 
     def read_many_async(self, operation: Operation, paths: Sequence[str]) -> Any:
         """Read many znodes. The answer lists what each read gave: its result, or the error that it met."""

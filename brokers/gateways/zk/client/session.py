@@ -27,7 +27,7 @@ logger = structlog.get_logger()
 # A transaction of ZooKeeper has at most a megabyte.
 WRITES_AT_ONCE = 1_000
 BYTES_AT_ONCE = 500_000
-# How often a transaction is tried if znodes of others are below one that it deletes.
+# How often a transaction is tried if foreign znodes are below one that it deletes.
 _CLEARINGS_MAX = 10
 _FEATURES = b'{"version":2,"status":1,"features":{}}'
 
@@ -35,7 +35,7 @@ _FEATURES = b'{"version":2,"status":1,"features":{}}'
 class Session:
     """A session of one leadership. ``changed`` is called with a watched path, ``lost`` with why the leadership is over.
 
-    Both are called from a thread of the client.
+    Both calls come from a thread of the client.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Session:
         self._epoch_version = -1
         # The version of the znode that counts the transactions, if the session outlives the loss of a connection.
         self._writes_version: int | None = None
-        # What that znode says (``written_decision``).
+        # The text of that znode (``written_decision``).
         self._written = b""
-        # The client's own thread makes a transaction too, if somebody removes ``/controller``.
+        # The client's own thread makes a transaction too, if ``/controller`` is removed.
         self._making = threading.Lock()
         self._controller_text = b""
 
@@ -64,11 +64,11 @@ class Session:
         self._connection.open(timeout_ms)
 
     def close(self) -> None:
-        """End the session, and with it each call that waits."""
+        """End the session and all calls that wait."""
         self._connection.close()
 
     def check_cluster(self, cluster_id: str) -> None:
-        """Give a new ZooKeeper the cluster's id. Raises ``ZookeeperError`` if it belongs to another cluster."""
+        """Give a new ZooKeeper the cluster's id. Raises ``ZookeeperError`` if it is another cluster's."""
         self._connection.asked(self._client.ensure_path, znodes.CLUSTER_ID.rpartition("/")[0])
         self._created_once(znodes.CLUSTER_ID, znodes.cluster_id_text(cluster_id))
         held = self.read(znodes.CLUSTER_ID)
@@ -95,9 +95,9 @@ class Session:
         """Become the controller, and return the new controller epoch.
 
         The znode stays when this process dies. Otherwise a broker would become the controller, and the engine would no
-        longer decide. Only with ``adopting`` or ``from_brokers`` is the znode taken from a broker, and only with
-        ``adopting`` while a note says that ZooKeeper holds what the engine does not know yet. ``notes`` is given the
-        new epoch. It may raise an error to refuse, or return writes for the same transaction.
+        longer decide. The znode is taken from a broker only with ``adopting`` or ``from_brokers``, and during a
+        take-over that did not end only with ``adopting``. ``notes`` gets the new epoch. It raises an error to refuse,
+        or returns writes for the same transaction.
 
         Raises ``ZookeeperError``.
         """
@@ -109,7 +109,7 @@ class Session:
         if not adopting and is_noted:
             raise ZookeeperError("this cluster was not taken over completely: start the gateway with --adopt")
         epoch = max(znodes.epoch_of(data) + 1, epoch_min)
-        # If another controller raises the epoch meanwhile, the transaction fails. So it never writes outdated notes.
+        # If another controller raises the epoch meanwhile, the transaction fails, so it never writes outdated notes.
         noted = notes(epoch)
         transaction = self._client.transaction()
         if former is not None:
@@ -123,7 +123,7 @@ class Session:
             raise self._refusal(failed, failed.number)
         self._epoch_version = stat.version + 1
         if self._connection.outlives_loss:
-            # Only the controller writes it, so its version stays until this process writes.
+            # Only the controller writes it, so its version changes only when this process writes.
             self._written, stat = self._connection.asked(self._client.get, znodes.WRITES)
             self._writes_version = stat.version
         return epoch
@@ -137,15 +137,15 @@ class Session:
             self._created_once(znodes.WRITES, b"")
 
     def keep_place(self) -> None:
-        """From now on, put ``/controller`` back at once if somebody removes it. Raises ``ZookeeperError``.
+        """From now on, put ``/controller`` back at once if it is removed. Raises ``ZookeeperError``.
 
-        Brokers compete for a place that is free. Whatever happens to it, the leadership is over.
+        Brokers compete for a free place. Any change of the znode ends the leadership.
         """
         if self._connection.asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
             self._put_back()
 
     def _displaced(self, event: Any) -> None:
-        # Events without a path are about the session, and the listener hears of these.
+        # Events without a path are about the session. The connection's listener gets them too.
         if event.path:
             self._put_back()
 
@@ -162,11 +162,10 @@ class Session:
             self._connection.tried(self._client.create, path, data)
 
     def write(self, writes: Sequence[Write], written: bytes | None = None) -> None:
-        """Make writes in order, each part only while this process is the controller.
+        """Make writes in order, each transaction only while this process is the controller.
 
-        ``written`` notes the newest decision that they are from, if they are from one.
-
-        Raises ``ControllerMovedError`` if it is not, and ``ZookeeperError``.
+        ``written`` notes the newest decision that they follow from, if any. Raises ``ControllerMovedError`` if another
+        process is the controller, and ``ZookeeperError``.
         """
         if written is not None:
             self._written = written
@@ -187,7 +186,7 @@ class Session:
         raise RefusedWriteError("a znode gets children again and again")
 
     def _clear(self, path: str, planned: Collection[str]) -> None:
-        """Delete the znodes below a znode, except those in ``planned``, which the caller's transaction deletes."""
+        """Delete the znodes below ``path``, except the ``planned`` ones, which the caller's transaction deletes."""
         found = [one for one in self._below(path) if one not in planned]
         logger.info("foreign znodes go with a topic", below=path, count=len(found))
         with contextlib.suppress(MissingZnodeError, HasChildrenError):
@@ -202,8 +201,8 @@ class Session:
     def _make(self, part: Sequence[Write]) -> None:
         """Make writes in one transaction, and only once, even if the connection is lost before the answer comes.
 
-        Each transaction raises the version of one znode, from the version that it must have. So ZooKeeper refuses a
-        transaction that is sent again if it was carried out the first time.
+        Each transaction requires a version of one znode, and raises it. So ZooKeeper refuses a repeated transaction if
+        it was carried out the first time.
         """
         with self._making:
             for attempt in range(1, ATTEMPTS_MAX + 1):
@@ -224,7 +223,7 @@ class Session:
                 return
 
     def _begun(self) -> Any:
-        """Return a transaction that ZooKeeper refuses if another process is the controller, or if it was made."""
+        """Begin a transaction that ZooKeeper refuses if another process is the controller, or if it was made before."""
         transaction = self._client.transaction()
         transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
         if self._writes_version is not None:
@@ -234,10 +233,10 @@ class Session:
     def _refusal(self, failed: Failure, number: int) -> ZookeeperError:
         """Return the error that says why a transaction was refused.
 
-        ``number`` is the place of the refused write, negative if it is none of the caller's.
+        ``number`` is the place of the refused write among the caller's, and negative for any other.
         """
         message = f"a write was refused: {failed.path}: {failed.kind}"
-        # A root in zookeeper.connect stands before the path.
+        # A root in zookeeper.connect comes before the path.
         if number < 0 and failed.path.endswith(znodes.CONTROLLER_EPOCH):
             return ControllerMovedError(f"{self.former_controller()} is the controller now")
         if failed.kind == NoAuthError.__name__:
@@ -251,7 +250,7 @@ class Session:
     def read(self, path: str, watch: bool = False) -> tuple[bytes, Any] | None:
         """Return a znode's text, which may be empty, and its statistics; None if there is no such znode.
 
-        With ``watch``, ``changed`` is called once when it is made, written or removed. Raises ``ZookeeperError``.
+        With ``watch``, ``changed`` is called once when it is created, written or removed. Raises ``ZookeeperError``.
         """
         if watch:
             self._connection.asked(self._client.exists, path, watch=self._seen)
@@ -262,12 +261,12 @@ class Session:
         return data or b"", stat
 
     def read_each(self, paths: Iterable[str]) -> Iterator[tuple[bytes, Any] | None]:
-        """Do the same as ``read`` for many znodes, in their order."""
+        """Read many znodes as ``read`` does, in their order."""
         for found in self._connection.each(GetData, paths):
             yield None if found is None else (found[0] or b"", found[1])
 
     def children(self, path: str, watch: bool = False) -> list[str]:
-        """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
+        """List a znode's children. ``watch`` has ``changed`` called once they change. Raises ``ZookeeperError``."""
         try:
             found = self._connection.tried(self._client.get_children, path, watch=self._seen if watch else None)
         except NoNodeError:
@@ -275,15 +274,14 @@ class Session:
         return sorted(found)
 
     def children_of_each(self, paths: Iterable[str]) -> Iterator[list[str]]:
-        """Do the same as ``children`` for many znodes, in their order."""
+        """List the children of many znodes, in their order."""
         for found in self._connection.each(GetChildren, paths):
             yield sorted(found or ())
 
     def remove(self, path: str, *, whole: bool = False) -> None:
-        """Remove a znode that carries no state, if it is there and this process is still the controller.
+        """Remove a znode without state, if it is there. Raises ``ControllerMovedError`` or ``ZookeeperError``.
 
-        Otherwise a gateway that was held up would delete what the next controller put there. Raises
-        ``ControllerMovedError`` or ``ZookeeperError``.
+        A gateway that was held up must not delete what the next controller put there.
         """
         with contextlib.suppress(MissingZnodeError):
             self._write([Delete(path, whole=whole)])

@@ -1,9 +1,9 @@
-"""Writes to ZooKeeper, the transactions that they make up, and which of a transaction's operations failed."""
+"""Writes to ZooKeeper, the transactions that they make up, and the operation for which a transaction was refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-# The results of operations in a transaction in which another operation failed.
+# The results of operations in a transaction that failed because of another operation.
 _OTHERS_FAILED = ("RolledBackError", "RuntimeInconsistency")
 
 
@@ -20,7 +20,7 @@ class Create(NamedTuple):
 
 
 class Set(NamedTuple):
-    """Another text of a znode, which must be at ``version``; -1 for any."""
+    """A new text for a znode, which must be at ``version``; -1 for any."""
 
     path: str
     data: bytes
@@ -29,7 +29,7 @@ class Set(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """A znode that goes, without children by then; with ``whole`` those go too that nobody planned."""
+    """The deletion of a znode without children; with ``whole``, unplanned children are deleted too."""
 
     path: str
     joined: bool = False
@@ -48,7 +48,7 @@ class Failure(NamedTuple):
 
 
 def transactions(writes: Iterable[Write], writes_max: int, bytes_max: int) -> Iterator[list[Write]]:
-    """Divide writes into transactions, each within the limits if a single write and those joined to it are."""
+    """Divide writes into transactions within the limits. A write and those joined to it always stay together."""
     part: list[Write] = []
     size = 0
     for step in _steps(writes):
@@ -63,7 +63,6 @@ def transactions(writes: Iterable[Write], writes_max: int, bytes_max: int) -> It
 
 
 def _steps(writes: Iterable[Write]) -> Iterator[list[Write]]:
-    """Gather writes that are joined."""
     step: list[Write] = []
     for one in writes:
         if step and not one.joined:
@@ -87,7 +86,7 @@ def add(transaction: Any, writes: Sequence[Write]) -> None:
 
 
 def failure(transaction: Any, results: Sequence[object]) -> Failure | None:
-    """Say why ZooKeeper refused a transaction; None if it was made."""
+    """Return why ZooKeeper refused a transaction; None if it was made."""
     for number, one in enumerate(results):
         if isinstance(one, Exception) and type(one).__name__ not in _OTHERS_FAILED:
             return Failure(number, transaction.operations[number].path, type(one).__name__)

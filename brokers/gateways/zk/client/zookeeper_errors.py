@@ -2,19 +2,19 @@
 
 
 class ZookeeperError(Exception):
-    """ZooKeeper cannot be reached, or refuses what should be possible."""
+    """ZooKeeper cannot be reached, or refuses a call."""
 
 
 class LostAnswerError(ZookeeperError):
-    """The connection was lost before the answer came, so ZooKeeper may have done what it was asked, or not."""
+    """The connection was lost before the answer came, so ZooKeeper may have carried the call out, or not."""
 
 
 class RefusedWriteError(ZookeeperError):
-    """ZooKeeper refused a transaction, because somebody else wrote meanwhile."""
+    """ZooKeeper refused a transaction, because another process wrote meanwhile."""
 
 
 class ForbiddenError(ZookeeperError):
-    """ZooKeeper's ACLs do not let this process do it."""
+    """ZooKeeper's ACLs forbid the call to this process."""
 
 
 class MissingZnodeError(RefusedWriteError):
@@ -22,7 +22,7 @@ class MissingZnodeError(RefusedWriteError):
 
 
 class HasChildrenError(RefusedWriteError):
-    """A znode to be deleted has children; ``number`` is the place of the write in its transaction."""
+    """A znode to delete has children; ``number`` is the place of the write in its transaction."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)

@@ -1,1 +1,1 @@
-"""What ZooKeeper holds, and what it must hold so that it shows what was decided."""
+"""What ZooKeeper holds, and what it must hold to show what was decided."""

@@ -1,14 +1,14 @@
-"""What ZooKeeper must hold so that Kafka's brokers and tools find what was decided.
+"""The writes with which ZooKeeper shows Kafka's brokers and tools what was decided.
 
 The version of a partition's znode is the partition epoch that brokers use. Each write raises it by one, so a partition
 whose decisions were skipped is written once for each of them.
 
-A term may end after any transaction, so the next one goes on from whatever the writes before it have led to:
+A term may end after any transaction, and the next term goes on from there:
 
     created   settings | topic and its partitions/ | a directory | its state | the next directory | ...
     removed   settings | a state | its directory | ... | partitions/ and the topic
 
-A topic that a gateway wrote always has ``partitions/`` below it. Brokers make topics too, but never that.
+A topic that a gateway wrote always has ``partitions/`` below it. Brokers make topics too, but never ``partitions/``.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from brokers.gateways.zk.client.transactions import Create, Delete, Set, Write
 from brokers.gateways.zk.cluster_view import ClusterView, Place
 from state.decisions import AnyDecision, ConfigDecision, LeaderAndIsr, TopicDecision
 
-# The topics of which something changed, and the partitions that did; None for all of them.
+# The topics that changed, each with its partitions that did; None for all of them.
 Changes = Mapping[str, Collection[int] | None]
 
 
@@ -28,19 +28,19 @@ class MirrorError(Exception):
 
 
 class Mirror:
-    """What ZooKeeper holds by now. ``writes`` plans and notes; the caller makes the writes in this order."""
+    """What ZooKeeper holds once the planned writes are made. The caller makes them in the order of ``writes``."""
 
     def __init__(self) -> None:
-        # The version of each partition's state, the text of each topic, and its settings: None if they are not known.
+        # The version of each partition's state, the text of each topic, and its settings: None if they are unknown.
         self._versions: dict[str, dict[int, int]] = {}
         self._topics: dict[str, bytes] = {}
         self._configs: dict[str, dict[str, str] | None] = {}
-        # The partitions that have a directory, with or without a state in it, of each topic that has ``partitions/``.
+        # By topic that has ``partitions/``: the partitions that have a directory, with or without a state in it.
         self._directories: dict[str, set[int]] = {}
-        # Topics that were being deleted when something about them was decided, so it was not written. The deletion
-        # waits again when a partition gets a leader.
+        # Topics with decisions that were not written, because the topic was being deleted. The deletion waits again if
+        # a partition gets a leader.
         self._held_back: set[str] = set()
-        # The id of each topic whose text is known to say who has the replicas, and after how many changes of these.
+        # The id of each topic whose text has the present assignment, and after how many changes of the assignment.
         self._assigned: dict[str, tuple[str, int]] = {}
 
     def found(
@@ -68,7 +68,7 @@ class Mirror:
     def found_settings(self, topic: str) -> None:
         """Note that ZooKeeper holds settings of a topic, whatever they are.
 
-        Those of a topic that it does not hold are never removed, because a broker writes them before the topic.
+        Settings without a topic are never removed, because a broker writes them before the topic.
         """
         self._configs[topic] = None
 
@@ -85,13 +85,13 @@ class Mirror:
         self._configs[topic] = config
 
     def forget(self, topic: str) -> None:
-        """Note that a topic that nobody ever led is no longer in ZooKeeper."""
+        """Note that a topic without ``partitions/`` is no longer in ZooKeeper."""
         self._topics.pop(topic, None)
         self._assigned.pop(topic, None)
         self._configs.pop(topic, None)
 
     def strangers(self, view: ClusterView) -> list[str]:
-        """Name the topics that ZooKeeper has, that the engine does not know, and that brokers wrote: new ones."""
+        """Name the new topics that brokers wrote, and that the engine does not know."""
         return sorted(name for name in self._topics if name not in view.topics and name not in self._directories)
 
     @property
@@ -118,7 +118,7 @@ class Mirror:
                     yield from self._partition(view, Place(name, number), controller_epoch)
 
     def _is_another(self, view: ClusterView, name: str) -> bool:
-        """Say whether ZooKeeper holds a former topic of this name."""
+        """Return whether ZooKeeper holds a former topic of this name."""
         held = self._topics.get(name)
         if held is None or name not in self._directories:
             return False
@@ -130,9 +130,9 @@ class Mirror:
         held = self._topics.pop(name, None)
         if held is None:
             return
-        # Kafka too removes whatever is below a topic.
+        # Kafka also removes whatever is below a topic.
         gone = partial(Delete, whole=True)
-        # They go first. What is left of a topic is found by the topic, but nobody could tell whose settings are left.
+        # Settings go first, because settings without a topic are never removed (``found_settings``).
         if name in self._configs:
             del self._configs[name]
             yield gone(f"{znodes.TOPIC_CONFIGS}/{name}")
@@ -146,7 +146,7 @@ class Mirror:
             yield gone(state.rpartition("/")[0])
         if directories is not None:
             yield gone(f"{path}/partitions")
-        # Without ``partitions/`` it would be taken for a new topic that a broker wrote.
+        # Without ``partitions/`` the topic would look like a new one that a broker wrote.
         yield gone(path, joined=directories is not None)
 
     def _topic(self, view: ClusterView, name: str) -> Iterator[Write]:
@@ -162,7 +162,7 @@ class Mirror:
                 # Brokers read settings again only if a note says so.
                 yield Create(znodes.CONFIG_CHANGE, znodes.config_change_text(name), sequence=True, joined=True)
         path, is_written = znodes.topic_path(name), False
-        # To write the text of a large topic takes long, and most changes are about leaders and ISRs.
+        # Writing the text of a large topic takes long, and most changes are about leaders and ISRs.
         if self._assigned.get(name) != (topic.topic_id, topic.assignment_changes):
             text = znodes.topic_text(topic)
             is_written = self._topics.get(name) != text
@@ -196,7 +196,7 @@ class Mirror:
         versions[place.partition] = decision.partition_epoch
 
     def _first(self, place: Place, text: bytes) -> Iterator[Write]:
-        """Yield the writes that make a partition's znode, which is at version 0 then."""
+        """Yield the writes that create a partition's znode, at version 0."""
         path = znodes.state_path(place)
         directories = self._directories[place.topic]
         if place.partition not in directories:
@@ -206,7 +206,7 @@ class Mirror:
 
 
 def changes_in(decisions: Iterable[AnyDecision]) -> Changes:
-    """Return what decisions change, in the order in which topics are first named."""
+    """Return the topics that decisions change, in the order in which the decisions first name them."""
     changes: dict[str, set[int] | None] = {}
     for decision in decisions:
         match decision:

@@ -1,16 +1,16 @@
-"""The mirror of partitions whose leaders write their ISRs into ZooKeeper themselves.
+"""A mirror where leaders write their ISRs into ZooKeeper themselves.
 
 With an ``inter.broker.protocol.version`` below 2.7 a leader sets the znode of its partition, at the version that it
-knows, and acts on its new ISR at once. So the version of the znode is no longer the partition epoch:
+knows, and acts on its new ISR at once. So the version of the znode is not the partition epoch:
 
     partition epoch     decided     5          6          7
     version             of the znode     5  (6)  7          8
                                              └ written by the leader, and reported as an event, which became 6
 
-Every write of the gateway is at the version that it knows too. If the leader wrote meanwhile, ZooKeeper refuses the
-write, and the decision, of which no broker has heard, is made again from what the leader wrote (``isr_written``).
+Every write of the gateway also requires the version that it knows. If the leader wrote meanwhile, ZooKeeper refuses the
+write. No broker has heard of that decision, and it is made again from what the leader wrote (``isr_written``).
 
-What the gateway writes says the partition epoch in a field that brokers do not know. A broker's own write lacks it.
+The gateway writes the partition epoch into a field that brokers do not know. A broker's own write lacks the field.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from state.decisions import LeaderAndIsr
 
 
 class SharedMirror(Mirror):
-    """What ZooKeeper holds, where leaders write too. A partition in ``held`` is not written."""
+    """What ZooKeeper holds where leaders write too. Partitions in ``held`` are not written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class SharedMirror(Mirror):
         self.held: set[Place] = set()
 
     def begin_with(self, view: ClusterView, topic: StoredTopic) -> dict[Place, StoredState]:
-        """Compare a topic as ZooKeeper has it with what was decided, and return what its leaders wrote themselves."""
+        """Compare a topic in ZooKeeper with what was decided, and return what its leaders wrote themselves."""
         known = view.topics.get(topic.name)
         if known is None or topic.is_new:
             return {}
@@ -56,7 +56,7 @@ class SharedMirror(Mirror):
         return epoch is not None
 
     def is_news(self, place: Place, stored: StoredState) -> bool:
-        """Say whether a leader has written a partition's znode since the gateway did."""
+        """Return whether a leader wrote a partition's znode after the gateway did."""
         version = self._versions.get(place.topic, {}).get(place.partition)
         return version is not None and stored.version > version
 
@@ -83,7 +83,7 @@ class SharedMirror(Mirror):
 
 
 def is_as_decided(decision: LeaderAndIsr, state: StateZnode) -> bool:
-    """Say whether a znode tells the next controller what was decided."""
+    """Return whether a znode has the decided leader, leader epoch and ISR."""
     return (decision.leader, decision.leader_epoch, set(decision.isr)) == (
         state.leader,
         state.leader_epoch,

@@ -1,4 +1,4 @@
-"""What ZooKeeper holds of brokers and topics, as any controller left it."""
+"""Brokers and topics in ZooKeeper, as any controller left them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +14,7 @@ from brokers.gateways.zk.znodes import BrokerZnode, StateZnode, ZnodeError
 logger = structlog.get_logger()
 
 T = TypeVar("T")
-# So that what is read of them need not be in memory for all topics.
+# Topics are read in parts, so that not all of them are in memory at once.
 TOPICS_AT_ONCE = 100
 
 
@@ -32,9 +32,8 @@ class StoredState(NamedTuple):
 class StoredTopic(NamedTuple):
     """A topic; ``config`` is None if ZooKeeper has no settings of it. Only partitions that were led have a state.
 
-    ``unreadable`` says why its settings cannot be read, if they are there and cannot.
-
-    ``directories`` are the partitions that have one below ``partitions/``, None if the topic has none of these.
+    ``directories`` are the partitions with one below ``partitions/``, None if the topic has no ``partitions/``.
+    ``unreadable`` is why its settings cannot be read, if it has unreadable ones.
     """
 
     name: str
@@ -46,7 +45,7 @@ class StoredTopic(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Say whether a broker wrote it for a controller to find. No broker makes ``partitions/``."""
+        """Whether a broker wrote the topic for its controller. No broker makes ``partitions/``."""
         return self.directories is None and not self.states
 
 
@@ -82,7 +81,7 @@ def _stored(session: Session, names: Sequence[str], meanwhile: Callable[[], None
 
 
 def _config(topic: str, held: tuple[bytes, Any] | None) -> tuple[dict[str, str] | None, str | None]:
-    """Return a topic's settings, or say why they cannot be read."""
+    """Return a topic's settings, or why they cannot be read."""
     try:
         return _config_in(topic, held), None
     except ZnodeError as error:
@@ -90,7 +89,7 @@ def _config(topic: str, held: tuple[bytes, Any] | None) -> tuple[dict[str, str] 
 
 
 def _directories(session: Session, topic: str, children: Sequence[str]) -> frozenset[int] | None:
-    """Return which partitions have a directory. What is no partition's is left alone."""
+    """Return the partitions that have a directory. Other children are left alone."""
     path = f"{znodes.topic_path(topic)}/partitions"
     found = set()
     for child in children:
@@ -102,7 +101,7 @@ def _directories(session: Session, topic: str, children: Sequence[str]) -> froze
 
 
 def stored_state(session: Session, place: Place) -> StoredState | None:
-    """Read who leads a partition; None if nobody ever did. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    """Read a partition's state; None if it never had a leader. Raises ``ZookeeperError`` or ``ZnodeError``."""
     held = session.read(znodes.state_path(place))
     return None if held is None else _state(place, held)
 
@@ -113,7 +112,7 @@ def _state(place: Place, held: tuple[bytes, Any]) -> StoredState:
 
 
 def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
-    """Note in ``mirror`` what ZooKeeper holds of topics, and yield each one. Unreadable settings do not stop it.
+    """Note in ``mirror`` what ZooKeeper holds of topics, and yield each topic, even with unreadable settings.
 
     Raises ``ZookeeperError`` or ``ZnodeError``.
     """
@@ -121,7 +120,7 @@ def load(session: Session, mirror: Mirror) -> Iterator[StoredTopic]:
         versions = {number: one.version for number, one in topic.states.items()}
         mirror.found(topic.name, topic.text, topic.config, versions, topic.directories)
         if topic.unreadable is not None:
-            # What was decided is written over them if a gateway leads the topic, and nothing if nobody does.
+            # The decided settings replace them if the engine knows the topic. Otherwise they stay.
             logger.warning("settings of a topic cannot be read", why=topic.unreadable)
             mirror.found_settings(topic.name)
         yield topic
@@ -144,7 +143,7 @@ def _config_in(topic: str, held: tuple[bytes, Any] | None) -> dict[str, str] | N
 
 
 def stored_brokers(session: Session, watch: bool = False) -> dict[int, BrokerZnode]:
-    """Read which brokers are there. One that cannot be read is left out. Raises ``ZookeeperError``."""
+    """Read the brokers' registrations. An unreadable one is left out. Raises ``ZookeeperError``."""
     found: dict[int, BrokerZnode] = {}
     for name in session.children(znodes.BROKERS, watch):
         path = f"{znodes.BROKERS}/{name}"

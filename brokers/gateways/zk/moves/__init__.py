@@ -1,1 +1,1 @@
-"""Moves of a whole cluster: taken over from its own controller, and handed back to it."""
+"""Moves of a whole cluster: a take-over from its own controller, and the way back."""

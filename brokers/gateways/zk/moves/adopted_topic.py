@@ -1,4 +1,4 @@
-"""From a topic as another controller left it in ZooKeeper to the event that takes it over."""
+"""The event that takes over a topic as another controller left it in ZooKeeper."""
 
 import msgspec
 
@@ -29,7 +29,7 @@ def adopted(topic: StoredTopic, time_ms: int) -> AdoptTopic:
 def _partition(topic: StoredTopic, read: znodes.TopicZnode, number: int) -> FoundPartition:
     adding, removing = read.adding_replicas.get(number, ()), read.removing_replicas.get(number, ())
     replicas = read.partitions[number]
-    # The classic controller appends the replicas that it removes, and so do the rules.
+    # Kafka's controller puts the replicas that it removes last, and so do the rules.
     in_order = tuple(one for one in replicas if one not in removing) + tuple(one for one in replicas if one in removing)
     found = FoundPartition(replicas=in_order, adding_replicas=adding, removing_replicas=removing)
     stored = topic.states.get(number)

@@ -1,12 +1,12 @@
-"""Take over a running cluster from the broker that is its controller.
+"""A take-over of a running cluster from the broker that is its controller.
 
     /controller ◄── taken, so that no broker may write any more
     /brokers/ids, topics, partition states ──► events ──► engine ──► decisions: the cluster as it was
 
-Before that, the engine must answer: its own controller leads the cluster until then. The cluster goes on meanwhile, as
-it does while controllers change. A note in ZooKeeper says that this is under way. If
-the process dies, the next start finds the note and continues: what the engine knows already is left out. If the engine
-refuses anything, the controller's place is given back, because ZooKeeper is as it was.
+First the engine must answer. Until it does, the cluster's own controller leads. Brokers serve clients meanwhile, as
+they do whenever controllers change. A note in ZooKeeper says that the take-over is under way. If the process dies, the
+next start finds the note and continues, without what the engine knows already. If the engine refuses anything, the
+controller's place is given back, because ZooKeeper is as it was.
 """
 
 import time
@@ -58,7 +58,7 @@ class AdoptionError(Exception):
 
 
 def adopt(identity: Identity, settings: Settings, bus: Bus) -> None:
-    """Tell the engine what ZooKeeper holds, unless a gateway already leads these brokers. It blocks.
+    """Tell the engine what ZooKeeper holds, unless a gateway already leads these brokers. Blocks.
 
     Raises ``AdoptionError``, ``ZookeeperError`` or ``BusError``.
     """
@@ -84,7 +84,7 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
     engine = _Engine(bus)
     if not _is_due(session, identity, engine):
         return
-    # Without an engine nobody would elect leaders once the place is taken.
+    # Without an engine no leader would be elected once the place is taken.
     engine.prove()
     _wait_for_others(session, identity)
     if not _is_due(session, identity, engine):
@@ -95,7 +95,7 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
         engine.view.controller_epoch,
         now_ms(),
         adopting=True,
-        notes=lambda epoch: under_way(session, engine.bus_id()),
+        notes=lambda epoch: under_way(session, engine.bus_id),
     )
     logger.info("takes over from another controller", controller_epoch=epoch)
     try:
@@ -108,7 +108,7 @@ def _adopt(session: Session, identity: Identity, settings: Settings, bus: Bus) -
 
 
 def _wait_for_others(session: Session, identity: Identity) -> None:
-    """Let another gateway complete what it began. One that is silent for long has died."""
+    """Let another gateway complete its take-over. After a long wait it counts as dead."""
     deadline = time.monotonic() + OTHERS_TIMEOUT_S
     others = identity.gateways - {identity.gateway}
     while session.read(znodes.ADOPTION) is not None and session.former_controller() in others:
@@ -122,10 +122,11 @@ def _is_due(session: Session, identity: Identity, engine: "_Engine") -> bool:
     if former in identity.gateways:
         if session.read(znodes.ADOPTION) is None:
             return False
-        if is_under_way(session, engine.bus_id()):
-            # Nobody else has led since it began.
+        if is_under_way(session, engine.bus_id):
+            # No other controller has led since it began.
             return True
-    if _is_migrating(session):
+    held = session.read(znodes.CONTROLLER)
+    if held is not None and znodes.controller_of(held[0]).kraft_controller_epoch >= 0:
         raise AdoptionError(f"controller {former} migrates this cluster to KRaft, and would take it back")
     if engine.view.topics:
         names = ", ".join(sorted(engine.view.topics)[:10])
@@ -133,16 +134,10 @@ def _is_due(session: Session, identity: Identity, engine: "_Engine") -> bool:
     return True
 
 
-def _is_migrating(session: Session) -> bool:
-    """Say whether the controller is one of KRaft. Raises ``ZookeeperError`` or ``ZnodeError``."""
-    held = session.read(znodes.CONTROLLER)
-    return held is not None and znodes.controller_of(held[0]).kraft_controller_epoch >= 0
-
-
 def _give_ids(session: Session) -> None:
-    """Write an id into each topic without one, so that every later reader finds the same topic.
+    """Write an id into each topic without one, so that every later reader finds the same id.
 
-    A stock controller keeps an id that its brokers do not use.
+    Kafka's own controller keeps the id, even where brokers do not use it.
     """
     for name in session.children(znodes.TOPICS):
         path = znodes.topic_path(name)
@@ -153,10 +148,11 @@ def _give_ids(session: Session) -> None:
 
 
 class _Engine:
-    """The engine by way of the bus: events go out, and what it decides comes back."""
+    """The engine at the other end of the bus: events go out, and decisions come back."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self.bus_id = bus.bus_id()
         self._incarnation = uuid.uuid4().hex
         self._count = 0
         image = bus.image()
@@ -164,22 +160,19 @@ class _Engine:
         self.view = ClusterView()
         self.view.begin_with(image)
 
-    def bus_id(self) -> int:
-        return self._bus.bus_id()
-
     def prove(self) -> None:
-        """Wait until the engine decides on something that changes nothing. Raises ``AdoptionError``."""
+        """Wait until the engine decides on an event that changes nothing. Raises ``AdoptionError``."""
         self.ask([ElectLeaders(time_ms=now_ms(), election_type="preferred", partitions=())], lambda: None)
 
     def tell(self, events: Sequence[Event]) -> None:
-        """Publish events that nobody waits for."""
+        """Publish events without waiting for answers."""
         if events:
             self._bus.publish([msgspec.json.encode(event) for event in events])
 
     def ask(self, events: Sequence[Event], meanwhile: Callable[[], None]) -> list[Answer]:
-        """Publish events, wait until they are decided, and return their answers in order.
+        """Publish events, and return their answers in order once they are decided. Raises ``AdoptionError``.
 
-        ``meanwhile`` is called again and again. Raises ``AdoptionError``.
+        ``meanwhile`` is called again and again until then.
         """
         named = [self._named(event) for event in events]
         texts = [msgspec.json.encode(event) for event in named]
@@ -222,15 +215,14 @@ class _Adoption:
         self._beats = DueBeats(session, engine.view, interval_ms)
 
     def _beat(self) -> None:
-        """Tell the engine which brokers are alive, from time to time."""
         self._engine.tell(self._beats.due())
 
     def run(self, controller_epoch: int) -> None:
-        """Take everything over: brokers first, because a leader that is not known to live would be replaced."""
+        """Take over everything: brokers first, because a leader that the engine does not know would be replaced."""
         brokers = self._brokers()
         topics = self._topics()
         requests = self._requests()
-        self._session.write(noted_anew(self._session, self._engine.bus_id(), controller_epoch))
+        self._session.write(noted_anew(self._session, self._engine.bus_id, controller_epoch))
         logger.info("took over", brokers=brokers, topics=topics, requests=requests)
 
     def _brokers(self) -> int:
@@ -245,14 +237,17 @@ class _Adoption:
     def _topics(self) -> int:
         events = []
         for topic in stored_topics(self._session, self._beat):
-            # The gateway requests a new topic once it leads.
+            # Once the gateway leads, it requests new topics.
             if not topic.is_new and not self._is_known(event := adopted(topic, now_ms())):
                 events.append(event)
-        self._carry_out(events)
+        answers = self._engine.ask(events, self._beat) if events else []
+        for event, answer in zip(events, answers, strict=True):
+            if answer.error != "NONE" and not self._is_known(event):
+                raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
         return len(events)
 
     def _requests(self) -> int:
-        """Pass on what admins asked of the former controller. A move that has not ended stays for the gateway."""
+        """Pass on what tools asked of the former controller. The list of moves stays for the gateway."""
         found = asked_by(requests_in(self._session), self._engine.view, now_ms())
         events = [event for asked in found for event in asked.events]
         for answer in self._engine.ask(events, self._beat) if events else ():
@@ -262,13 +257,6 @@ class _Adoption:
             if asked.path != znodes.REASSIGN_PARTITIONS and not is_undecided(self._session, asked):
                 self._session.remove(asked.path)
         return len(events)
-
-    def _carry_out(self, events: Sequence[AdoptTopic]) -> None:
-        if not events:
-            return
-        for event, answer in zip(events, self._engine.ask(events, self._beat), strict=True):
-            if answer.error != "NONE" and not self._is_known(event):
-                raise AdoptionError(f"topic {event.topic}: {answer.error}: {answer.message}")
 
     def _is_known(self, event: AdoptTopic) -> bool:
         held = self._engine.view.topics.get(event.topic)

@@ -1,8 +1,8 @@
-"""Leave a cluster to its own brokers, one of which then becomes its controller as if a controller had died.
+"""The way back: a cluster is left to its own brokers, one of which then becomes its controller.
 
-ZooKeeper gets everything that was decided, also what only the bus had: the next producer ids, and the topics whose
-deletion is under way. Then the controller's place is given up. A broker takes it, finds a cluster like any other, and
-goes on. Nothing may be decided meanwhile, so the engine and the gateways are stopped before.
+ZooKeeper gets everything that was decided, even what only the bus had: the next producer ids, and the topics whose
+deletion is under way. Then the controller's place is given up. A broker takes it, and finds a cluster like any other.
+Nothing may be decided meanwhile, so the engine and the gateways are stopped first.
 """
 
 import contextlib
@@ -27,7 +27,6 @@ from bus.clock import now_ms
 from bus.image import HeldState, read_image
 from bus.interface import Bus, Image
 from state.ids import NO_LEADER
-from state.metadata_quorum import Quorum
 from state.partition import Topic, TopicState
 
 
@@ -36,10 +35,10 @@ class HandBackError(Exception):
 
 
 def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gateways: Collection[int] = ()) -> bool:
-    """Complete ZooKeeper from the bus, and give up the controller's place; say whether it was a gateway's.
+    """Complete ZooKeeper from the bus, and give up the controller's place. Return False if it was not a gateway's.
 
-    ``gateways`` are the ids that gateways of this cluster have. The bus knows none of them if the only one that ran was
-    killed while it took the cluster over, or just afterwards.
+    ``gateways`` are the ids of this cluster's gateways. The bus knows none of them if the only one that ran was killed
+    while it took the cluster over, or just afterwards.
 
     Raises ``HandBackError``, ``ZookeeperError`` or ``BusError``.
     """
@@ -52,17 +51,13 @@ def hand_back(zookeeper: str, cluster_id: str, settings: Settings, bus: Bus, gat
         check_has_written(bus, noted_in(session))
         notes = partial(noted, session, bus.bus_id())
         check = partial(_check, session, image, held, leaders_write_isrs=settings.leaders_write_isrs)
-        ids = _gateways(held.cluster.quorum) | frozenset(gateways)
+        quorum = held.cluster.quorum
+        ids = frozenset({quorum.voter, *quorum.voters, *gateways}) - {NO_LEADER}
         return _handed_back(session, view, held, ids, notes, check, leaders_write_isrs=settings.leaders_write_isrs)
     except (ZnodeError, MirrorError) as error:
         raise HandBackError(str(error)) from error
     finally:
         session.close()
-
-
-def _gateways(quorum: Quorum) -> frozenset[int]:
-    """Return the gateways that the bus knows: none if no gateway has led by it."""
-    return frozenset({quorum.voter, *quorum.voters}) - {NO_LEADER}
 
 
 def _handed_back(
@@ -79,14 +74,14 @@ def _handed_back(
     former = session.former_controller()
     if former is not None and former not in gateways:
         return False
-    # The next attempt accepts the place as a gateway's if this one is killed while it has it.
+    # If this process is killed while it has the place, the next attempt recognises it as a gateway's.
     controller = former if voter == NO_LEADER else voter
     if controller is None:
         raise HandBackError("no gateway has led brokers by this bus")
     is_adopted = session.read(znodes.ADOPTION) is None
     if is_adopted:
         check()
-    # If no gateway runs, the place may be free. It is taken only to write.
+    # The place may be free, because no gateway runs. It is taken only for the last writes.
     epoch = session.take(
         controller,
         gateways,
@@ -96,14 +91,14 @@ def _handed_back(
         notes=notes if is_adopted else lambda epoch: (),
     )
     if is_adopted:
-        # Read again. A server of ZooKeeper that lags behind may have shown less than a gateway had written.
+        # Read again, because a server of ZooKeeper that lags behind may not have shown a gateway's newest writes.
         mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
         queued = session.children(znodes.DELETE_TOPICS)
         session.write(list(last_writes(view, held.topics, mirror, queued, epoch)))
         note_producer_ids(session, controller, held.cluster.next_producer_id)
         for name in _made_for_gateways(mirror, view, gateways):
             session.remove(znodes.topic_path(name))
-    # A cluster whose take-over did not end is in ZooKeeper as its own controller left it.
+    # If its take-over did not end, ZooKeeper has the cluster as its own controller left it.
     give_up(session)
     return True
 
@@ -115,8 +110,8 @@ def _view_of(image: Image) -> ClusterView:
 
 
 def _check(session: Session, image: Image, held: HeldState, *, leaders_write_isrs: bool) -> None:
-    """Raise the error that would keep the last writes from being made, while nothing has changed yet."""
-    # A view of its own, because reading adds to it what leaders wrote.
+    """Raise the error that would stop the last writes, while nothing has changed yet."""
+    # A view of its own, because loading adds to it what leaders wrote.
     view = _view_of(image)
     mirror = _loaded(session, view, leaders_write_isrs=leaders_write_isrs)
     for _ in last_writes(view, held.topics, mirror, (), view.controller_epoch):
@@ -125,7 +120,7 @@ def _check(session: Session, image: Image, held: HeldState, *, leaders_write_isr
 
 
 def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) -> Mirror:
-    """Note what ZooKeeper holds. What a leader wrote there itself, unheard, stays, because it acts on it."""
+    """Note what ZooKeeper holds. An ISR that a leader wrote, unknown to the engine, stays: the leader uses it."""
     if not leaders_write_isrs:
         mirror = Mirror()
         list(load(session, mirror))
@@ -139,7 +134,7 @@ def _loaded(session: Session, view: ClusterView, *, leaders_write_isrs: bool) ->
 
 
 def _assign_again(view: ClusterView, place: Place, isr: tuple[int, ...]) -> None:
-    """Assign again, as replicas to remove, the members of a written ISR that a reassignment has removed."""
+    """Add members of a written ISR that a reassignment removed, as replicas that are yet to be removed."""
     held = view.topics[place.topic].partitions[place.partition]
     removed = tuple([member for member in isr if member not in held.replicas])
     view.topics[place.topic].partitions[place.partition] = replace(
@@ -152,7 +147,7 @@ def last_writes(
 ) -> Iterator[Write]:
     """Yield the writes after which ZooKeeper holds everything. ``queued`` are the topics that it lists for deletion.
 
-    Nothing is removed. A topic that was deleted while no gateway led is queued, because brokers may have its logs.
+    Nothing is removed. A topic that was deleted while no gateway led is listed too, because brokers may have its logs.
     """
     strangers = set(mirror.strangers(view))
     gone = {name for name in mirror.topics if name not in view.topics and name not in strangers}
@@ -164,10 +159,10 @@ def last_writes(
 
 
 def _made_for_gateways(mirror: Mirror, view: ClusterView, gateways: frozenset[int]) -> list[str]:
-    """Name the new topics that a broker assigned to a gateway. The broker makes them again, then without a gateway."""
+    """Name the new topics that a broker assigned to a gateway. The broker will make them again without it."""
     found = []
     for name in mirror.strangers(view):
-        # What cannot be read is left to the brokers, which leave it alone.
+        # An unreadable topic stays. Brokers leave it alone.
         with contextlib.suppress(ZnodeError):
             assigned = znodes.topic_of(znodes.topic_path(name), mirror.text(name)).partitions.values()
             if any(gateways.intersection(replicas) for replicas in assigned):

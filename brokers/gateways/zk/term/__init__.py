@@ -1,1 +1,1 @@
-"""A term of a gateway: it takes the controller's place, and leads until it loses it."""
+"""A term: a gateway takes the controller's place, and leads until it loses it."""

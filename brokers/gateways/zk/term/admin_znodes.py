@@ -1,4 +1,4 @@
-"""What tools of Kafka before 2.4 request by writing into ``/admin``: deletions, moves, preferred elections."""
+"""Requests that tools of Kafka before 2.4 write into ``/admin``: deletions, moves, preferred elections."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -36,10 +36,10 @@ class Text(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A znode, and what it asks that is yet to be done. It stays while some of its moves are ``under_way``.
+    """A znode, and its requests that are not done. It stays while some of its moves are ``under_way``.
 
-    ``shorter`` removes the others from it; None if there are none. While one of the znodes ``undecided`` is there, the
-    request waits for what the engine decides about it.
+    ``shorter`` removes all other moves from it; None if there are no others. While one of the topics' znodes
+    ``undecided`` is there, the request waits until the engine has decided about that topic.
     """
 
     path: str
@@ -57,7 +57,7 @@ class Requests(NamedTuple):
 
 
 def requests_in(session: Session, *, watch: bool = False) -> Requests:
-    """Read all requests. This knows nothing of the view, so any thread may call it. Raises ``ZookeeperError``."""
+    """Read all requests. Any thread may call this, because it does not use the view. Raises ``ZookeeperError``."""
     deletions = session.children(znodes.DELETE_TOPICS, watch)
     held = {path: session.read(path, watch) for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION)}
     texts = {path: Text(one[0], one[1].version, one[1].czxid) for path, one in held.items() if one is not None}
@@ -65,7 +65,7 @@ def requests_in(session: Session, *, watch: bool = False) -> Requests:
 
 
 def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]:
-    """Return what is to be asked of the engine. An unreadable request is skipped.
+    """Return what to ask the engine. An unreadable request asks nothing.
 
     Only the thread that changes the view may call this, because it goes through the partitions of topics.
     """
@@ -88,7 +88,7 @@ def asked_by(requests: Requests, view: ClusterView, time_ms: int) -> list[Asked]
 
 
 def _moves(text: Text, view: ClusterView, time_ms: int) -> Asked:
-    """Ask for the moves that have not begun. To tools, a move has ended once it is not listed any more."""
+    """Ask for the moves that have not begun. For tools, a move has ended once it is no longer listed."""
     events: list[AdminEvent] = []
     under_way: dict[Place, tuple[int, ...]] = {}
     unknown: dict[Place, tuple[int, ...]] = {}
@@ -132,14 +132,14 @@ def _election(text: Text, view: ClusterView, time_ms: int) -> Asked:
 
 
 def is_undecided(session: Session, asked: Asked) -> bool:
-    """Say whether a request is about a topic that the engine may yet make. Raises ``ZookeeperError``."""
+    """Return whether a request is about a topic that the engine may yet make. Raises ``ZookeeperError``."""
     return any(session.read(path) is not None for path in asked.undecided)
 
 
 class AdminZnodes:
     """The requests in ``/admin``: each is passed on to the engine, and removed when it is answered.
 
-    A move stays until it has ended. One that another request has replaced or cancelled has ended too: the newest
+    A move stays until it has ended. A move that another request replaced or cancelled has ended too, because the newest
     request counts (``KafkaController.maybeRemoveFromZkReassignment``).
     """
 
@@ -149,7 +149,7 @@ class AdminZnodes:
         self._call = call
         # The znodes whose requests are under way.
         self._busy: set[str] = set()
-        # The transaction that made the list of moves, and those of its moves that were under way or refused.
+        # The transaction that made the list of moves, and its moves that were passed on or found under way.
         self._list_made_by: int | None = None
         self._known: set[tuple[Place, tuple[int, ...]]] = set()
 
@@ -161,14 +161,14 @@ class AdminZnodes:
             self._known.clear()
         self._list_made_by = made_by
         found = asked_by(requests, view, time_ms)
-        # Some have begun before this term.
+        # Moves may have begun before this term.
         self._known.update(move for asked in found for move in asked.under_way.items())
         news = [asked for asked in found if asked.path not in self._busy]
         self._busy.update(asked.path for asked in news)
         return news
 
     async def carry_out(self, asked: Asked) -> None:
-        """Ask the engine, and remove what has ended. Raises ``ZookeeperError``."""
+        """Ask the engine, and remove requests that have ended. Raises ``ZookeeperError``."""
         events = [event for event in asked.events if _move_in(event) not in self._known]
         try:
             answers = await self._engine.ask(*events, lane=Lane.ADMIN) if events else []
@@ -177,7 +177,7 @@ class AdminZnodes:
                 if (move := _move_in(event)) is not None:
                     self._known.add(move)
             if asked.path == znodes.REASSIGN_PARTITIONS and events:
-                # The next look finds whether they are under way.
+                # The next look shows whether they are under way.
                 return
             if not asked.under_way and not await self._call(is_undecided, self._session, asked):
                 await self._call(self._session.remove, asked.path)
@@ -194,7 +194,7 @@ class AdminZnodes:
         except ControllerMovedError:
             raise
         except RefusedWriteError as error:
-            # Somebody has written it meanwhile.
+            # A tool has written the list meanwhile.
             logger.info("a list of moves is read again", why=str(error))
 
 

@@ -1,4 +1,4 @@
-"""The note in ZooKeeper that says from which bus a cluster is led.
+"""The note in ZooKeeper of the bus from which a cluster is led.
 
 A gateway makes ZooKeeper hold what its bus says, and removes each topic that was led and that the bus does not know.
 With the wrong bus, or a new and empty one, that would be every topic. So the first term notes the bus, in the
@@ -6,10 +6,10 @@ transaction that takes ``/controller``, and each later term begins only from the
 
     noted      the same bus             leads
                another bus              is refused
-               the same bus, and a      is refused, because the bus does not know what was decided. It may have been
-               broker led since         nothing (``taking``)
+               the same bus, and a      is refused, unless the broker decided nothing (``taking``), because the bus
+               broker led since         does not know its decisions
     not noted  no topic was led         notes the bus, and leads
-               one was led              is refused, because somebody has removed the note
+               a topic was led          is refused, because the note was removed
 
 A broker that led since has raised the controller epoch above the noted one.
 Handing the cluster back removes the note, and taking it over notes the new bus.
@@ -21,7 +21,6 @@ from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client.session import Session
 from brokers.gateways.zk.client.transactions import Create, Delete, Set, Write
 from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
-from brokers.gateways.zk.znodes import ZnodeError
 
 
 class OtherBusError(ZookeeperError):
@@ -30,25 +29,24 @@ class OtherBusError(ZookeeperError):
 
 class _Note(msgspec.Struct):
     bus: int
-    # That of the last gateway; None if somebody wrote the note by hand.
+    # The last gateway's; None if an operator wrote the note.
     controller_epoch: int | None = None
-    # The transaction in which a broker became the controller, while it is not proven that it decided nothing.
+    # The transaction in which a broker became the controller, until it is proven that the broker decided nothing.
     unproven_since: int | None = None
-    # A broker has decided something.
+    # Whether a broker has decided something.
     is_outdated: bool = False
 
 
 def note_of(session: Session) -> tuple[_Note, int] | None:
     """Read the note, with its znode's version; None if there is none. Raises ``ZookeeperError`` or ``ZnodeError``."""
     held = session.read(znodes.BUS)
-    return None if held is None else (_note_in(held[0]), held[1].version)
+    return None if held is None else (znodes.read(znodes.BUS, held[0], _Note), held[1].version)
 
 
 def noted(session: Session, bus_id: int, controller_epoch: int, *, unproven_since: int | None = None) -> list[Write]:
     """Return the writes that note a bus, and the epoch that its gateway takes.
 
     While something is unproven, the note keeps the former epoch.
-
     Raises ``OtherBusError`` if the cluster must not be led from this bus, and ``ZookeeperError`` or ``ZnodeError``.
     """
     held = note_of(session)
@@ -76,7 +74,7 @@ def _check_same(session: Session, note: _Note, bus_id: int) -> None:
         raise OtherBusError(f"a gateway was killed while it took the place of a broker ({znodes.BUS}): start it again")
     held = session.read(znodes.CONTROLLER_EPOCH)
     if note.controller_epoch is None or held is None or session.read(znodes.CONTROLLER) is not None:
-        # A place that is taken is a gateway's, and stays. So no broker has led since.
+        # A taken place is a gateway's, and stays. So no broker has led since.
         return
     if (epoch := znodes.epoch_of(held[0])) > note.controller_epoch:
         raise OtherBusError(
@@ -108,7 +106,7 @@ def under_way(session: Session, bus_id: int) -> list[Write]:
 
 
 def is_under_way(session: Session, bus_id: int) -> bool:
-    """Say whether the cluster is being taken over onto this bus. Raises ``ZookeeperError``."""
+    """Return whether the cluster is being taken over onto this bus. Raises ``ZookeeperError``."""
     held = session.read(znodes.ADOPTION)
     return held is not None and held[0] == text_of(bus_id)
 
@@ -119,15 +117,12 @@ def prove(session: Session, bus_id: int, controller_epoch: int) -> None:
 
 
 def outdated(bus_id: int, controller_epoch: int, version: int = -1) -> Write:
-    """Return the write that notes that a broker has decided something, over the note at ``version``."""
+    """Return the write that replaces the note at ``version``, because a broker has decided something."""
     return Set(znodes.BUS, text_of(bus_id, controller_epoch, is_outdated=True), version)
 
 
 def give_up(session: Session) -> None:
-    """Delete ``/controller`` and what is isrflow's own, so that the brokers elect one of themselves.
-
-    Raises ``ZookeeperError``.
-    """
+    """Delete ``/controller`` and isrflow's own znodes, so that a broker takes the place. Raises ``ZookeeperError``."""
     own = [path for path in (znodes.ADOPTION, znodes.BUS, znodes.WRITES) if session.read(path) is not None]
     session.write([Delete(path) for path in (*own, znodes.CONTROLLER)])
 
@@ -136,19 +131,8 @@ def _written(session: Session, path: str, text: bytes) -> Write:
     return Set(path, text) if session.read(path) is not None else Create(path, text)
 
 
-def _note_in(data: bytes) -> _Note:
-    try:
-        return msgspec.json.decode(data, type=_Note)
-    except msgspec.MsgspecError as error:
-        raise ZnodeError(f"{znodes.BUS}: {error}") from error
-
-
 def text_of(
-    bus_id: int,
-    controller_epoch: int | None = None,
-    unproven_since: int | None = None,
-    *,
-    is_outdated: bool = False,
+    bus_id: int, controller_epoch: int | None = None, unproven_since: int | None = None, *, is_outdated: bool = False
 ) -> bytes:
     """Write a note of a bus."""
     values = {"version": 1, "bus": bus_id, "controller_epoch": controller_epoch, "unproven_since": unproven_since}

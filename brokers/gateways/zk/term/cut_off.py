@@ -1,4 +1,4 @@
-"""How long a term goes on without a connection to ZooKeeper."""
+"""A limit on how long a term goes on without a connection to ZooKeeper."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ logger = structlog.get_logger()
 
 
 class CutOff:
-    """The time without a connection. ``back`` is called when there is one again, ``over`` when it has been too long.
+    """The time without a connection. ``back`` is called when there is one again, ``over`` when that takes too long.
 
-    Both are called in the loop in which this is made.
+    Both are called in the loop in which this object is made.
     """
 
     def __init__(self, timeout_ms: int, back: Callable[[], None], over: Callable[[], None]) -> None:
@@ -24,17 +24,17 @@ class CutOff:
 
     @property
     def is_now(self) -> bool:
-        """Say whether there is no connection now."""
+        """Whether there is no connection now."""
         return self._timer is not None
 
     def hear(self, is_connected: bool) -> None:
         """Hear from any thread that a connection was lost, or that there is one again."""
         with contextlib.suppress(RuntimeError):
-            # The loop may be closed by the time the client hears of something.
+            # The loop may be closed when the client calls this.
             self._loop.call_soon_threadsafe(self._end if is_connected else self._begin)
 
     def stop(self) -> None:
-        """Call nothing any more."""
+        """Make no more calls."""
         self._back = self._over = lambda: None
         if self._timer is not None:
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""Report which brokers are alive while ZooKeeper is read: that may take longer than their sessions with the engine.
+"""Heartbeats while ZooKeeper is read, which may take longer than the brokers' sessions with the engine.
 
-Only a term that has begun registers brokers and fences them. Until then a broker is reported if ZooKeeper shows it in
-the incarnation that the engine knows.
+Only a term that has begun registers and fences brokers. Until then a broker is reported as alive if ZooKeeper shows it
+in the incarnation that the engine knows.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from state.events import BrokerHeartbeat
 async def beat(
     session: Session, view: ClusterView, tell: Callable[[Sequence[BrokerHeartbeat]], None], interval_ms: int
 ) -> NoReturn:
-    """Tell which brokers are alive, now and after each interval, until cancelled. Raises ``ZookeeperError``."""
+    """Tell which brokers are alive, at once and then at each interval, until cancelled. Raises ``ZookeeperError``."""
     while True:
         # The session's own thread is busy until everything is read.
         present = await in_own_thread(stored_brokers, session)
@@ -30,7 +30,7 @@ async def beat(
 
 
 class DueBeats:
-    """The same for a caller that blocks: it asks between its own reads what is due."""
+    """Heartbeats for a caller that blocks: between its own reads it asks which are due."""
 
     def __init__(self, session: Session, view: ClusterView, interval_ms: int) -> None:
         self._session = session

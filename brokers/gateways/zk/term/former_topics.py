@@ -1,4 +1,4 @@
-"""Topics that were deleted while no gateway led: ZooKeeper still has them, and brokers still tell clients of them."""
+"""Topics that were deleted while no gateway led: ZooKeeper still has them, and brokers still name them to clients."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from state.reason import Reason
 
 
 def former_partitions(topic: StoredTopic, view: ClusterView) -> dict[Place, LeaderAndIsr]:
-    """Return the partitions that brokers must forget: those of a topic that is gone, or is another one by now."""
+    """Return the partitions that brokers must forget, because the topic is gone, or is another one by now."""
     if topic.is_new:
-        # Whatever its text is: brokers have never heard of it.
+        # Brokers have never heard of it, whatever its text is.
         return {}
     read = znodes.topic_of(znodes.topic_path(topic.name), topic.text)
     known = view.topics.get(topic.name)

@@ -1,4 +1,4 @@
-"""Work in the background whose failure ends a term."""
+"""Tasks whose failure ends a term."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -19,14 +19,14 @@ class GuardedTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do work from now on."""
+        """Begin work in a task."""
         task = asyncio.create_task(self.guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def guarded(self, work: Awaitable[None]) -> None:
-        """Do work in a task of the caller's."""
+        """Do work in the caller's task."""
         try:
             await work
         except asyncio.CancelledError:

@@ -3,9 +3,9 @@
     decisions ──► view ──► ZooKeeper ──► requests to brokers ──► reports ──► engine
 
 ZooKeeper holds a decision before any broker hears of it, so the next controller finds what brokers know.
-A term outlives a lost connection to ZooKeeper if there is one again within ``zookeeper.session.timeout.ms``. Whatever
-else goes wrong with ZooKeeper ends the term. The next one begins with a new epoch, reads ZooKeeper again and tells all
-brokers everything, which takes time in a large cluster.
+A term outlives a lost connection to ZooKeeper if there is a new one within ``zookeeper.session.timeout.ms``. Any other
+failure of ZooKeeper ends the term. The next term begins with a new epoch, reads ZooKeeper again and tells all brokers
+everything, which takes time in a large cluster.
 """
 
 import asyncio
@@ -56,8 +56,8 @@ class NotNamedError(Exception):
 class Leadership:
     """The state of a term.
 
-    ``has_caught_up`` is given the note of the newest decision that ZooKeeper holds. It takes in all decisions so far,
-    and says whether the engine names this gateway after them.
+    ``has_caught_up`` gets the note of the newest decision that ZooKeeper holds. It takes in all decisions so far, and
+    returns whether the engine names this gateway after them.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Leadership:
         self._bus_id = bus_id
         self._has_caught_up = has_caught_up
         self._loop = asyncio.get_running_loop()
-        self._cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
-        timeout_ms, heard = settings.zookeeper_session_timeout_ms, self._cut_off.hear
+        self.cut_off = CutOff(settings.zookeeper_session_timeout_ms, self._look_again, self._give_up)
+        timeout_ms, heard = settings.zookeeper_session_timeout_ms, self.cut_off.hear
         self._session = Session(identity.zookeeper, timeout_ms, self._changed_elsewhere, self._lost_elsewhere, heard)
         self._thread = SessionThread(self._session.close)
         self._call = self._thread.call
-        # Where leaders write their ISRs themselves; None where they ask for them.
+        # None unless leaders write their ISRs themselves.
         self._shared = SharedMirror() if settings.leaders_write_isrs else None
         self._mirror = self._shared or Mirror()
         self._sender: Sender | None = None
@@ -98,20 +98,15 @@ class Leadership:
             WrittenIsrs(engine, view, self._shared, self._session, self._call, self._write) if self._shared else None
         )
         self._admin_znodes = AdminZnodes(engine, self._session, self._call)
-        # All producer ids below were handed out before the engine led these brokers.
+        # All lower producer ids were handed out before the engine led these brokers.
         self.first_producer_id = 0
         # Why the term is over; None while it is not.
         self.ended: str | None = None
 
     @property
     def holds_controller(self) -> bool:
-        """Say whether ``/controller`` was taken, and this term has not ended since."""
+        """Whether this term has taken ``/controller`` and not ended since."""
         return self._sender is not None and self.ended is None
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Say whether ZooKeeper is out of reach just now."""
-        return self._cut_off.is_now
 
     async def begin(self) -> None:
         """Take the controller's place, and tell all brokers everything.
@@ -123,8 +118,8 @@ class Leadership:
         # ZooKeeper may have been away for long.
         await self._catch_up()
         epoch = await self._call(take_place, self._session, self._identity, self._bus_id, self._view)
-        # From here on no other gateway writes to ZooKeeper. What it wrote before was decided before. A view without it
-        # would take a new topic for a deleted one.
+        # From here on no other gateway writes to ZooKeeper. Whatever it wrote was decided before. To a view without
+        # those decisions, a new topic would look like a deleted one.
         await self._catch_up()
         here, name = self._identity.here, self._settings.inter_broker_listener_name
         versions = BY_IBP[self._settings.inter_broker_protocol_version]
@@ -155,14 +150,14 @@ class Leadership:
     async def end(self) -> None:
         """End the term. The controller's znode stays, so that no broker takes its place."""
         self._end("ended")
-        self._cut_off.stop()
+        self.cut_off.stop()
         await self._tasks.close()
         if self._channels is not None:
             await self._channels.close()
         await self._thread.close()
 
     async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
-        """Let ``apply`` take ``events`` into the view, then make ZooKeeper and the brokers know them."""
+        """Have ``apply`` take ``events`` into the view, then write them to ZooKeeper and tell the brokers."""
         assert self._channels is not None
         self._published.clear()
         self._is_publishing = True
@@ -175,7 +170,7 @@ class Leadership:
             return
         for event in events:
             self._channels.tell(event)
-        # A broker that is back was sent nothing yet, and may have been told to remove logs in the event that let it in.
+        # A broker that is back has no channel yet, and the event that let it in may order it to remove logs.
         self._channels.sync([decision for decision in decisions if isinstance(decision, StopReplica)])
         self._is_publishing = False
         self._go_on()
@@ -183,12 +178,12 @@ class Leadership:
             self._roll_calls.change()
 
     def report_now(self) -> None:
-        """Have the engine hear of everything that brokers answered."""
+        """Report all of the brokers' answers so far to the engine."""
         if self._channels:
             self._channels.report_now()
 
     async def note_producer_ids(self, next_id: int) -> None:
-        """Have ZooKeeper say that ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
+        """Note in ZooKeeper that all ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
         await self._call(note_producer_ids, self._session, self._identity.gateway, next_id)
 
     async def _write(self, changes: Changes) -> None:
@@ -200,7 +195,7 @@ class Leadership:
             await self._call(self._session.write, writes, None if newest is None else text_of(self._bus_id, newest))
 
     def _load(self) -> dict[Place, StoredState]:
-        """Read what ZooKeeper holds of topics and producer ids. Return what leaders wrote there and did not report."""
+        """Read topics and producer ids from ZooKeeper. Return the states that leaders wrote, unknown to the engine."""
         self._view.former = {}
         written: dict[Place, StoredState] = {}
         for topic in load(self._session, self._mirror):
@@ -213,7 +208,7 @@ class Leadership:
     # ISRs that leaders wrote
 
     def _report(self, written: Mapping[Place, StoredState]) -> None:
-        """Tell the engine what leaders wrote. Brokers hear of nothing until all of it is decided."""
+        """Tell the engine what leaders wrote. Brokers are told nothing until all of it is decided."""
         if self._written_isrs is None or not written:
             return
         self._published.clear()
@@ -226,7 +221,7 @@ class Leadership:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Let brokers hear of what is decided, unless a leader wrote what is not decided yet."""
+        """Let channels send, unless a leader wrote an ISR that is not decided yet."""
         is_held = self._shared is not None and len(self._shared.held) > 0
         if not is_held and not self._is_publishing:
             self._published.set()
@@ -234,16 +229,16 @@ class Leadership:
     # What happens in ZooKeeper
 
     async def _watch_brokers(self) -> None:
-        """Tell the engine which brokers are alive, at each change and from time to time."""
+        """Tell the engine which brokers are alive, at each change and at each interval."""
         while True:
             is_due = self._roll_calls.begin()
-            # The session's own thread may write for longer than brokers' sessions with the engine last.
+            # A write in the session's own thread may outlast the brokers' sessions with the engine.
             present = await in_own_thread(stored_brokers, self._session, True)
             self._tell(list(presence_events(present, self._view, now_ms(), beat=is_due)))
             await self._roll_calls.wait()
 
     async def _watch(self, channels: Channels) -> None:
-        """Look at what brokers and tools wrote, at each change and from time to time."""
+        """Look at what brokers and tools wrote, at each change and at each interval."""
         while True:
             self._looks.begin()
             for name in await self._broker_writes.new_topics():
@@ -266,11 +261,11 @@ class Leadership:
             await self._looks.wait()
 
     def _tell(self, events: Sequence[Event]) -> None:
-        # What finds no room is found again at the next comparison.
+        # An event that finds no room is found again at the next comparison.
         self._engine.tell_if_room(*events, lane=Lane.BROKER)
 
     def _look_again(self) -> None:
-        """Look at everything, because nothing was heard of while there was no connection, and no watch is left."""
+        """Look at everything, because changes went unnoticed without a connection, and no watch is left."""
         if self.holds_controller:
             self._tasks.begin(self._keep_place())
             self._looks.change()
@@ -292,7 +287,7 @@ class Leadership:
     def _changed_elsewhere(self, path: str) -> None:
         rounds = self._roll_calls if path.startswith(znodes.BROKERS) else self._looks
         with contextlib.suppress(RuntimeError):
-            # The loop may be closed by the time the client hears of something.
+            # The loop may be closed when the client calls this.
             self._loop.call_soon_threadsafe(rounds.change)
 
     def _lost_elsewhere(self, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Notes that brokers leave in ZooKeeper for their controller, each in a znode of its own."""
+"""Notes of brokers to their controller, each in a znode of its own."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def take_notes(session: Session, folder: str, read: Callable[[str, bytes], T]) -> list[T]:
-    """Read the notes below ``folder``, oldest first, and remove them. The session reports the next one.
+    """Read the notes below ``folder``, oldest first, and remove them. The session watches for the next one.
 
     A note that cannot be read is logged, and removed too. Raises ``ZookeeperError``.
     """

@@ -1,7 +1,8 @@
-"""Which brokers are there: what ZooKeeper says becomes registrations and heartbeats.
+"""The presence of brokers: their znodes become registrations and heartbeats.
 
-ZooKeeper is the authority on sessions. So a broker whose znode is there is heard, and one whose znode is gone is fenced
-at once. What the engine knows is compared with what is there, again and again, so an event that got lost is repeated.
+ZooKeeper is the authority on sessions. So a broker with a znode counts as heard, and a broker whose znode is gone is
+fenced at once. The brokers that the engine knows are compared with the znodes again and again, so an event that got
+lost is repeated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,11 @@ from state.events import BrokerHeartbeat, BrokerRegister
 def presence_events(
     present: Mapping[int, BrokerZnode], view: ClusterView, time_ms: int, *, beat: bool
 ) -> Iterator[BrokerRegister | BrokerHeartbeat]:
-    """Yield the events that tell the engine who is there; with ``beat`` also of brokers that it knows to be active."""
+    """Yield the events that tell the engine which brokers are there; with ``beat``, even brokers known as active."""
     for number, found in sorted(present.items()):
         known = view.brokers.get(number)
-        if known is None or not _is_same(known, found):
+        registered = (str(found.epoch), found.listeners, found.rack)
+        if known is None or (known.incarnation, known.listeners, known.rack) != registered:
             yield BrokerRegister(
                 time_ms=time_ms,
                 broker=number,
@@ -39,10 +41,6 @@ def heartbeats(present: Mapping[int, BrokerZnode], view: ClusterView, time_ms: i
         known = view.brokers.get(number)
         if known is not None and known.incarnation == str(found.epoch):
             yield _heartbeat(known, time_ms, want_fence=False)
-
-
-def _is_same(known: BrokerDecision, found: BrokerZnode) -> bool:
-    return (known.incarnation, known.listeners, known.rack) == (str(found.epoch), found.listeners, found.rack)
 
 
 def _heartbeat(known: BrokerDecision, time_ms: int, *, want_fence: bool) -> BrokerHeartbeat:

@@ -1,6 +1,6 @@
 """The producer ids that were handed out, as ZooKeeper shows them.
 
-The engine hands them out. But the brokers' own controller only knows what ZooKeeper says, and two producers with the
+The engine hands them out. But the brokers' own controller knows only what ZooKeeper says, and two producers with the
 same id lose records: a broker takes the records of one for repeated records of the other.
 """
 
@@ -11,7 +11,7 @@ from state.ids import PRODUCER_IDS_PER_BLOCK
 
 
 def next_producer_id(session: Session) -> int:
-    """Return the least producer id that nobody has handed out. Raises as ``stored.load`` does."""
+    """Return the lowest producer id that was never handed out. Raises ``ZookeeperError`` or ``ZnodeError``."""
     return _next_in(session.read(znodes.PRODUCER_IDS))
 
 
@@ -21,7 +21,7 @@ def _next_in(held: tuple[bytes, int] | None) -> int:
 
 
 def note_producer_ids(session: Session, controller: int, next_id: int) -> None:
-    """Have ZooKeeper say that all ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    """Note in ZooKeeper that all ids below ``next_id`` are taken. Raises ``ZookeeperError`` or ``ZnodeError``."""
     held = session.read(znodes.PRODUCER_IDS)
     if next_id <= _next_in(held):
         return

@@ -1,4 +1,4 @@
-"""Rounds of looking at something: at each change that is heard of, and from time to time."""
+"""Rounds of looking at something: after each change, and at each interval."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ class Rounds:
         self._due_s = 0.0
 
     def change(self) -> None:
-        """Have another round begin. A change that comes during a round counts for the next one."""
+        """Ask for a round. A change that comes during a round counts for the next one."""
         self._changed.set()
 
     def begin(self) -> bool:
-        """Begin a round, and say whether an interval is over."""
+        """Begin a round, and return whether an interval is over."""
         self._changed.clear()
         now_s = asyncio.get_running_loop().time()
         if now_s < self._due_s:
@@ -29,6 +29,6 @@ class Rounds:
         """Wait until the next round is due."""
         left_s = self._due_s - asyncio.get_running_loop().time()
         with contextlib.suppress(TimeoutError):
-            # Not ``wait_for``: the one of Python 3.11 goes on if it is cancelled just as what it waits for is done.
+            # Not ``wait_for``: in Python 3.11 it swallows a cancellation that comes just as its awaitable is done.
             async with asyncio.timeout(max(0.0, left_s)):
                 await self._changed.wait()

@@ -1,16 +1,16 @@
-"""How a gateway takes ``/controller``: from nobody, from another gateway, or back from a broker that was quicker.
+"""How a gateway takes ``/controller``: a free place, another gateway's, or back from a broker that was quicker.
 
-When somebody removes ``/controller``, brokers compete for it with the gateway that leads, and one of them may win. It
-then has an epoch that no gateway took, and the bus does not know what it decides. But all that a controller decides is
-in ZooKeeper before a broker hears of it. As long as nothing there is newer than the broker's epoch, the bus knows
+When ``/controller`` is removed, brokers compete for it with the gateway that leads, and a broker may win. It then has
+an epoch that no gateway took, and the bus does not know its decisions. But ZooKeeper holds a controller's decision
+before any broker hears of it. As long as nothing in ZooKeeper is newer than the broker's epoch, the bus knows
 everything, and the gateway may go on.
 
-    look        something is newer: the broker keeps the place. The note says so, and no term begins any more
-    take        the broker can write no partition any more. The note (``bus_note``) says that nothing is proven yet
+    look        something is newer: the broker keeps the place. The note says so, and no further term begins
+    take        the broker can no longer write any partition. The note (``bus_note``) says that nothing is proven yet
     look again  something is newer: the place is given back, with the same note
     note        the new epoch
 
-A gateway that is killed after it took the place leaves the unproven note, so the next one looks first.
+A gateway that is killed after it took the place leaves the unproven note, so the next gateway looks first.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def take_place(session: Session, identity: Identity, bus_id: int, view: ClusterV
         try:
             _check_unchanged(session, former.ended)
         except OtherBusError:
-            # A gateway that took the place meanwhile has written the note, and it stays.
+            # Refused if a gateway has taken the place and written the note meanwhile.
             session.write([outdated(bus_id, former.epoch, former.version)])
             raise
     epoch = session.take(
@@ -71,7 +71,7 @@ def take_place(session: Session, identity: Identity, bus_id: int, view: ClusterV
 
 
 def _former(session: Session, identity: Identity, bus_id: int) -> Former | None:
-    """Return the last gateway on this bus if a broker took its place, and nobody has proven anything since."""
+    """Return the last gateway on this bus if a broker took its place and may have decided nothing since."""
     found, held = note_of(session), session.read(znodes.CONTROLLER_EPOCH)
     if found is None or held is None:
         return None
@@ -95,7 +95,7 @@ def _check_unchanged(session: Session, since: int) -> None:
 
 
 def _written(session: Session) -> Iterator[tuple[str, int]]:
-    """Yield what controllers write, with the transaction that wrote it last."""
+    """Yield the znodes that controllers write, each with the transaction that wrote it last."""
     held = session.read(znodes.TOPICS)
     if held is not None:
         yield znodes.TOPICS, held[1].pzxid

@@ -1,11 +1,11 @@
 """The newest decision that ZooKeeper holds, noted there so that an old bus is not taken for the present one.
 
-A bus that was put back from a backup has the same number as before, and lacks what was decided since. To a gateway on
-it, each topic that was created since would look like one that was deleted. So every transaction notes the newest
-decision that it is from, in the znode whose version it raises anyway (``Session``). A term begins, and a cluster is
-handed back, only from a bus that has this decision.
+A bus that was put back from a backup has the same number as before, and lacks what was decided since. To its gateway,
+each topic that was created since would look like a deleted one. So every transaction notes the newest decision that it
+follows from, in the znode whose version it raises anyway (``Session``). A term begins, and a cluster is handed back,
+only from a bus that has this decision.
 
-    nothing noted, or of another bus    leads, as far as this is concerned
+    nothing noted, or of another bus    leads, unless ``bus_note`` refuses
     the bus has the decision            leads
     retention has removed it            leads, because a bus whose retention is past it is newer
     the bus ends before it, or has      is refused
@@ -17,7 +17,6 @@ import msgspec
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client.session import Session
 from brokers.gateways.zk.term.bus_note import OtherBusError
-from brokers.gateways.zk.znodes import ZnodeError
 from bus.interface import Bus, TrimmedError
 from state.decisions import AnyDecision, decode
 
@@ -26,7 +25,7 @@ class _Written(msgspec.Struct):
     bus: int
     seq: int
     controller_epoch: int
-    # Of the decision's event. Two histories have different events at the same seq, so the times differ too.
+    # The time of the decision's event. Two histories have different events at the same seq, so their times differ.
     time_ms: int
 
 
@@ -48,9 +47,9 @@ def check_has_written(bus: Bus, note: bytes) -> None:
     """
     if not note:
         return
-    written, bus_id = _written_in(note), bus.bus_id()
+    written, bus_id = znodes.read(znodes.WRITES, note, _Written), bus.bus_id()
     if written.bus != bus_id:
-        # ``bus_note`` says whether this bus may lead.
+        # ``bus_note`` decides whether this bus may lead.
         return
     try:
         found = [_written_from(bus_id, decode(one.body)) for one in bus.decisions((written.seq, -1), 1)]
@@ -67,10 +66,3 @@ def check_has_written(bus: Bus, note: bytes) -> None:
 
 def _written_from(bus_id: int, decision: AnyDecision) -> _Written:
     return _Written(bus_id, decision.seq, decision.controller_epoch, decision.time_ms)
-
-
-def _written_in(data: bytes) -> _Written:
-    try:
-        return msgspec.json.decode(data, type=_Written)
-    except msgspec.MsgspecError as error:
-        raise ZnodeError(f"{znodes.WRITES}: {error}") from error

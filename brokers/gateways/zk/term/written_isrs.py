@@ -1,7 +1,7 @@
 """The ISRs that leaders wrote into ZooKeeper themselves, until the engine has decided about them.
 
-Until then nothing is written over them and no broker hears of anything, because a leader that the engine elected
-meanwhile may lack records that the written ISR has.
+Until then they are not overwritten and brokers are told nothing, because a leader that the engine elected meanwhile may
+lack records that the written ISR has.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class RefusedIsrError(Exception):
 
 
 class WrittenIsrs:
-    """What leaders wrote. ``write`` makes ZooKeeper hold what is decided by now."""
+    """The ISRs that leaders wrote. ``write`` makes ZooKeeper hold what is decided by now."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class WrittenIsrs:
         view.versions.clear()
 
     def hold(self, found: Mapping[Place, StoredState]) -> None:
-        """Hold partitions back until ``report`` is done with each."""
+        """Hold back each partition until ``report`` is done with it."""
         self._mirror.held.update(found)
 
     async def changed(self) -> dict[Place, StoredState]:
-        """Read what brokers noted since the last call, and hold back what leaders wrote."""
+        """Read the brokers' notes since the last call, and hold back the partitions that leaders wrote."""
         noted = await self._call(take_notes, self._session, znodes.ISR_CHANGES, znodes.places_of)
         places = dict.fromkeys(place for one in noted for place in one)
         news = {place: await self._news(place) for place in places if place not in self._mirror.held}
@@ -74,7 +74,7 @@ class WrittenIsrs:
         return stored if stored is not None and self._mirror.is_news(place, stored) else None
 
     async def report(self, place: Place, found: StoredState) -> None:
-        """Tell the engine what a leader wrote, and write what it decides. Raises ``RefusedIsrError``."""
+        """Tell the engine what a leader wrote, and write the engine's decision. Raises ``RefusedIsrError``."""
         stored: StoredState | None = found
         while stored is not None:
             answer = await self._answer(place, stored)
@@ -107,7 +107,7 @@ class WrittenIsrs:
         return answer
 
     async def _asked(self, event: IsrWritten) -> Answer:
-        """Ask until there is an answer, because the partition stays as the leader wrote it while the engine is away."""
+        """Ask until an answer comes. While the engine is away, the partition stays as the leader wrote it."""
         while True:
             try:
                 key = ("isr_written", event.topic, event.partition)

@@ -1,1 +1,1 @@
-"""What brokers are told: from decisions to requests, and from answers to reports."""
+"""The way from decisions to requests, and from brokers' answers to reports."""

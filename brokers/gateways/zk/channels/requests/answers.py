@@ -1,4 +1,4 @@
-"""What a broker's answer to a request means: which replicas did what they were told, and whether we are obeyed.
+"""What a broker's answer to a request means: which replicas obeyed, and whether the broker obeys this controller.
 
 The code at the top of an answer is 0 even if every partition failed, so each partition's code is read.
 """
@@ -15,9 +15,9 @@ from brokers.wire.schema import Values
 from state.decisions import BrokerDecision
 from state.topic_events import ReplicaReports, ReportRow, TopicReports
 
-# Other events find their place between those of one answer.
+# Small enough that other events get in between those of one answer.
 REPORTS_PER_EVENT = 2_000
-# A broker answers so for a partition whose leader epoch it has, or a newer one. It may have been told twice.
+# The answer about a partition whose leader epoch, or a newer one, the broker has. It may have been told twice.
 _HEARD_BEFORE = (ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -26,7 +26,7 @@ class StaleControllerError(Exception):
 
 
 class StaleBrokerError(Exception):
-    """The broker started again since, and has another epoch."""
+    """The broker has started again, and has another epoch."""
 
 
 def check_obeyed(values: Values) -> None:
@@ -60,7 +60,7 @@ def reports_of(request: Outgoing, values: Values) -> Iterator[Report]:
 
 
 def events_of(reports: Iterable[Report], broker: BrokerDecision, time_ms: int) -> Iterator[ReplicaReports]:
-    """Make events of a broker's reports, with some of them in each."""
+    """Yield events with a broker's reports, up to ``REPORTS_PER_EVENT`` in each."""
     left = iter(reports)
     while some := list(islice(left, REPORTS_PER_EVENT)):
         rows: dict[tuple[str, str], list[ReportRow]] = {}

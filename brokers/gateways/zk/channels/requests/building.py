@@ -1,8 +1,8 @@
 """From a batch to requests, in the order of Kafka's ``AbstractControllerBrokerRequestBatch``.
 
-A broker makes no fetcher for a leader that it does not know to be alive, and says so only in its log. So the brokers
-that live come first, then who leads, then what everybody should know, then what stops. Every UpdateMetadata request
-replaces the whole list of live brokers, so each one has them all.
+A broker makes no fetcher for a leader that it does not know to be alive, and says so only in its log. So the live
+brokers come first, then the leaders, then the metadata for every broker, then the replicas that stop. Every
+UpdateMetadata request replaces the whole list of live brokers, so each one has all of them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.registration import Listener
 
 PARTITIONS_PER_REQUEST_MAX = 2_000
-# The partitions in the first LeaderAndIsr request to a broker, of which it need not make the logs.
+# The most partitions in the first LeaderAndIsr request to a broker, which need not make their logs.
 FIRST_PARTITIONS_MAX = 20_000
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Sender(NamedTuple):
 
     controller: int
     controller_epoch: int
-    # Where it answers what brokers and clients ask the controller.
+    # Where brokers and clients reach it as the controller.
     listener: Listener
     # The name of the listener on which brokers talk to each other.
     inter_broker_listener: str
@@ -42,7 +42,7 @@ class Sender(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a request said of one partition. The code in the answer is read by it."""
+    """What a request said about one partition, for reading the code in its answer."""
 
     topic_id: str
     leader_epoch: int
@@ -67,9 +67,9 @@ def requests_of(
 ) -> Iterator[Outgoing]:
     """Return the requests that tell ``batch`` to a broker, as ``view`` is now. ``states`` describes the partitions.
 
-    Each is made when it is taken, because all of them together may have hundreds of thousands of partitions. They say
-    who leads at the time of this call, so none names a leader that the broker does not yet know to be alive. A
-    partition whose leader epoch the broker has answered is left out, because the broker would refuse it as stale.
+    Each request is made when it is taken, because together they may have hundreds of thousands of partitions. All of
+    them name the leaders at the time of this call, so none names a leader that the broker does not yet know to be
+    alive. A partition whose leader epoch the broker has answered is left out, because the broker would refuse it.
     """
     held = {place: found for place in batch.leader_and_isr if (found := view.partition(place)) is not None}
     news = [
@@ -86,7 +86,8 @@ def _built(
     building: "_Building", batch: Batch, news: Iterable[Sequence[Role]], parts: Iterable[MetadataPart]
 ) -> Iterator[Outgoing]:
     if batch.live or batch.deleted:
-        for gone in _parts(list(batch.deleted.items()), at_least_one=True):
+        # At least one request, because the list of live brokers may have changed.
+        for gone in list(_parts(list(batch.deleted.items()))) or [()]:
             yield building.deleted(dict(gone))
     for part in news:
         yield building.leader_and_isr(part)
@@ -98,10 +99,10 @@ def _built(
 
 
 def _told_together(news: Sequence[Role], *, is_first: bool) -> Iterator[Sequence[Role]]:
-    """Divide what LeaderAndIsr requests say. A broker that is told for the first time hears of all its logs at once.
+    """Divide partitions among LeaderAndIsr requests. The first request to a broker has all the logs that it holds.
 
-    With the first request it begins to note the high watermarks of the replicas that it was told of, and forgets
-    what it had noted of others (``ReplicaManager.startHighWatermarkCheckPointThread``).
+    With that request the broker begins to checkpoint the high watermarks of the replicas in it, and forgets its
+    checkpoints of all others (``ReplicaManager.startHighWatermarkCheckPointThread``).
     """
     if not is_first:
         return _parts(news)
@@ -113,11 +114,7 @@ def _is_news(decision: LeaderAndIsr, answered: tuple[str, int] | None) -> bool:
     return answered is None or answered[0] != decision.topic_id or answered[1] < decision.leader_epoch
 
 
-def _parts(
-    items: Collection[T], count_max: int = PARTITIONS_PER_REQUEST_MAX, *, at_least_one: bool = False
-) -> Iterator[Sequence[T]]:
-    if at_least_one and not items:
-        yield ()
+def _parts(items: Iterable[T], count_max: int = PARTITIONS_PER_REQUEST_MAX) -> Iterator[Sequence[T]]:
     left = iter(items)
     while part := list(islice(left, count_max)):
         yield part
@@ -140,7 +137,8 @@ class _Building:
         self._common: Values = {
             "ControllerId": sender.controller,
             "ControllerEpoch": sender.controller_epoch,
-            "BrokerEpoch": zookeeper_epoch(broker),
+            # As the broker knows it: the transaction that made its znode, which is its incarnation here.
+            "BrokerEpoch": int(broker.incarnation),
         }
 
     def _version(self, place: Place, decision: LeaderAndIsr) -> int:
@@ -195,11 +193,6 @@ class _Building:
         return Outgoing(STOP_REPLICA, self._common | {"TopicStates": states}, told)
 
 
-def zookeeper_epoch(broker: BrokerDecision) -> int:
-    """Return a broker's epoch as it knows it: the transaction that made its znode, which is its incarnation here."""
-    return int(broker.incarnation)
-
-
 def listener_named(listeners: Sequence[Listener], name: str) -> Listener:
     """Return the listener of a name, or the first one."""
     return next((one for one in listeners if one.name == name), listeners[0])
@@ -208,8 +201,8 @@ def listener_named(listeners: Sequence[Listener], name: str) -> Listener:
 def _rack_among(live: Collection[BrokerDecision]) -> str | None:
     """Return the rack of the gateway: one of the brokers' racks if all of them have one.
 
-    A broker that makes an internal topic counts the gateway among the brokers, and makes none at all if some brokers
-    have a rack and others have not (``AdminUtils.assignReplicasToBrokers``).
+    A broker that makes an internal topic counts the gateway among the brokers, and makes no topic if some brokers have
+    a rack and others have none (``AdminUtils.assignReplicasToBrokers``).
     """
     racks = [held.rack for held in live if held.rack is not None]
     return racks[0] if racks and len(racks) == len(live) else None

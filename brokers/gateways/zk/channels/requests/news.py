@@ -1,4 +1,4 @@
-"""What the decisions on one event mean for brokers. What is the same for all of them is worked out once."""
+"""What the decisions on one event mean for brokers. Whatever is the same for all brokers is worked out once."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -10,11 +10,11 @@ from state.reason import Reason
 
 
 class PartitionNews(NamedTuple):
-    """Decisions about partitions that follow each other."""
+    """Consecutive decisions about partitions."""
 
     decisions: Sequence[LeaderAndIsr]
     places: dict[Place, None]
-    # By broker: the partitions whose leader and ISR it must act on, and whether its replica is new.
+    # By broker: the partitions whose decisions it must act on, and whether its replica is new.
     roles: dict[int, dict[Place, bool]]
 
 
@@ -38,14 +38,14 @@ class News:
 
 
 class Everything:
-    """All that is decided in ``view``, for brokers that hear of nothing less."""
+    """All decisions in ``view``, for brokers that must hear all of them."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
-        # The partitions of topics that brokers do not remove, in order, and by broker those that it has a replica of.
+        # The partitions of topics that brokers keep, in order, and by broker the ones that it has a replica of.
         self.places: dict[Place, None] = {}
         self.roles: dict[int, dict[Place, bool]] = {}
-        # Those of topics that are being deleted.
+        # The partitions of topics that brokers remove.
         self.deleting: dict[Place, LeaderAndIsr] = {}
         for name, topic in sorted(view.topics.items()):
             if topic.is_deleting:
@@ -59,7 +59,7 @@ class Everything:
 
 
 def is_new(broker: int, decision: LeaderAndIsr) -> bool:
-    """Say whether a broker must make the log, even if one of its log directories failed: it cannot be there."""
+    """Return whether a broker must make the log even if one of its log directories failed: the log cannot be there."""
     is_added = broker in decision.adding_replicas and broker not in decision.isr
     return decision.is_new or (is_added and decision.reason != Reason.REPLICA_ONLINE)
 

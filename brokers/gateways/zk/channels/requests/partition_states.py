@@ -1,7 +1,7 @@
 """How requests describe partitions. Each description is encoded once, and goes to all brokers that need it.
 
-Every broker hears of every partition. Where ten brokers are told of 20,000 new partitions, UpdateMetadata requests have
-200,000 descriptions, of which 20,000 differ. To encode each of them again was most of what a gateway did.
+Every broker hears of every partition. If ten brokers are told of 20,000 new partitions, UpdateMetadata requests have
+200,000 descriptions, of which 20,000 differ. Encoding each one again was most of a gateway's work.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -13,13 +13,13 @@ from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, UPDATE_METAD
 from brokers.wire.schema import Encoded, Values
 from state.decisions import LeaderAndIsr
 
-# Kafka's LeaderAndIsr.LeaderDuringDelete. It removes a partition from a broker's metadata.
+# Kafka's LeaderAndIsr.LeaderDuringDelete, which removes a partition from a broker's metadata.
 LEADER_DURING_DELETE = -2
-# Older LeaderAndIsr requests cannot say that a leader recovers, so those brokers are not told.
+# Older LeaderAndIsr requests cannot say that a leader recovers.
 RECOVERY_VERSION_MIN = 6
 RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
 # How many descriptions of each kind are kept, at some 300 bytes each. Brokers are told of the same partitions at nearly
-# the same time, so older ones are rarely needed again.
+# the same time, so older descriptions are rarely needed again.
 KEPT_MAX = 100_000
 
 _TOPICS = ("TopicStates",)
@@ -41,7 +41,7 @@ class MetadataPart:
 
     def __init__(self, known: Sequence[tuple[Place, LeaderAndIsr, int]]) -> None:
         self.known = known
-        # The view's count of them when the topics were encoded.
+        # The view's ``online_changes`` when the topics were encoded.
         self.online_changes = -1
         self.topics: list[Encoded] = []
 
@@ -56,17 +56,17 @@ class PartitionStates:
         self._view = view
         self._controller_epoch = controller_epoch
         self._versions = versions
-        # The parts that were made since the view changed last, as long as some broker has yet to be told of them.
+        # The parts made since the view last changed, as long as a broker has yet to be told of them.
         self._parts: WeakValueDictionary[tuple[Place, ...], MetadataPart] = WeakValueDictionary()
         self._changes = 0
         self._metadata: dict[Place, _Kept] = {}
         # By place, and whether the replica is new.
         self._roles: dict[tuple[Place, bool], _Kept] = {}
-        # The view's count of them when ``_metadata`` was begun.
+        # The view's ``online_changes`` when ``_metadata`` was begun.
         self._online_changes = 0
 
     def part(self, places: tuple[Place, ...]) -> MetadataPart:
-        """Note what is decided now about partitions. It is the same part for each broker that is told of them now."""
+        """Note what is decided now about partitions. All brokers that are told of them now share one part."""
         view = self._view
         if self._changes != view.changes:
             self._parts.clear()
@@ -90,7 +90,7 @@ class PartitionStates:
         return part.topics
 
     def by_topic(self, api_key: int, described: Iterable[tuple[str, str, Encoded]]) -> list[Encoded]:
-        """Put the descriptions of each topic together. With each comes the topic's name and its id."""
+        """Group descriptions by topic. Each comes with its topic's name and id."""
         topics: dict[tuple[str, str], list[Encoded]] = {}
         for name, topic_id, encoded in described:
             topics.setdefault((name, topic_id), []).append(encoded)
@@ -102,7 +102,7 @@ class PartitionStates:
         return [CATALOGUE.encode_part(api_key, version, _TOPICS, one) for one in values]
 
     def metadata(self, place: Place, decision: LeaderAndIsr, version: int) -> Encoded:
-        """Describe a partition for everybody's metadata."""
+        """Describe a partition for the metadata of any broker."""
         if self._online_changes != self._view.online_changes:
             self._metadata.clear()
             self._online_changes = self._view.online_changes

@@ -1,9 +1,8 @@
 """What a broker has yet to be told. While it is slow, the decisions on a partition are coalesced to the newest.
 
-A batch names partitions and holds no states. What they are is read from the view when the batch is sent, so that a
-broker that took long hears of the newest decision only. A log that is removed is an order by itself: it must not
-overtake, or be overtaken by, what is said about a new topic of the same name. So the requests are in batches, and
-such a partition begins another one.
+A batch names partitions and holds no states. States are read from the view when the batch is sent, so that a slow
+broker hears only the newest decision. An order to remove a log must not overtake, or be overtaken by, the news of a new
+topic of the same name. So there are several batches, and such a partition begins another one.
 """
 
 from collections import deque
@@ -17,21 +16,21 @@ from state.ids import EPOCH_DURING_DELETE
 from state.reason import Reason
 from state.registration import Listener
 
-# A partition that is told about takes at most this many bytes here.
+# What one partition in a batch takes at most.
 BYTES_EACH = 400
 
 
 class Batch:
-    """What a broker is told together."""
+    """Partitions that a broker is told about together."""
 
     def __init__(self) -> None:
         # Whether the list of live brokers may differ from what the broker knows.
         self.live = False
         # The partitions of which the broker has a replica, and whether that replica is new.
         self.leader_and_isr: dict[Place, bool] = {}
-        # Those about which it only needs to know.
+        # The partitions that only its metadata needs.
         self.metadata: dict[Place, None] = {}
-        # Partitions of deleted topics, as they were last decided.
+        # The partitions of deleted topics, with the last decision about each.
         self.deleted: dict[Place, LeaderAndIsr] = {}
         self.stops: dict[Place, StopReplica] = {}
 
@@ -46,17 +45,18 @@ class Batch:
 class Pending:
     """The batches that one broker has yet to be told, in order.
 
-    Beyond ``partitions_max`` or ``bytes_max`` it forgets them all and says everything instead, which is never more
-    than the partitions that there are. Only orders to stop replicas are kept, because no later decision repeats them.
+    Beyond ``partitions_max`` or ``bytes_max`` all batches are forgotten, and the broker must be told everything, which
+    is never more than all partitions. Only orders to stop replicas are kept, because no later decision repeats them.
     """
 
     def __init__(self, partitions_max: int, bytes_max: int) -> None:
         self._count_max = min(partitions_max, bytes_max // BYTES_EACH)
         self._batches: deque[Batch] = deque()
-        self._is_overfull = False
+        # Whether batches were forgotten, so that everything must be told.
+        self.is_overfull = False
         # The orders of batches that were forgotten.
         self._stops: dict[Place, StopReplica] = {}
-        # The live brokers, as it was last told, and which of them are online.
+        # The live brokers as last told, and which of them are online.
         self._live: list[tuple[int, Sequence[Listener], str | None]] = []
         self._online: frozenset[int] = frozenset()
 
@@ -64,19 +64,14 @@ class Pending:
     def count(self) -> int:
         return sum(batch.count for batch in self._batches)
 
-    @property
-    def is_overfull(self) -> bool:
-        """Say whether something was forgotten, so that everything must be told."""
-        return self._is_overfull
-
     def take(self) -> Batch | None:
         """Return the next batch; None if there is none."""
         return self._batches.popleft() if self._batches else None
 
     def put_back(self, batch: Batch) -> None:
-        """Return a batch that was not sent. The live brokers may have changed since it was taken."""
-        if self._is_overfull:
-            # What was forgotten since is newer.
+        """Take back a batch that was not sent. The live brokers may have changed since it was taken."""
+        if self.is_overfull:
+            # Orders that were forgotten since are newer.
             self._stops = batch.stops | self._stops
             return
         batch.live = True
@@ -91,13 +86,13 @@ class Pending:
             del self._stops[place]
 
     def tell_all(self, broker: int, everything: Everything, orders: Iterable[StopReplica] = ()) -> None:
-        """Say everything: the live brokers, all partitions, this broker's replicas, and which logs it must remove.
+        """Plan to tell everything: the live brokers, all partitions, this broker's replicas, and the logs to remove.
 
-        ``orders`` are what the newest events told this broker to stop. Those before them count until they are sent.
+        ``orders`` are the newest events' orders to stop replicas. Earlier orders stay until they are sent.
         """
         view = everything.view
         self._forget_batches()
-        former, self._stops, self._is_overfull = self._stops, {}, False
+        former, self._stops, self.is_overfull = self._stops, {}, False
         self._note_brokers(view)
         batch = self._last()
         batch.live = True
@@ -105,7 +100,7 @@ class Pending:
         batch.deleted |= everything.deleting
         for place, held in everything.deleting.items():
             if broker in held.replicas:
-                # It may be back because of that, or the order was lost. One that has no log agrees.
+                # The topic may wait for this broker to be back, or the order was lost. A broker without the log agrees.
                 batch.stops[place] = _removal(held, broker)
         batch.metadata.update(everything.places)
         batch.leader_and_isr.update(everything.roles.get(broker, {}))
@@ -117,7 +112,7 @@ class Pending:
         self._stop_others(former, view)
 
     def _stop_others(self, former: Mapping[Place, StopReplica], view: ClusterView) -> None:
-        """Have the logs of deleted topics removed before a new topic of the same name is told."""
+        """Put the removal of deleted topics' logs before the news of new topics with the same names."""
         first = Batch()
         for place, order in former.items():
             topic = view.topics.get(place.topic)
@@ -128,7 +123,7 @@ class Pending:
             self.put_back(first)
 
     def tell(self, broker: int, news: News) -> None:
-        """Say what an event's decisions mean for this broker."""
+        """Plan to tell what an event's decisions mean for this broker."""
         view = news.view
         for one in news.parts:
             match one:
@@ -145,13 +140,13 @@ class Pending:
                     if topic is not None and topic.is_deleting:
                         self._deleted(topic)
                 case TopicDecision(state="deleted"):
-                    # One without live replicas is gone at once, so that no former decision told of its deletion.
+                    # A topic without live replicas is deleted at once, without an earlier decision that announces it.
                     removed = view.removed.get(one.topic_id)
                     if removed is not None and not removed.is_deleting:
                         self._deleted(removed)
         if self.count > self._count_max:
             self._forget_batches()
-            self._is_overfull = True
+            self.is_overfull = True
 
     def _last(self) -> Batch:
         if not self._batches:
@@ -174,7 +169,7 @@ class Pending:
         self._online = frozenset(held.broker for held in view.live if view.is_online(held.broker))
 
     def _replicas_gone(self, places: Iterable[Place]) -> None:
-        """Say which replicas are offline, also of partitions about which nothing is decided."""
+        """Plan to tell which replicas are offline, even where nothing is decided about the partition."""
         last = self._last()
         if not last.stops and not last.deleted:
             last.metadata.update(dict.fromkeys(places))
@@ -211,7 +206,7 @@ class Pending:
         self._last().deleted[place] = decision
 
     def _keep_log(self, place: Place, topic_id: str) -> None:
-        """Drop an order to remove a log: the replica was moved away, and is needed again because of what it has."""
+        """Drop the order to remove a log: the replica was moved away, and is needed again for its records."""
         for batch in self._batches:
             if place in batch.stops and batch.stops[place].topic_id == topic_id:
                 del batch.stops[place]

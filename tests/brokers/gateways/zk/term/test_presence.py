@@ -3,8 +3,8 @@
 from typing import Any
 
 from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.term.broker_writes import alteration, creation
 from brokers.gateways.zk.term.presence import presence_events
-from brokers.gateways.zk.term.strangers import alteration, creation
 from brokers.gateways.zk.znodes import BrokerZnode, TopicZnode
 from state.decisions import BrokerDecision
 from state.registration import Listener
