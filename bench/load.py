@@ -1,7 +1,8 @@
 """A load: the steps that a cluster goes through under any controller."""
 
 import random
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -35,6 +36,8 @@ STEPS: tuple[StepName, ...] = (
     "restart",
 )
 
+# How often one ISR is changed to measure it.
+ONE_ISR_RUNS = 10
 # Who places replicas: the controller, which gives neighbours the same few lists of brokers, or the load at random.
 Placement = Literal["automatic", "random"]
 
@@ -123,6 +126,15 @@ class Took(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     # From the end of the lost broker's session, if that was the cause.
     session_end_s: float | None = None
+
+
+def median_of(took: Sequence[Took]) -> Took:
+    """Return the medians of several runs of one step, and the most changes."""
+    return Took(
+        wall_s=statistics.median(one.wall_s for one in took),
+        cpu_s=statistics.median(one.cpu_s for one in took),
+        changes=max(one.changes for one in took),
+    )
 
 
 class Driver(Protocol):

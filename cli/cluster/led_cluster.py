@@ -19,7 +19,7 @@ from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.interface import BusError
-from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, access_on_plaintext
+from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
@@ -185,7 +185,9 @@ class LedCluster:
                 if gateway.state == "stopped":
                     # A gateway to brokers in ZooKeeper mode knows no principals.
                     if self.zookeeper is None:
-                        gateway.settings |= access | access_on_plaintext(gateway.settings)
+                        # Access control without TLS is safe here, because gateways listen on loopback.
+                        plaintext = {} if self.is_secure else {"allow.authorizer.on.plaintext": "true"}
+                        gateway.settings |= access | plaintext
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as the start of the engine and the gateways, so it runs at the same time.

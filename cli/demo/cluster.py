@@ -13,6 +13,10 @@ HOST = "127.0.0.1"
 SIZES = ("shards=2", "pages=4", "driver.memory=512m", "log.format=console")
 
 
+class DemoError(Exception):
+    """The demo cannot continue. The message says what happened, and where to look."""
+
+
 class DemoCluster:
     """The processes of a demo. Subclasses choose them."""
 
