@@ -142,7 +142,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def each_us(self) -> float:
-        """Return the cost of a decision in microseconds."""
+        """The cost of a decision in microseconds."""
         return self.total_s / max(self.decisions, 1) * 1e6
 
 

@@ -71,7 +71,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def topics(self) -> list[tuple[str, int]]:
-        """Return each topic's name and size."""
+        """Each topic's name and size."""
         whole, rest = divmod(self.partitions, self.partitions_per_topic)
         sizes = [self.partitions_per_topic] * whole + ([rest] if rest else [])
         return [(f"t{number}", size) for number, size in enumerate(sizes)]
@@ -85,7 +85,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reports(self) -> int:
-        """Return how many replicas report log-end offsets."""
+        """How many replicas report log-end offsets."""
         return min(self.reporting, self.partitions) * self.replication_factor
 
     @property

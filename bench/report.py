@@ -34,7 +34,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def p99_s(self) -> float:
-        """Return the wall time that one of a hundred rounds exceeds; with fewer rounds, the longest."""
+        """The wall time that one of a hundred rounds exceeds; with fewer rounds, the longest."""
         return sorted(one.wall_s for one in self.rounds)[int(len(self.rounds) * 0.99)]
 
     @property

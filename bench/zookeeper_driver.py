@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from bench.at_once import at_once
+from bench.controllers import Controller
 from bench.load import ONE_ISR_RUNS, Load, StepName, Took, median_of
 from bench.machine import Meter, idle
 from bench.zookeeper_brokers import Told, ZookeeperBrokers
@@ -31,21 +32,12 @@ _QUIET_S_PER_PARTITION = 1 / 10_000
 Place = tuple[str, int]
 
 
-class ZookeeperController(Protocol):
-    """A running controller, its ZooKeeper, and its processes."""
+class ZookeeperController(Controller, Protocol):
+    """A running controller that can be killed and started again, and the address of its ZooKeeper."""
 
-    port: int
     zookeeper: str
 
-    def start(self) -> None: ...
-    def restart(self) -> None:
-        """Kill the controller, and start it again."""
-        ...
-
-    def stop(self) -> None: ...
-
-    @property
-    def pids(self) -> list[int]: ...
+    def restart(self) -> None: ...
 
 
 class ZookeeperDriver:

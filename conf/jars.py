@@ -69,12 +69,12 @@ class Jar(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return its place in every Maven repository."""
+        """The jar's place in every Maven repository."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.artifact}-{self.version}.jar"
 
     @property
     def path(self) -> Path:
-        """Return its place in the cache, whether it exists or not."""
+        """The jar's place in the cache, whether it exists or not."""
         return cache_dir() / "jars" / self.sha256[:16] / f"{self.artifact}-{self.version}.jar"
 
 

@@ -27,7 +27,6 @@ from cli.cluster.engine import EngineProcess, decides
 from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTINGS, broker_settings
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
-from conf.settings import Settings
 from conf.whole_file import replace
 from state.ids import NO_LEADER
 from state.stored.codec import CodecError
@@ -203,11 +202,7 @@ class LedCluster:
     @property
     def access(self) -> dict[str, str]:
         """The gateways' settings of access control."""
-        return access_of_gateways(self.settings())
-
-    def settings(self) -> Settings:
-        """Load the engine's settings. Raises ``SettingsError``."""
-        return self.engine.settings()
+        return access_of_gateways(self.engine.settings())
 
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":

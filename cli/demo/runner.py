@@ -18,11 +18,11 @@ from brokers.launch.service import ServiceError
 from cli.closed_output import check_open
 from cli.cluster.up import fetch_missing
 from cli.demo import screen
-from cli.demo.cluster import HOST, DemoCluster, DemoError
+from cli.demo.cluster import HOST, DemoError
 from cli.demo.kafka_cluster import KafkaDemoCluster, jar_sets
 from cli.demo.kafka_story import KafkaStory, ZookeeperStory
 from cli.demo.mock_cluster import MockDemoCluster
-from cli.demo.story import TOPIC, MockStory, Result, Story
+from cli.demo.story import TOPIC, AnyCluster, MockStory, Result, Story
 from cli.demo.watch import Watch
 from cli.errors import Refused, Unreachable
 
@@ -65,18 +65,18 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
                 shutil.rmtree(directory, ignore_errors=True)
 
 
-def _mock(directory: Path) -> tuple[DemoCluster, Story]:
+def _mock(directory: Path) -> tuple[AnyCluster, Story]:
     cluster = MockDemoCluster(directory)
     return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
-def _kafka(directory: Path, zookeeper: bool) -> tuple[DemoCluster, Story]:
+def _kafka(directory: Path, zookeeper: bool) -> tuple[AnyCluster, Story]:
     cluster = KafkaDemoCluster(directory, zookeeper=zookeeper)
     story = ZookeeperStory if zookeeper else KafkaStory
     return cluster, story(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
-def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
+def _keep_until_ctrl_c(cluster: AnyCluster) -> None:
     """Keep the cluster until Ctrl-C, or until one of its processes ends."""
     _print_commands_to_try(cluster)
     with contextlib.suppress(KeyboardInterrupt):
@@ -85,7 +85,7 @@ def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
             time.sleep(CHECK_INTERVAL_S)
 
 
-def _stop(watch: Watch, cluster: DemoCluster) -> None:
+def _stop(watch: Watch, cluster: AnyCluster) -> None:
     """Stop all processes."""
     _ignore_signals()
     try:
@@ -95,7 +95,7 @@ def _stop(watch: Watch, cluster: DemoCluster) -> None:
         cluster.bus.close()
 
 
-def _logs_of(cluster: DemoCluster) -> str:
+def _logs_of(cluster: AnyCluster) -> str:
     return f"The logs are kept:\n{cluster.seen()}"
 
 
@@ -148,7 +148,7 @@ def _summarise(story: Story, result: Result) -> None:
         click.echo(f"{name + ':':<60} {value}")
 
 
-def _print_commands_to_try(cluster: DemoCluster) -> None:
+def _print_commands_to_try(cluster: AnyCluster) -> None:
     found = shutil.which("isrflow")
     isrflow = "isrflow" if found else str(Path(sys.executable).with_name("isrflow"))
     create = '{"kind":"create_topic","topic":"mine","partitions":2,"replication_factor":3}'

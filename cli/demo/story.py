@@ -6,10 +6,13 @@ from collections.abc import Callable
 import msgspec
 
 from brokers.launch.service import START_TIMEOUT_S
-from cli.demo.cluster import BROKERS, DemoCluster, DemoError
+from cli.demo.cluster import BROKERS, DemoError
+from cli.demo.kafka_cluster import KafkaDemoCluster
+from cli.demo.mock_cluster import MockDemoCluster
 from cli.demo.traffic import Account, Writer, account, read_all
 from cli.demo.watch import Watch, WatchedPartition
 
+AnyCluster = MockDemoCluster | KafkaDemoCluster
 TOPIC = "orders"
 PARTITIONS = 3
 MIN_ISR = 2
@@ -50,7 +53,7 @@ class Story:
     detection: str
     shows_high_watermarks = True
 
-    def __init__(self, cluster: DemoCluster, watch: Watch) -> None:
+    def __init__(self, cluster: AnyCluster, watch: Watch) -> None:
         self._cluster = cluster
         self.watch = watch
         self.began_s = time.monotonic()
