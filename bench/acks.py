@@ -11,8 +11,7 @@ import psutil
 
 from bench.load import Took
 from bench.machine import Meter
-from bench.report import Figure
-from bench.session import measured
+from bench.report import Figure, measured
 from tests.support.engine import running_engine
 from tests.support.mock_cluster import MockCluster
 

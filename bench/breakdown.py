@@ -17,12 +17,11 @@ from pathlib import Path
 
 import msgspec
 
+from bench.events import Asked, isr_requests, one_by_one, places_in, together
 from bench.gateway_in_process import GATEWAY_LAYERS, GatewayInProcess
 from bench.in_process import InProcess
-from bench.isr_requests import Asked, isr_requests
 from bench.layers import REST, Layers
 from bench.load import Load, Placement, creations
-from bench.log_end_reports import one_by_one, places_in, together
 from bench.options import add_cluster, loads
 from brokers.launch.kafka.cluster import random_cluster_id
 from bus.image import read_image
@@ -143,7 +142,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def each_us(self) -> float:
-        """Return the cost of a decision in microseconds."""
+        """The cost of a decision in microseconds."""
         return self.total_s / max(self.decisions, 1) * 1e6
 
 

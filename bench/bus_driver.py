@@ -1,16 +1,14 @@
 """Play the load on the bus: brokers are events, and the engine runs as users start it."""
 
 import contextlib
-import statistics
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.buses import MakeBus, in_a_file
-from bench.isr_requests import Asked, isr_requests
-from bench.load import Load, StepName, Took, creations
-from bench.log_end_reports import one_by_one, places_in, together
+from bench.events import Asked, isr_requests, one_by_one, places_in, together
+from bench.load import ONE_ISR_RUNS, Load, StepName, Took, creations, median_of
 from bench.machine import Meter, idle
 from bus.image import read_image
 from bus.open_bus import open_bus
@@ -19,7 +17,6 @@ from tests.support.waiting import wait_until
 
 DECIDE_TIMEOUT_S = 1_200.0
 PUBLISHED_AT_ONCE = 5_000
-ONE_ISR_RUNS = 10
 _POLL_S = 0.005
 _ALL = 2**31
 _COUNTED_AT_ONCE = 50_000
@@ -171,11 +168,7 @@ class BusDriver:
     def _one_by_one(self, asked: Sequence[Asked]) -> Took:
         """Change ISRs on an idle engine, each after the decision on the one before; return the median."""
         took = [self._played(self._requests([one])) for one in asked[:ONE_ISR_RUNS]]
-        return Took(
-            wall_s=statistics.median(one.wall_s for one in took),
-            cpu_s=statistics.median(one.cpu_s for one in took),
-            changes=max(one.changes for one in took),
-        )
+        return median_of(took)
 
     def _offsets(self, step: StepName) -> Took:
         """Report where all logs of some partitions end, and wait for the tick after it, which moves the watermarks."""

@@ -52,6 +52,10 @@ class StockController:
             jvm_flags=KAFKAS_JVM_FLAGS,
             overrides={"broker.session.timeout.ms": str(session_ms)},
         )
+        self.make_cluster(folder, spec)
+
+    def make_cluster(self, folder: Path, spec: NodeSpec) -> None:
+        """Make the cluster of the controller alone."""
         self._cluster = KafkaCluster.create(folder / "kafka", (spec,))
         self.cluster_id = self._cluster.cluster_id
 

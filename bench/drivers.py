@@ -16,40 +16,14 @@ _LARGE, _VERY_LARGE = 150_000, 500_000
 
 
 def engine(folder: Path, load: Load, *settings: str) -> BusDriver:
-    """Make the engine as it is configured by default, except for ``settings``."""
+    """Make the engine with its defaults, except for ``settings``."""
     return BusDriver(folder, load, [*_settings(load), *settings])
-
-
-def one_task(folder: Path, load: Load) -> Driver:
-    """Make the engine with one Spark task for all shards."""
-    return engine(folder, load, "shuffle.partitions=1")
-
-
-def on_kafka(folder: Path, load: Load) -> Driver:
-    """Make the engine on a bus on Kafka."""
-    return BusDriver(folder, load, _settings(load), buses.on_kafka)
 
 
 def peer(folder: Path, load: Load) -> Driver:
     """Make a controller of stock Kafka."""
     heap = "3g" if load.partitions >= _VERY_LARGE else "1g"
     return ProtocolDriver(StockController(folder, load.session_ms, heap), load)
-
-
-def gateway(folder: Path, load: Load) -> Driver:
-    """Make the engine behind a gateway."""
-    return ProtocolDriver(EngineBehindGateway(folder, _settings(load)), load)
-
-
-def zookeeper_peer(folder: Path, load: Load) -> Driver:
-    """Make a controller of Kafka 3.9 in ZooKeeper mode."""
-    return ZookeeperDriver(StockInZookeeper(folder), load)
-
-
-def zookeeper_gateway(folder: Path, load: Load) -> Driver:
-    """Make the engine behind a gateway to brokers in ZooKeeper mode."""
-    # ZooKeeper says which brokers are alive.
-    return ZookeeperDriver(EngineInZookeeper(folder, _settings(load, session_ms=60_000)), load)
 
 
 def _settings(load: Load, session_ms: int | None = None) -> list[str]:
@@ -63,10 +37,11 @@ def _settings(load: Load, session_ms: int | None = None) -> list[str]:
 
 DRIVERS: dict[str, Callable[[Path, Load], Driver]] = {
     "engine": engine,
-    "engine-1-task": one_task,
-    "engine-on-kafka": on_kafka,
+    "engine-1-task": lambda folder, load: engine(folder, load, "shuffle.partitions=1"),
+    "engine-on-kafka": lambda folder, load: BusDriver(folder, load, _settings(load), buses.on_kafka),
     "peer": peer,
-    "gateway": gateway,
-    "zookeeper-peer": zookeeper_peer,
-    "zookeeper-gateway": zookeeper_gateway,
+    "gateway": lambda folder, load: ProtocolDriver(EngineBehindGateway(folder, _settings(load)), load),
+    "zookeeper-peer": lambda folder, load: ZookeeperDriver(StockInZookeeper(folder), load),
+    # ZooKeeper tells which brokers are alive.
+    "zookeeper-gateway": lambda folder, load: ZookeeperDriver(EngineInZookeeper(folder, _settings(load, 60_000)), load),
 }

@@ -10,10 +10,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.launch.gateway import ZookeeperGatewayProcess
+from bench.controllers import CONTROLLER
+from bench.zookeeper_controllers import EngineInZookeeper, zookeeper_in
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
-from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
@@ -24,17 +24,15 @@ from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.spark_engine import SparkEngine
 
 BROKERS = 3
-CONTROLLER = 100
 # Tests of real brokers shorten these times. The benchmark needs Kafka's defaults.
 _KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "30000"}
 
 
 class Running(NamedTuple):
-    """A running setup; ``bus`` and ``gateway_log`` are set if the engine leads it."""
+    """A running setup; ``bus`` is set if the engine leads it."""
 
     kafka: KafkaCluster
-    bus: Bus | None
-    gateway_log: Path | None
+    bus: Bus | None = None
 
 
 class Plain(NamedTuple):
@@ -56,7 +54,7 @@ class Plain(NamedTuple):
         cluster = KafkaCluster.create(directory / "kafka", (controller, *specs))
         try:
             cluster.up()
-            yield Running(cluster, None, None)
+            yield Running(cluster)
         finally:
             cluster.kill()
 
@@ -80,8 +78,7 @@ class UnderEngine(NamedTuple):
                 broker_connection_lost_grace_ms=self.connection_lost_grace_ms,
             )
             cluster.start()
-            [gateway] = cluster.gateways.values()
-            yield Running(cluster.kafka, cluster.bus, gateway.log_file)
+            yield Running(cluster.kafka, cluster.bus)
         finally:
             cluster.stop()
             engine.kill()
@@ -96,7 +93,10 @@ class PlainInZookeeper(NamedTuple):
     @contextmanager
     def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
         with ExitStack() as stack:
-            zookeeper = _zookeeper(directory, stack)
+            zookeeper = zookeeper_in(directory)
+            stack.callback(zookeeper.kill)
+            zookeeper.start()
+            zookeeper.wait_until_started()
             overrides = dict(brokers) | {"zookeeper.session.timeout.ms": str(self.session_ms)}
             (port,) = free_ports(1)
             controller = NodeSpec(
@@ -116,7 +116,7 @@ class PlainInZookeeper(NamedTuple):
             node.start()
             node.wait_until_started()
             cluster.up()
-            yield Running(cluster, None, None)
+            yield Running(cluster)
 
 
 class InZookeeperUnderEngine(NamedTuple):
@@ -128,38 +128,17 @@ class InZookeeperUnderEngine(NamedTuple):
     @contextmanager
     def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
         with ExitStack() as stack:
-            zookeeper = _zookeeper(directory, stack)
+            controller = EngineInZookeeper(directory, ZOOKEEPER_ENGINE_SETTINGS)
+            stack.callback(controller.stop)
             overrides = dict(brokers) | {"zookeeper.session.timeout.ms": str(self.session_ms)}
-            specs = broker_specs(BROKERS, (), zookeeper=zookeeper.address, overrides=overrides)
-            cluster = KafkaCluster.create(directory / "kafka", specs)
+            specs = broker_specs(BROKERS, (), zookeeper=controller.zookeeper, overrides=overrides)
+            cluster = KafkaCluster.create(directory / "kafka", specs, controller.cluster_id)
             stack.callback(cluster.kill)
-            bus_path = directory / "bus.db"
-            bus = EmbeddedBus(bus_path)
-            stack.callback(bus.close)
-            engine = SparkEngine()
-            stack.callback(engine.kill)
-            given = dict(one.split("=") for one in ZOOKEEPER_ENGINE_SETTINGS)
-            engine.start(bus_path, **{name.replace(".", "_"): value for name, value in given.items()})
-            (port,) = free_ports(1)
-            voter = Voter(CONTROLLER, LOOPBACK, port)
-            gateway = ZookeeperGatewayProcess(
-                voter, (voter,), cluster.cluster_id, zookeeper.address, str(bus_path), directory / "gateway"
-            )
-            gateway.start()
-            stack.callback(gateway.kill)
-            gateway.wait_until_started()
+            controller.start()
             cluster.up()
-            yield Running(cluster, bus, gateway.log_file)
-
-
-def _zookeeper(directory: Path, stack: ExitStack) -> ZookeeperProcess:
-    fetch("zookeeper-broker")
-    (port,) = free_ports(1)
-    server = ZookeeperProcess(port, directory / "zookeeper")
-    server.start()
-    stack.callback(server.kill)
-    server.wait_until_started()
-    return server
+            bus = EmbeddedBus(controller.bus_path)
+            stack.callback(bus.close)
+            yield Running(cluster, bus)
 
 
 Setup = Plain | UnderEngine | PlainInZookeeper | InZookeeperUnderEngine

@@ -1,12 +1,10 @@
 """A gateway's translation of decisions into the metadata log, in one process with the engine."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.in_process import InProcess
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
-from brokers.gateways.kraft.log.prepared import Event
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.shared.read_watch import ReadWatch
@@ -30,7 +28,8 @@ class GatewayInProcess:
         self._storage.begin(engine.bus)
         settings = Settings()
         watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1_000)
-        self._feed = DecisionFeed(engine.bus, self._storage, _nobody_hears, settings, watch)
+        # This gateway has no brokers and no requests, so no listener.
+        self._feed = DecisionFeed(engine.bus, self._storage, lambda events: (), settings, watch)
         engine.followers.append(self._catch_up)
         engine.play([engine.event("gateway_started", gateway=GATEWAY, incarnation="g", voters=[GATEWAY])])
 
@@ -39,8 +38,3 @@ class GatewayInProcess:
 
     def close(self) -> None:
         self._storage.close()
-
-
-def _nobody_hears(events: Sequence[Event]) -> Iterable[None]:
-    """Ignore the events, because this gateway has no brokers and no requests."""
-    return ()

@@ -13,8 +13,7 @@ from bench.load import Load
 from bench.machine import idle
 from bench.options import add_cluster, loads
 from bench.play import Make, rounds
-from bench.report import Figure
-from bench.session import measured
+from bench.report import Figure, measured
 from tests.support.engine import running_engine
 from tests.support.mock_cluster import MockCluster
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import psutil
 
+from bench.buses import on_kafka
 from bench.load import Took
 from bench.machine import Meter
-from bench.report import Figure
-from bench.session import measured
-from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
+from bench.report import Figure, measured
 from bus.interface import Bus
 from conf.jars import fetch
 from tests.support.engine import decided, encoded, running_engine
@@ -41,15 +40,8 @@ def _figures(options: argparse.Namespace) -> Iterator[Figure]:
     yield measure("embedded", options.events, options.seconds, *options.set)
     if options.kafka:
         fetch("kafka-broker")
-        with tempfile.TemporaryDirectory(prefix="isrflow-bench-kafka-") as name:
-            cluster = KafkaCluster.create(Path(name), plain_specs(1))
-            try:
-                cluster.up()
-                yield measure(
-                    "kafka", options.events, options.seconds, f"bus=kafka://{cluster.bootstrap}", *options.set
-                )
-            finally:
-                cluster.kill()
+        with tempfile.TemporaryDirectory(prefix="isrflow-bench-kafka-") as name, on_kafka(Path(name)) as url:
+            yield measure("kafka", options.events, options.seconds, f"bus={url}", *options.set)
 
 
 def measure(bus_name: str, events: int, seconds: int, *settings: str) -> Figure:

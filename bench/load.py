@@ -1,7 +1,8 @@
 """A load: the steps that a cluster goes through under any controller."""
 
 import random
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -35,6 +36,8 @@ STEPS: tuple[StepName, ...] = (
     "restart",
 )
 
+# How often one ISR is changed to measure it.
+ONE_ISR_RUNS = 10
 # Who places replicas: the controller, which gives neighbours the same few lists of brokers, or the load at random.
 Placement = Literal["automatic", "random"]
 
@@ -68,7 +71,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def topics(self) -> list[tuple[str, int]]:
-        """Return each topic's name and size."""
+        """Each topic's name and size."""
         whole, rest = divmod(self.partitions, self.partitions_per_topic)
         sizes = [self.partitions_per_topic] * whole + ([rest] if rest else [])
         return [(f"t{number}", size) for number, size in enumerate(sizes)]
@@ -82,7 +85,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reports(self) -> int:
-        """Return how many replicas report log-end offsets."""
+        """How many replicas report log-end offsets."""
         return min(self.reporting, self.partitions) * self.replication_factor
 
     @property
@@ -123,6 +126,15 @@ class Took(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     # From the end of the lost broker's session, if that was the cause.
     session_end_s: float | None = None
+
+
+def median_of(took: Sequence[Took]) -> Took:
+    """Return the medians of several runs of one step, and the most changes."""
+    return Took(
+        wall_s=statistics.median(one.wall_s for one in took),
+        cpu_s=statistics.median(one.cpu_s for one in took),
+        changes=max(one.changes for one in took),
+    )
 
 
 class Driver(Protocol):

@@ -18,7 +18,7 @@ _FENCED_LEADER_EPOCH, _UNKNOWN_LEADER_EPOCH = 74, 75
 class MetadataReader(threading.Thread):
     """The thread that fetches until ``stop``. It adds committed batches to ``batches``; ``error`` is what ended it."""
 
-    def __init__(self, port: int, broker: int, cluster_id: str, *, keeps: bool = True) -> None:
+    def __init__(self, port: int, broker: int, cluster_id: str) -> None:
         super().__init__(name=f"metadata-reader-{broker}", daemon=True)
         self.batches: list[ReadBatch] = []
         self.offset = 0
@@ -27,7 +27,6 @@ class MetadataReader(threading.Thread):
         self._client.wait_at_most(FETCH_TIMEOUT_S)
         self._broker = broker
         self._cluster_id = cluster_id
-        self._keeps = keeps
         self._epoch, self._last_epoch, self._high_watermark = 0, 0, -1
         self._uncommitted: deque[ReadBatch] = deque()
         self._stopping = threading.Event()
@@ -73,9 +72,7 @@ class MetadataReader(threading.Thread):
                 self._uncommitted.append(ReadBatch(read_s, data, records, next_offset, leader_epoch))
         self._high_watermark = told["HighWatermark"]
         while self._uncommitted and self._uncommitted[0].next_offset <= self._high_watermark:
-            batch = self._uncommitted.popleft()._replace(read_s=read_s)
-            if self._keeps:
-                self.batches.append(batch)
+            self.batches.append(self._uncommitted.popleft()._replace(read_s=read_s))
 
     def count(self) -> int:
         """Return how many batches were read, as a position for ``since``."""

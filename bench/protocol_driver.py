@@ -1,17 +1,14 @@
 """Play the load over the protocol of Kafka's brokers, on a controller of stock Kafka or on a gateway."""
 
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from bench.at_once import at_once
 from bench.controllers import Controller
-from bench.load import Load, StepName, Took
+from bench.load import ONE_ISR_RUNS, Load, StepName, Took, median_of
 from bench.machine import Meter, idle
 from bench.metadata_reader import MetadataReader
 from bench.metadata_records import (
@@ -30,7 +27,6 @@ from tests.support.waiting import wait_until
 # Kafka's controller refuses a request that leads to more records (``MAX_RECORDS_PER_USER_OP``).
 RECORDS_PER_REQUEST_MAX = 9_000
 ADMINS = 4
-ONE_ISR_RUNS = 10
 # This need not be short, because times come from the reader, and each look at all processes' CPU costs milliseconds.
 _POLL_S = 0.25
 _QUIET_S_PER_PARTITION = 1 / 40_000
@@ -151,8 +147,7 @@ class ProtocolDriver:
             took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1))
         # Otherwise the next step would count these changes.
         wait_until(lambda: _changes(self._reader.batches[place:]) >= len(took), "the ISRs to be read", ANSWER_TIMEOUT_S)
-        middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
-        return replace(took[0], wall_s=middle[0], cpu_s=middle[1])
+        return median_of(took)
 
     def _client(self) -> ControllerClient:
         client = ControllerClient(self._controller.port)

@@ -1,14 +1,17 @@
-"""Write the figures as a table and as JSON."""
+"""The figures of a run, as a table and as JSON."""
 
+import os
 import statistics
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from bench.load import Took
-from bench.machine import Machine
+from bench.machine import Machine, machine
 
+OUT = Path("build/bench")
 _COLUMNS = (
     *("partitions", "brokers", "step", "driver", "s", "CPU s", "cores"),
     *("changes", "changes/s", "from session's end", "p99 s"),
@@ -31,7 +34,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def p99_s(self) -> float:
-        """Return the wall time that one of a hundred rounds exceeds; with fewer rounds, the longest."""
+        """The wall time that one of a hundred rounds exceeds; with fewer rounds, the longest."""
         return sorted(one.wall_s for one in self.rounds)[int(len(self.rounds) * 0.99)]
 
     @property
@@ -61,11 +64,11 @@ class Report(msgspec.Struct, frozen=True):
 
 def table(report: Report) -> Iterator[str]:
     """Write a report as markdown."""
-    machine = report.machine
+    here = report.machine
     yield (
-        f"`{report.command}`, {report.began}, on {machine.processor}, {machine.cores} cores, {machine.memory_gib} GiB, "
-        f"Python {machine.python}. Load average {machine.load:.1f} before and {report.load_after:.1f} after the run; "
-        f"reference loop {machine.reference_wall_s:.2f} s, of that {machine.reference_cpu_s:.2f} s CPU."
+        f"`{report.command}`, {report.began}, on {here.processor}, {here.cores} cores, {here.memory_gib} GiB, "
+        f"Python {here.python}. Load average {here.load:.1f} before and {report.load_after:.1f} after the run; "
+        f"reference loop {here.reference_wall_s:.2f} s, of that {here.reference_cpu_s:.2f} s CPU."
     )
     yield ""
     yield f"| {' | '.join(_COLUMNS)} |"
@@ -94,3 +97,15 @@ def write(report: Report, folder: Path) -> Path:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     path.with_suffix(".md").write_text("\n".join(table(report)) + "\n")
     return path
+
+
+def measured(name: str, given: Sequence[str], measure: Callable[[], list[Figure]], out: Path = OUT) -> Report:
+    """Measure, print the table, and write it with its JSON into ``out``."""
+    began, here = time.strftime("%Y-%m-%d %H:%M"), machine()
+    figures = measure()
+    words = "make bench" if name == "all" else f"make bench-{name}"
+    command = f'{words} ARGS="{" ".join(given)}"' if given else words
+    report = Report(began, command, here, os.getloadavg()[0], figures)
+    print("\n".join(table(report)))
+    print(f"\nwritten to {write(report, out)}")
+    return report

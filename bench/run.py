@@ -3,7 +3,6 @@
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 from bench import acks, breakdown, failover, idle, latency, quick, standby, sustained, whole
 
@@ -22,16 +21,12 @@ RUNS = {
 
 def main(given: Sequence[str]) -> None:
     # Otherwise a benchmark that gets SIGTERM would leave its controllers running.
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     name, *rest = given if given and not given[0].startswith("-") else ("all", *given)
     run = RUNS.get(name)
     if run is None:
         raise SystemExit(f"there is no benchmark {name!r}; there are: {', '.join(RUNS)}")
     run(*rest)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

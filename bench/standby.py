@@ -14,8 +14,7 @@ from pathlib import Path
 from bench import buses
 from bench.load import Load, Took, creations
 from bench.options import add_cluster, loads
-from bench.report import Figure
-from bench.session import measured
+from bench.report import Figure, measured
 from bus.interface import Bus
 from bus.open_bus import open_bus
 from tests.support.engine import STANDBY, START_TIMEOUT_S, Engine, decided, encoded

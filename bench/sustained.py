@@ -18,12 +18,11 @@ import msgspec
 
 from bench.bus_driver import DECIDE_TIMEOUT_S, BusDriver
 from bench.drivers import engine
+from bench.events import Place, places_in, together
 from bench.load import Load, Took
-from bench.log_end_reports import Place, places_in, together
 from bench.machine import Meter
 from bench.options import add_cluster, loads
-from bench.report import Figure
-from bench.session import measured
+from bench.report import Figure, measured
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.image import read_image

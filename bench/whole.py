@@ -7,7 +7,7 @@ from bench.drivers import DRIVERS
 from bench.load import Load
 from bench.options import add_cluster, loads
 from bench.play import rounds
-from bench.session import OUT, measured
+from bench.report import OUT, measured
 
 PARTITIONS = "10000,100000"
 _DEFAULT = Load(partitions=0)

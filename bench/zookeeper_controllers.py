@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.controllers import CONTROLLER, KAFKAS_JVM_FLAGS, EngineBehindGateway
+from bench.controllers import CONTROLLER, KAFKAS_JVM_FLAGS, EngineBehindGateway, StockController
 from brokers.launch.gateway import GatewayService, ZookeeperGatewayProcess
-from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.properties import NodeSpec
 from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
@@ -16,10 +15,10 @@ from conf.jars import fetch
 SESSION_MS = 6_000
 
 
-class StockInZookeeper:
+class StockInZookeeper(StockController):
     """A broker of Kafka 3.9 that has no replicas, with the JVM options and the heap that Kafka ships."""
 
-    def __init__(self, folder: Path, heap: str = "1g") -> None:
+    def __init__(self, folder: Path) -> None:
         (self.port,) = free_ports(1)
         self._server = zookeeper_in(folder)
         self.zookeeper = self._server.address
@@ -29,16 +28,16 @@ class StockInZookeeper:
             voters=(),
             port=self.port,
             zookeeper=self.zookeeper,
-            heap=heap,
+            heap="1g",
             jvm_flags=KAFKAS_JVM_FLAGS,
             overrides={"auto.leader.rebalance.enable": "false", "zookeeper.session.timeout.ms": str(SESSION_MS)},
         )
-        self._cluster = KafkaCluster.create(folder / "kafka", (spec,))
+        self.make_cluster(folder, spec)
 
     def start(self) -> None:
         self._server.start()
         self._server.wait_until_started()
-        self._cluster.up()
+        super().start()
 
     def restart(self) -> None:
         node = self._cluster.nodes[CONTROLLER]
@@ -47,13 +46,8 @@ class StockInZookeeper:
         node.start()
 
     def stop(self) -> None:
-        self._cluster.kill()
+        super().stop()
         self._server.kill()
-
-    @property
-    def pids(self) -> list[int]:
-        pid = self._cluster.nodes[CONTROLLER].pid
-        return [] if pid is None else [pid]
 
 
 class EngineInZookeeper(EngineBehindGateway):

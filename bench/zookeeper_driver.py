@@ -3,7 +3,6 @@
 A step ends when the last live broker has been sent the last of what follows from it.
 """
 
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,10 +10,9 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from bench.at_once import at_once
-from bench.load import Load, StepName, Took
+from bench.controllers import Controller
+from bench.load import ONE_ISR_RUNS, Load, StepName, Took, median_of
 from bench.machine import Meter, idle
 from bench.zookeeper_brokers import Told, ZookeeperBrokers
 from brokers.gateways.zk.messages import ALTER_PARTITION, CATALOGUE, CONTROLLED_SHUTDOWN, CREATE_TOPICS, SERVED
@@ -27,7 +25,6 @@ ANSWER_TIMEOUT_S = 600.0
 # A controller of Kafka 3.9 makes the topics of a request one by one.
 PARTITIONS_PER_REQUEST = 5_000
 ADMINS = 4
-ONE_ISR_RUNS = 10
 _POLL_S = 0.25
 # A controller of Kafka 3.9 pauses for seconds between the elections and the ISRs of a lost broker.
 _QUIET_S_PER_PARTITION = 1 / 10_000
@@ -35,21 +32,12 @@ _QUIET_S_PER_PARTITION = 1 / 10_000
 Place = tuple[str, int]
 
 
-class ZookeeperController(Protocol):
-    """A running controller, its ZooKeeper, and its processes."""
+class ZookeeperController(Controller, Protocol):
+    """A running controller that can be killed and started again, and the address of its ZooKeeper."""
 
-    port: int
     zookeeper: str
 
-    def start(self) -> None: ...
-    def restart(self) -> None:
-        """Kill the controller, and start it again."""
-        ...
-
-    def stop(self) -> None: ...
-
-    @property
-    def pids(self) -> list[int]: ...
+    def restart(self) -> None: ...
 
 
 class ZookeeperDriver:
@@ -210,8 +198,7 @@ class ZookeeperDriver:
             self._alter([place], joining=False)
             took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1))
         self._quiet(before, Meter([]))
-        middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
-        return replace(took[0], wall_s=middle[0], cpu_s=middle[1])
+        return median_of(took)
 
     def _shut_down(self) -> None:
         broker = self._load.shut_down

@@ -29,7 +29,7 @@ from controller_logic.resharding import resharded
 from history import log
 from state.canonical import number
 from state.cluster import State
-from state.decisions import Answer, AnyDecision, Rejected, decode
+from state.decisions import Answer, AnyDecision, PartitionResult, Rejected, decode
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import decode_cluster
@@ -113,10 +113,9 @@ def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | No
     found: list[str] = []
     for decision in would_decide(ask.settings, requests, warns=False):
         if isinstance(decision, Answer):
-            rows = decision.results or () if decision.results is not UNSET else (decision,)
             found += [
-                f"  {row.topic}-{row.partition}: {_told(row.error, row.message, row.topic or '', hints)}"
-                for row in rows
+                f"  {row.topic}-{row.partition}: {_told(row, hints)}"
+                for row in _rows(decision)
                 if row.error != "NONE" and (faults is None or row.error in faults)
             ]
     if found:
@@ -124,10 +123,14 @@ def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | No
         raise Refused("\n".join(["nothing is done, because some of it would be refused:", *found[:FAULTS_MAX]]) + more)
 
 
+def _rows(answer: Answer) -> Sequence[Answer | PartitionResult]:
+    """Return the results of the partitions of an answer; without any, the answer itself."""
+    return (answer,) if answer.results is UNSET or not answer.results else answer.results
+
+
 def _is_done(answer: Answer, harmless: frozenset[str]) -> bool:
     """Return whether any part of the request was done. The answer itself has the error of its first partition."""
-    results = () if answer.results is UNSET else answer.results
-    return any(error in {"NONE", *harmless} for error in (answer.error, *(one.error for one in results)))
+    return any(one.error in {"NONE", *harmless} for one in (answer, *_rows(answer)))
 
 
 def _refusals(decision: AnyDecision, harmless: frozenset[str], hints: TopicHints) -> list[str]:
@@ -135,19 +138,16 @@ def _refusals(decision: AnyDecision, harmless: frozenset[str], hints: TopicHints
         return [f"rejected: {decision.field}: {decision.message}"]
     if not isinstance(decision, Answer):
         return []
-    if decision.results is not UNSET and decision.results:
-        found = [(f"{one.topic}-{one.partition}: ", one.error, one.message, one.topic) for one in decision.results]
-    else:
-        found = [("", decision.error, decision.message, decision.topic or "")]
     return [
-        f"{where}{_told(error, message, topic, hints)}"
-        for where, error, message, topic in found
-        if error not in {"NONE", *harmless}
+        f"{'' if row is decision else f'{row.topic}-{row.partition}: '}{_told(row, hints)}"
+        for row in _rows(decision)
+        if row.error not in {"NONE", *harmless}
     ]
 
 
-def _told(error: str, message: str, topic: str, hints: TopicHints) -> str:
-    return f"{error}{f': {message}' if message else ''}{hints.about(topic) if error == UNKNOWN_TOPIC else ''}"
+def _told(row: Answer | PartitionResult, hints: TopicHints) -> str:
+    hint = hints.about(row.topic or "") if row.error == UNKNOWN_TOPIC else ""
+    return f"{row.error}{f': {row.message}' if row.message else ''}{hint}"
 
 
 def answers_to(

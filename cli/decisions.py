@@ -1,9 +1,7 @@
 """Print the decision log."""
 
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import click
 
@@ -11,42 +9,23 @@ from bus.interface import AFTER_ALL_OF, Bus, Decided
 from cli.closed_output import check_reader
 from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
-from cli.moment import start_named
-from cli.near_choice import NearChoice
+from cli.log_filters import POLL_INTERVAL_S, TAIL_MAX, Wanted, last_of, print_pages
+from cli.moment import seq_named
 from cli.options import existing_bus, with_settings
 from cli.output import text_option, write_lines
-from cli.selected import selected
-from cli.tail import TAIL_MAX, last_of
+from cli.parameters import NearChoice
 from cli.topic_argument import topic_filter
 from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history import log
+from history.moment import first_seq_since
 from history.reach import oldest_seq
 from state.decisions import KIND_RANK, decode
 from state.reason import Reason
 from state.secrets import without_secrets
 
 DECISIONS_PER_READ = 5_000
-POLL_INTERVAL_S = 0.1
 SEQ_MAX = 2**63 - 1
-
-
-class Wanted(NamedTuple):
-    """Which decisions to print; an empty filter takes all."""
-
-    kinds: tuple[str, ...] = ()
-    topic: str | None = None
-    reasons: tuple[str, ...] = ()
-
-    def takes(self, body: bytes) -> bool:
-        if not self.kinds and self.topic is None and not self.reasons:
-            return True
-        found = selected.decode(body)
-        return (
-            (not self.kinds or found.kind in self.kinds)
-            and (self.topic is None or found.is_about(self.topic))
-            and (not self.reasons or found.reason in self.reasons)
-        )
 
 
 @click.command("decisions")
@@ -93,21 +72,15 @@ def command(
     if from_seq is not None and since is not None:
         raise WrongUse("--from and --since both say where to start: give one of them.")
     wanted = Wanted(kinds, topic, reasons)
-    left = most = limit if limit is not None else sys.maxsize
     with existing_bus(settings) as bus:
-        first = start_named(bus, "--since", since) if since is not None else from_seq or 0
+        first = seq_named(bus, "--since", since, first_seq_since) if since is not None else from_seq or 0
         if from_seq is not None or since is not None:
             _say_what_is_gone(bus, first)
         if follow and topic is not None:
             # Nothing may ever come.
             hint_at(settings, topic)
-        for batch in _batches(bus, first, follow, tail, wanted):
-            bodies = [decided.body for decided in batch][:left]
-            _show(bodies, form)
-            left -= len(bodies)
-            if not left:
-                return
-        if topic is not None and left == most:
+        batches = _batches(bus, first, follow, tail, wanted)
+        if not print_pages(batches, limit, lambda batch: _show(batch, form)) and topic is not None:
             hint_at(settings, topic)
 
 
@@ -149,7 +122,7 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
         )
 
 
-def _show(bodies: Sequence[bytes], form: str) -> None:
-    shown = map(without_secrets, bodies)
+def _show(batch: list[Decided], form: str) -> None:
+    shown = (without_secrets(decided.body) for decided in batch)
     lines = shown if form == "json" else (timed_line_of(decode(body)).encode() for body in shown)
     write_lines(lines)

@@ -8,10 +8,9 @@ import click
 
 from cli.errors import Unreachable, WrongUse
 from cli.findings import Finding, bus, java, versions
-from cli.input_file import file_option
-from cli.near_choice import NearChoice
 from cli.options import with_settings
 from cli.output import format_option, show_json
+from cli.parameters import NearChoice, file_option
 from conf.cache import cache_dir, cache_is_temporary
 from conf.counted import counted
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
@@ -83,11 +82,7 @@ def command(
         _fetch(name)
     if preparing:
         _prepare()
-    findings = list(_findings(settings, sets))
-    _show(findings, form)
-    wrong = [finding.name for finding in findings if finding.is_wrong]
-    if wrong:
-        raise Unreachable(f"something is wrong: {', '.join(wrong)}.")
+    _show(list(_findings(settings, sets)), form, "something is wrong")
 
 
 def _compare(broker: Path | None, gateway_sets: Sequence[str], form: str) -> None:
@@ -97,20 +92,20 @@ def _compare(broker: Path | None, gateway_sets: Sequence[str], form: str) -> Non
     if broker is None:
         raise WrongUse("--gateway-set needs --broker")
     findings = list(broker_and_gateway(broker, gateway_sets))
-    _show(findings, form)
-    wrong = [finding.name for finding in findings if finding.is_wrong]
-    if wrong:
-        raise Unreachable(f"the broker and the gateway do not fit each other: {', '.join(wrong)}.")
+    _show(findings, form, "the broker and the gateway do not fit each other")
 
 
-def _show(findings: Sequence[Finding], form: str) -> None:
+def _show(findings: Sequence[Finding], form: str, complaint: str) -> None:
+    """Print the findings. Raises ``Unreachable`` with ``complaint`` if any of them is wrong."""
     if form == "json":
         show_json([finding._asdict() for finding in findings])
-        return
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        mark = "ok   " if finding.there else ("WRONG" if finding.is_wrong else "-    ")
-        click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
+    else:
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            mark = "ok   " if finding.there else ("WRONG" if finding.is_wrong else "-    ")
+            click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
+    if wrong := [finding.name for finding in findings if finding.is_wrong]:
+        raise Unreachable(f"{complaint}: {', '.join(wrong)}.")
 
 
 def _tell(done: str) -> None:

@@ -6,8 +6,8 @@ import click
 from msgspec import UNSET
 
 from cli.admin_requests import UNKNOWN_TOPIC, Ask, asks, check_all, perform
-from cli.input_file import file_option
 from cli.kafka_files import read_election
+from cli.parameters import file_option
 from state.decisions import Answer, AnyDecision, LeaderAndIsr
 
 

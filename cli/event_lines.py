@@ -3,20 +3,21 @@
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, get_args
 
+import click
 import msgspec
 
 from bus.clock import now_ms
 from bus.interface import MAX_EVENT_BYTES
 from cli.errors import WrongUse
-from cli.field_advice import FieldAdvice
 from conf.near_names import suggestion
 from history.envelope import is_envelope
 from isrflow.engine_only import engine_kind_of
+from isrflow.field_advice import advice_about
 from state.event_text import decode
 from state.events import AnyEvent, Malformed
 
 CHUNK_BYTES = 256 * 1024
-COMPLAINTS_SHOWN = 10
+COMPLAINTS_SHOWN = ADVICE_MAX = 10
 NOTHING = "Nothing was published."
 KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
 
@@ -26,6 +27,8 @@ class _Timed(msgspec.Struct):
 
 
 _timed = msgspec.json.Decoder(_Timed)
+_names = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_kind = msgspec.json.Decoder(str)
 
 
 class Checked(NamedTuple):
@@ -34,6 +37,26 @@ class Checked(NamedTuple):
     events: int
     complaints: list[str]
     wrong: int
+
+
+class FieldAdvice:
+    """Advice about each line with unknown fields, up to a limit, and then the number of further lines."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+
+    def about(self, number: int, text: bytes) -> None:
+        """Name the fields of an event on line ``number`` that are ignored."""
+        given = _names.decode(text)
+        if advice := advice_about(_kind.decode(given["kind"]), given):
+            self._lines += 1
+            if self._lines <= ADVICE_MAX:
+                click.echo(f"Line {number}: {advice}", err=True)
+
+    def end(self) -> None:
+        """Tell how many more lines have unknown fields."""
+        if self._lines > ADVICE_MAX:
+            click.echo(f"... and {self._lines - ADVICE_MAX} more lines with such fields.", err=True)
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[list[bytes]]:

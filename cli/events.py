@@ -1,32 +1,27 @@
 """Print the event log."""
 
-import functools
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
 from bus.interface import Bus, Entry
 from cli.closed_output import check_reader
-from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
 from cli.event_lines import KINDS
-from cli.input_file import file_option
-from cli.moment import check_span, end_named, start_named
-from cli.near_choice import NearChoice
+from cli.log_filters import POLL_INTERVAL_S, TAIL_MAX, Wanted, last_of, print_pages
+from cli.moment import check_span, seq_named
 from cli.options import existing_bus, with_settings
 from cli.output import printable, text_option, write_lines
-from cli.selected import selected
-from cli.tail import TAIL_MAX, last_of
+from cli.parameters import NearChoice, file_option
 from cli.topic_argument import topic_filter
 from cli.topic_hints import hint_at
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
 from history.log import event_pages, whole_event_pages
+from history.moment import first_seq_since, last_seq_until
 from history.told_events import told_event
 
 NEWEST = 2**62
@@ -76,8 +71,8 @@ def command(
     if tail is not None and snapshot is not None:
         raise WrongUse("--snapshot needs an event to start with: give --from in place of --tail.")
     with existing_bus(settings) as bus:
-        after = 0 if start is None else start_named(bus, "--from", start) - 1
-        through = NEWEST if end is None else end_named(bus, "--to", end)
+        after = 0 if start is None else seq_named(bus, "--from", start, first_seq_since) - 1
+        through = NEWEST if end is None else seq_named(bus, "--to", end, last_seq_until)
         if end is not None:
             check_span(start, end, max(0, after), through)
         if snapshot is not None:
@@ -85,31 +80,20 @@ def command(
         if follow and topic is not None:
             # Nothing may ever come.
             hint_at(settings, topic)
-        takes = functools.partial(_is_wanted, kinds=kinds, topic=topic)
+        takes = Wanted(kinds, topic).takes
         if tail is None:
             pages = _pages(bus, max(0, after), through, follow)
         else:
             pages = _tail(bus, max(0, after), through, follow, tail, takes)
-        if not _print(pages, takes, limit, form) and topic is not None:
+        wanted = ([entry for entry in page if takes(entry.raw)] for page in pages)
+        if not print_pages(wanted, limit, lambda entries: _show(entries, form)) and topic is not None:
             hint_at(settings, topic)
-
-
-def _print(pages: Iterable[list[Entry]], takes: Callable[[bytes], bool], limit: int | None, form: str) -> bool:
-    """Print the events that are wanted, and return whether there was any."""
-    left = most = sys.maxsize if limit is None else limit
-    for page in pages:
-        wanted = [entry for entry in page if takes(entry.raw)][:left]
-        _show(wanted, form)
-        left -= len(wanted)
-        if not left:
-            break
-    return left < most
 
 
 def _tail(
     bus: Bus, after: int, through: int, follow: bool, count: int, takes: Callable[[bytes], bool]
 ) -> Iterator[list[Entry]]:
-    """Give the last events that are wanted, and with ``follow`` those that come."""
+    """Give the last events that are wanted, and with ``follow`` all later ones."""
 
     def between(start: int, end: int) -> Iterator[Entry]:
         return (entry for page in event_pages(bus, start, end) for entry in page if takes(entry.raw))
@@ -159,16 +143,6 @@ def _write_snapshot(bus: Bus, path: Path, seq: int) -> None:
         path.write_bytes(text)
     except OSError as error:
         raise WrongUse(f"cannot write {path}: {error.strerror}") from error
-
-
-def _is_wanted(raw: bytes, kinds: tuple[str, ...], topic: str | None) -> bool:
-    if not kinds and topic is None:
-        return True
-    try:
-        found = selected.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
-    return (not kinds or found.kind in kinds) and (topic is None or found.is_about(topic))
 
 
 def _show(entries: list[Entry], form: str) -> None:

@@ -16,6 +16,7 @@ _ENGINE = (
     "pyarrow",
     "pyspark",
     "starlette",
+    "uvicorn",
 )
 
 
@@ -24,7 +25,7 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     name = (error.name or "").partition(".")[0]
     if name in _KAFKA:
         return "isrflow[kafka]"
-    return "isrflow[engine]" if name in (*_ENGINE, "uvicorn") else None
+    return "isrflow[engine]" if name in _ENGINE else None
 
 
 def not_installed(error: ModuleNotFoundError, extra: str) -> Unreachable:

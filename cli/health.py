@@ -42,6 +42,11 @@ class Health(NamedTuple):
     away: tuple[Away, ...] = ()
 
     @property
+    def age(self) -> str:
+        """The age of the last commit in words."""
+        return "unknown" if self.age_s is None else f"{self.age_s:.1f} s ago"
+
+    @property
     def document(self) -> dict[str, Any]:
         """The health as JSON shows it."""
         age_ms = None if self.age_s is None else round(self.age_s * 1000)
@@ -171,8 +176,7 @@ def _show(found: Health, form: str) -> None:
         show_json(found.document)
         return
     details = found.details
-    age = "unknown" if found.age_s is None else f"{found.age_s:.1f} s ago"
-    fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", age)]
+    fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", found.age)]
     told = {f"broker {one.broker} is {one.state}": one.text for one in found.away}
     fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:

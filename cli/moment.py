@@ -5,24 +5,17 @@ from collections.abc import Callable
 from bus.clock import now_ms
 from bus.interface import Bus
 from cli.errors import WrongUse
-from history.moment import first_seq_since, is_after, last_seq_until, seq_of_moment
+from history.moment import is_after, seq_of_moment
 
 AT_HELP = "As of this event or time: a seq, 2026-11-22T13:40:00, 13:40, or how long ago, such as 10m."
 
 
-def seq_named(bus: Bus, option: str, text: str) -> int:
-    """Return the seq that ``text`` names. Raises ``WrongUse``, which names the option."""
-    return _named(seq_of_moment, bus, option, text)
-
-
-def start_named(bus: Bus, option: str, text: str) -> int:
-    """Return the seq at which a range that begins at ``text`` starts. Raises ``WrongUse``, which names the option."""
-    return _named(first_seq_since, bus, option, text)
-
-
-def end_named(bus: Bus, option: str, text: str) -> int:
-    """Return the seq at which a range that ends at ``text`` stops. Raises ``WrongUse``, which names the option."""
-    return _named(last_seq_until, bus, option, text)
+def seq_named(bus: Bus, option: str, text: str, seq_of: Callable[[Bus, str, int], int] = seq_of_moment) -> int:
+    """Return the seq that ``text`` names by ``seq_of``. Raises ``WrongUse``, which names the option."""
+    try:
+        return seq_of(bus, text, now_ms())
+    except ValueError as error:
+        raise WrongUse(f"{option}: {error}") from error
 
 
 def check_span(start: str | None, end: str | None, after: int, through: int) -> None:
@@ -36,10 +29,3 @@ def check_span(start: str | None, end: str | None, after: int, through: int) -> 
         raise WrongUse(f"--from {start} is after --to {end}.")
     named = [f"{option} {text}" for option, text in (("--from", start), ("--to", end)) if text is not None]
     raise WrongUse(f"there is no event in the range {' '.join(named)}.")
-
-
-def _named(seq_of: Callable[[Bus, str, int], int], bus: Bus, option: str, text: str) -> int:
-    try:
-        return seq_of(bus, text, now_ms())
-    except ValueError as error:
-        raise WrongUse(f"{option}: {error}") from error

@@ -12,7 +12,7 @@ import click
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from cli.errors import Unreachable
-from cli.input_file import file_option
+from cli.parameters import file_option
 from conf.environment import CONF_VARIABLE, variable_of
 from conf.loader import load
 from conf.settings import Settings

@@ -12,10 +12,18 @@ from bus.open_bus import open_bus
 from cli.closed_output import check_open
 from cli.committed import why_silent
 from cli.errors import Refused, Unreachable, WrongUse
-from cli.event_lines import NOTHING, check, chunks_of, complaint_about, never_published, refuse_binary, with_time
-from cli.field_advice import FieldAdvice
-from cli.input_file import InputFile
+from cli.event_lines import (
+    NOTHING,
+    FieldAdvice,
+    check,
+    chunks_of,
+    complaint_about,
+    never_published,
+    refuse_binary,
+    with_time,
+)
 from cli.options import with_settings
+from cli.parameters import InputFile
 from cli.progress_bar import progress_bar
 from conf.counted import counted
 from conf.settings import Settings

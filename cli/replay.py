@@ -12,8 +12,8 @@ import msgspec
 
 from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
-from cli.input_file import InputFile, file_option
 from cli.options import conf_option, set_option
+from cli.parameters import InputFile, file_option
 from cli.progress_bar import progress_bar
 from conf.loader import from_sets, load, policy_text
 from conf.settings import Settings

@@ -81,11 +81,10 @@ class Screen:
         from rich.text import Text
 
         health = self.health
-        age = "unknown" if health.age_s is None else f"{health.age_s:.1f} s ago"
         head = Text.assemble(
             ("isrflow top  ", "bold"),
             (health.status, _STYLES[health.status]),
-            f"  epoch {health.details['controller_epoch']}  last commit {age}  {self._name}",
+            f"  epoch {health.details['controller_epoch']}  last commit {health.age}  {self._name}",
         )
         if health.status == UNKNOWN:
             # The rest of the screen may be out of date.

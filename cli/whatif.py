@@ -11,16 +11,17 @@ import msgspec
 from bus.interface import Bus, Entry
 from cli.errors import WrongUse
 from cli.event_lines import wrong_with
-from cli.input_file import InputFile
-from cli.moment import check_span, seq_named, start_named
+from cli.moment import check_span, seq_named
 from cli.options import bus_option, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json, show_lines
+from cli.parameters import InputFile
 from cli.progress_bar import progress_bar
 from conf.counted import counted
 from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
 from history.comparison_text import text_of
+from history.moment import first_seq_since
 from history.reach import check_reached
 from history.state_at import state_at
 from history.what_if import Changes, as_it_was, as_it_would_be
@@ -114,7 +115,7 @@ def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
     """
     through = bus.decided_seq() if end is None else seq_named(bus, "--to", end)
     reach = check_reached(bus, through)
-    after = reach.state_from if start is None else max(0, start_named(bus, "--from", start) - 1)
+    after = reach.state_from if start is None else max(0, seq_named(bus, "--from", start, first_seq_since) - 1)
     check_span(start, end, after, through)
     return after, through
 

@@ -29,7 +29,7 @@ class ClassArchive(NamedTuple):
 
     @property
     def path(self) -> Path | None:
-        """Return a finished archive, if there is one."""
+        """A finished archive, if there is one."""
         name = self._name
         for path in self.directory.glob(f"{name}-*.jsa"):
             if path.stem == f"{name}-{path.stat().st_size}":
@@ -38,9 +38,9 @@ class ClassArchive(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """Return the options for Java that use the archive, if there is one, and suppress warnings about it.
+        """The options with which Java uses the archive without warnings, if there is one.
 
-        An archive that a killed process has left unfinished is removed. It may have a hundred megabytes.
+        Reading them removes an unfinished archive of a killed process, which may have a hundred megabytes.
         """
         remove_abandoned(self.directory)
         path = self.path

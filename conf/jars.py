@@ -21,6 +21,9 @@ import hashlib
 import http.client
 import os
 import shutil
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -32,7 +35,6 @@ import msgspec
 
 from conf.cache import cache_dir
 from conf.counted import counted
-from conf.download import download
 from conf.kafka_versions import KAFKA_VERSIONS
 from conf.work_dir import work_dir
 
@@ -40,6 +42,11 @@ _OF_KAFKA = {name for version in KAFKA_VERSIONS.values() for name in (version.ja
 SETS = tuple(sorted({"spark-files", *_OF_KAFKA}))
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
+FILE_BYTES_MAX = 256 * 1024 * 1024
+TRIES_MAX = 3
+_TIMEOUT_S = 60
+PAUSE_S = 1.0
+_CHUNK_BYTES = 1024 * 1024
 # In pieces, because no file of this tree spells out where packages come from (``tests/tidy``).
 MAVEN_CENTRAL = "https://" + ".".join(("repo", "maven", "apache", "org")) + "/maven2"
 
@@ -62,12 +69,12 @@ class Jar(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return its place in every Maven repository."""
+        """The jar's place in every Maven repository."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.artifact}-{self.version}.jar"
 
     @property
     def path(self) -> Path:
-        """Return its place in the cache, whether it exists or not."""
+        """The jar's place in the cache, whether it exists or not."""
         return cache_dir() / "jars" / self.sha256[:16] / f"{self.artifact}-{self.version}.jar"
 
 
@@ -147,6 +154,33 @@ def _fetch(jar: Jar) -> Jar:
             raise JarsError(f"{jar.coordinate} has the wrong hash: its sha256 is {actual}, not {jar.sha256}")
         os.replace(copy, place)
     return jar
+
+
+def download(url: str, place: Path) -> None:
+    """Write what is at ``url`` to ``place``. Raises ``OSError`` after ``TRIES_MAX`` tries.
+
+    A refusal by the server (4xx) is not repeated.
+    """
+    for tries_left in reversed(range(TRIES_MAX)):
+        try:
+            _download(url, place)
+            return
+        except OSError as error:
+            refused = isinstance(error, urllib.error.HTTPError) and error.code < 500
+            if refused or not tries_left:
+                raise
+            time.sleep(PAUSE_S)
+
+
+def _download(url: str, place: Path) -> None:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, place.open("wb") as file:
+        expected = answer.headers.get("Content-Length")
+        while chunk := answer.read(_CHUNK_BYTES):
+            file.write(chunk)
+            if file.tell() > FILE_BYTES_MAX:
+                raise OSError(f"{url} has more than {FILE_BYTES_MAX} bytes")
+        if expected is not None and file.tell() != int(expected):
+            raise OSError(f"{url} ended after {file.tell()} of {expected} bytes")
 
 
 def _local_repository() -> Path:

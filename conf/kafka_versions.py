@@ -19,7 +19,7 @@ class KafkaVersion(NamedTuple):
 
     @property
     def release(self) -> str:
-        """Return the release that it belongs to: 4.1 for 4.1.0."""
+        """The release that the version belongs to: 4.1 for 4.1.0."""
         return self.number.rpartition(".")[0]
 
 

@@ -24,7 +24,7 @@ class Series(msgspec.Struct, Generic[M, V], frozen=True):
 
     @property
     def exposed(self) -> str:
-        """Return the name that Prometheus sees."""
+        """The name that Prometheus sees."""
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 

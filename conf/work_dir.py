@@ -15,12 +15,8 @@ from pathlib import Path
 _PREFIX = "job-"
 
 
-def _nothing(left: Path) -> None:
-    pass
-
-
 @contextlib.contextmanager
-def work_dir(parent: Path, end: Callable[[Path], None] = _nothing) -> Iterator[Path]:
+def work_dir(parent: Path, end: Callable[[Path], object] = lambda left: None) -> Iterator[Path]:
     """Make a directory in ``parent`` for the block. Remove the directories that dead processes left there.
 
     ``end`` ends what still runs in such a directory. Where it raises ``OSError``, the directory stays.
@@ -36,7 +32,7 @@ def work_dir(parent: Path, end: Callable[[Path], None] = _nothing) -> Iterator[P
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def remove_abandoned(parent: Path, end: Callable[[Path], None] = _nothing) -> None:
+def remove_abandoned(parent: Path, end: Callable[[Path], object] = lambda left: None) -> None:
     """Remove the directories that dead processes left in ``parent``."""
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), _locked(left):

@@ -2,7 +2,7 @@
 
 from bus.open_bus import open_bus
 from conf.loader import SettingsError
-from conf.security.exposure import Protection, protection_of_metrics
+from conf.security.exposure import Protection, protection_of
 from conf.settings import Settings
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, files_of
@@ -41,6 +41,6 @@ def run(
 
 def _protection(settings: Settings) -> Protection:
     try:
-        return protection_of_metrics(settings)
+        return protection_of(settings)
     except ValueError as error:
         raise SettingsError(str(error)) from error

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from conf.expected import expected
 from conf.near_names import addition
-from conf.security.exposure import MetricsSettings, Protection, protection_of_metrics
+from conf.security.exposure import MetricsSettings, Protection, protection_of
 from isrflow.bus_url import check_url
 from isrflow.errors import BusError
 from isrflow.masking import masked_value
@@ -72,6 +72,6 @@ def bus_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def metrics_protection(settings: MetricsSettings) -> Protection:
     """Return how the address of the metrics is protected. Raises ``click.BadParameter`` if that is not enough."""
     try:
-        return protection_of_metrics(settings)
+        return protection_of(settings)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error

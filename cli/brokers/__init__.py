@@ -4,10 +4,8 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("list", "describe", "fence", "unregister")
 
-
-@click.group("brokers", cls=LazyGroup, package="cli.brokers", names=NAMES)
+@click.group("brokers", cls=LazyGroup, package="cli.brokers", names=("list", "describe", "fence", "unregister"))
 def command() -> None:
     """Show, fence and unregister brokers.
 

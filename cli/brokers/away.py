@@ -63,7 +63,5 @@ def away_of(
 def _away(broker: Broker, state_times: StateTimes, now_ms: int) -> Away:
     since = state_times.of(broker)
     heard_ms = None if broker.last_contact_ms == NO_TIME else broker.last_contact_ms
-    name = broker.state.name
-    if since is None:
-        return Away(broker.broker, name, None, None, heard_ms, now_ms)
-    return Away(broker.broker, name, since.time_ms, since.reason, heard_ms, now_ms)
+    since_ms, reason = (None, None) if since is None else (since.time_ms, since.reason)
+    return Away(broker.broker, broker.state.name, since_ms, reason, heard_ms, now_ms)

@@ -35,8 +35,4 @@ def command(settings: Settings, form: str) -> None:
     if form == "json":
         show_json(rows)
         return
-    show_table(tuple(_COLUMNS), ([_cell(row[key]) for key in _COLUMNS.values()] for row in rows))
-
-
-def _cell(value: object) -> object:
-    return "-" if value is None else value
+    show_table(tuple(_COLUMNS), (["-" if row[key] is None else row[key] for key in _COLUMNS.values()] for row in rows))

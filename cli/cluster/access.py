@@ -33,11 +33,6 @@ def access_of_gateways(given: Settings) -> dict[str, str]:
     }
 
 
-def access_on_plaintext(gateway: Mapping[str, str]) -> dict[str, str]:
-    """Return what allows access control on a gateway without TLS or SASL. It listens on loopback."""
-    return {} if "security.protocol" in gateway else {"allow.authorizer.on.plaintext": "true"}
-
-
 def access_of_brokers(given: Mapping[str, str], nodes: Iterable[KafkaNode]) -> dict[str, str]:
     """Return the settings for brokers, made from those ``given`` to gateways; none without an authorizer.
 

@@ -26,7 +26,7 @@ class BusPlace(NamedTuple):
 
     @property
     def path(self) -> Path | None:
-        """Return the bus's file; None for a bus of another kind."""
+        """The bus's file; None for a bus of another kind."""
         return Path(self.url.removeprefix(SQLITE)) if kind_of(self.url) is EMBEDDED else None
 
     def exists(self) -> bool:

@@ -15,7 +15,7 @@ from cli.cluster.bus_place import BusPlace
 from conf.loader import load
 from conf.place_uri import is_uri
 from conf.python import PYTHON
-from conf.settings import Settings
+from conf.settings import PATHS, Settings
 from state.event_text import decode
 from state.events import ControllerStarted
 
@@ -88,11 +88,7 @@ class EngineProcess(Service):
 
 def _absolute(settings: Settings) -> list[str]:
     """Return the settings that name files, with absolute paths, because the engine runs in a folder of its own."""
-    named = {
-        "checkpoint.dir": settings.checkpoint_dir,
-        "metrics.ssl.keystore.location": settings.metrics_ssl_keystore_location,
-        "metrics.token.file": settings.metrics_token_file,
-    }
+    named = {name: getattr(settings, name.replace(".", "_")) for name in PATHS}
     return [f"{name}={place if is_uri(place) else Path(place).absolute()}" for name, place in named.items() if place]
 
 

@@ -39,7 +39,7 @@ def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
     # A command that needs the settings says what is wrong with them. The others, such as `down`, go on without.
     with contextlib.suppress(SettingsError):
         if led is not None:
-            name_client_config(led.settings())
+            name_client_config(led.engine.settings())
     return kafka, led
 
 

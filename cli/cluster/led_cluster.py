@@ -19,7 +19,7 @@ from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.interface import BusError
-from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways, access_on_plaintext
+from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
@@ -27,7 +27,6 @@ from cli.cluster.engine import EngineProcess, decides
 from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTINGS, broker_settings
 from cli.cluster.metadata_version import choose_metadata_version
 from cli.cluster.remembered import FILE, Remembered
-from conf.settings import Settings
 from conf.whole_file import replace
 from state.ids import NO_LEADER
 from state.stored.codec import CodecError
@@ -185,7 +184,9 @@ class LedCluster:
                 if gateway.state == "stopped":
                     # A gateway to brokers in ZooKeeper mode knows no principals.
                     if self.zookeeper is None:
-                        gateway.settings |= access | access_on_plaintext(gateway.settings)
+                        # Access control without TLS is safe here, because gateways listen on loopback.
+                        plaintext = {} if self.is_secure else {"allow.authorizer.on.plaintext": "true"}
+                        gateway.settings |= access | plaintext
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as the start of the engine and the gateways, so it runs at the same time.
@@ -201,11 +202,7 @@ class LedCluster:
     @property
     def access(self) -> dict[str, str]:
         """The gateways' settings of access control."""
-        return access_of_gateways(self.settings())
-
-    def settings(self) -> Settings:
-        """Load the engine's settings. Raises ``SettingsError``."""
-        return self.engine.settings()
+        return access_of_gateways(self.engine.settings())
 
     def _start_zookeeper(self, undo: ExitStack) -> None:
         if self.zookeeper is not None and self.zookeeper.state == "stopped":

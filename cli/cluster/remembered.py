@@ -1,4 +1,4 @@
-"""What a folder remembers of the engine and the gateways that lead its brokers."""
+"""The description of a cluster's engine and gateways in its folder."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     made_bus: bool
     voters: tuple[Voter, ...]
     conf: str | None = None
-    # The directory from which relative paths in ``conf`` count: where the cluster was made. Older clusters lack it.
+    # The directory from which relative paths in ``conf`` count: where the cluster was made. None without ``conf``.
     directory: str | None = None
     engine_settings: tuple[str, ...] = ()
     # Whether gateways ask brokers for certificates.

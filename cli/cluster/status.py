@@ -36,7 +36,7 @@ def command(form: str, folder: Path) -> None:
       isrflow cluster status --format json
     """
     kafka, led = open_cluster(folder)
-    found = _plain_rows(kafka) if led is None else _handed_back_rows(led) if led.handed_back else _led_rows(led)
+    found = _plain_rows(kafka, led) if led is None or led.handed_back else _led_rows(led)
     if form == "json":
         click.echo(msgspec.json.encode(found))
     else:
@@ -61,13 +61,10 @@ def _why_undecided(engine: Row) -> str:
     return "'isrflow cluster up' starts one"
 
 
-def _plain_rows(kafka: KafkaCluster) -> Row:
+def _plain_rows(kafka: KafkaCluster, led: LedCluster | None) -> Row:
     nodes = [_node(node, None) for node in kafka.nodes.values()]
-    return {"cluster_id": kafka.cluster_id, "engine": None, "zookeeper": None, "gateways": [], "nodes": nodes}
-
-
-def _handed_back_rows(led: LedCluster) -> Row:
-    return _plain_rows(led.kafka) | {"zookeeper": _zookeeper(led)}
+    zookeeper = None if led is None else _zookeeper(led)
+    return {"cluster_id": kafka.cluster_id, "engine": None, "zookeeper": zookeeper, "gateways": [], "nodes": nodes}
 
 
 def _zookeeper(led: LedCluster) -> Row | None:
@@ -127,22 +124,19 @@ def _node(node: KafkaNode, cluster: Cluster | None) -> Row:
 def _show(kafka: KafkaCluster, found: Row) -> None:
     click.echo(f"Cluster: {found['cluster_id']}  Bootstrap: {kafka.bootstrap}")
     engine = found["engine"]
+    rows: list[tuple[Row, str | None]] = []
+    # While no engine decides, the last decisions may be out of date.
+    was = "was " if engine and not engine["decides"] else ""
     if engine:
         click.echo(f"Bus: {engine['bus']}" + (f"  Page: {engine['page']}" if engine["page"] else ""))
         decided = f"epoch {engine['controller_epoch']}" if engine["decides"] else "undecided"
-        click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
-    if row := found["zookeeper"]:
-        click.echo(_line(row["name"], row["state"], None, row["pid"], row["port"], row["log"]))
-    # While no engine decides, the last decisions may be out of date.
-    was = "was " if engine and not engine["decides"] else ""
+        rows.append((engine | {"name": "engine", "port": None}, decided))
+    if found["zookeeper"]:
+        rows.append((found["zookeeper"], None))
     for row in found["gateways"]:
-        leads = "led" if was else "leads"
-        role = f"{leads}, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
-        click.echo(_line(row["name"], row["state"], role, row["pid"], row["port"], row["log"]))
-    for row in found["nodes"]:
-        decided = row["decided"] and was + row["decided"]
-        click.echo(_line(row["name"], row["state"], decided, row["pid"], row["port"], row["log"]))
-
-
-def _line(name: str, state: str, decided: str | None, pid: int | None, port: int | None, log: str | None) -> str:
-    return f"{name:<20} {state:<9} {decided or '':<19} pid={pid or '-':<8} port={port or '-':<6} {log or ''}".rstrip()
+        leads = f"{'led' if was else 'leads'}, epoch {row['quorum_epoch']}"
+        rows.append((row, leads if row["leads"] else "follows"))
+    rows += [(row, row["decided"] and was + row["decided"]) for row in found["nodes"]]
+    for row, role in rows:
+        place = f"pid={row['pid'] or '-':<8} port={row['port'] or '-':<6} {row['log'] or ''}"
+        click.echo(f"{row['name']:<20} {row['state']:<9} {role or '':<19} {place}".rstrip())

@@ -20,7 +20,7 @@ from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, conf_option, name_client_config
-from cli.pairs_option import pairs
+from cli.parameters import pairs
 from conf.counted import counted
 from conf.jars import fetch, missing
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
@@ -127,10 +127,10 @@ def _up(
     if (folder / FILE).exists():
         kafka, led = _open_existing(folder, plain, described | {"version": version})
         for set_name in sorted({node.spec.kafka.jars for node in kafka.nodes.values()}):
-            _fetch(set_name)
+            fetch_missing(set_name)
     else:
         _check_version(version, plain, described)
-        _fetch(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
+        fetch_missing(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
         kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
     if led:
         led.up(click.echo)
@@ -153,7 +153,8 @@ def _check_version(version: str | None, plain: bool, described: dict[str, Any]) 
         check_metadata_version(number, described["metadata_version"])
 
 
-def _fetch(set_name: str) -> None:
+def fetch_missing(set_name: str) -> None:
+    """Fetch the jars of a set that are not in the cache, and print that."""
     gone = missing(set_name)
     if gone:
         click.echo(f"fetching {counted(len(gone), 'jar')} of {set_name}, once")

@@ -13,6 +13,10 @@ HOST = "127.0.0.1"
 SIZES = ("shards=2", "pages=4", "driver.memory=512m", "log.format=console")
 
 
+class DemoError(Exception):
+    """The demo cannot continue. The message says what happened, and where to look."""
+
+
 class DemoCluster:
     """The processes of a demo. Subclasses choose them."""
 
@@ -21,26 +25,6 @@ class DemoCluster:
         self.bus = EmbeddedBus(bus)
         (self.metrics_port,) = free_ports(1)
         self.services: list[Service] = []
-
-    def start(self) -> None:
-        """Start the engine and all brokers, without waiting until they are ready."""
-        raise NotImplementedError
-
-    def wait_until_started(self) -> None:
-        """Wait until every broker serves clients."""
-        raise NotImplementedError
-
-    def broker(self, broker: int) -> Service:
-        """Return a broker's process."""
-        raise NotImplementedError
-
-    def bootstrap_servers(self) -> list[str]:
-        """List the addresses of the brokers that listen."""
-        raise NotImplementedError
-
-    def create_topic(self, topic: str, partitions: int, min_isr: int) -> None:
-        """Request a topic with a replica on each broker, without waiting for it."""
-        raise NotImplementedError
 
     def engine_settings(self, times: Sequence[str]) -> tuple[str, ...]:
         return (*times, *SIZES, f"metrics.port={self.metrics_port}", f"metrics.host={HOST}")

@@ -6,8 +6,7 @@ from pathlib import Path
 from brokers.launch.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
 from brokers.launch.service import Service
 from cli.cluster.led_cluster import LedCluster
-from cli.demo.cluster import BROKERS, HOST, DemoCluster
-from cli.demo.errors import DemoError
+from cli.demo.cluster import BROKERS, HOST, DemoCluster, DemoError
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 
 HEAP = "384m"

@@ -48,10 +48,12 @@ class MockDemoCluster(DemoCluster):
         }
 
     def start(self) -> None:
+        """Start the engine and all brokers, without waiting until they are ready."""
         for service in (self._engine, *self._brokers.values()):
             self.start_service(service)
 
     def wait_until_started(self) -> None:
+        """Wait until every broker serves clients."""
         for broker in self._brokers.values():
             broker.wait_until_started()
 

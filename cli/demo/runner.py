@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -16,18 +16,15 @@ import click
 from brokers.launch.kafka.tools import ToolError
 from brokers.launch.service import ServiceError
 from cli.closed_output import check_open
+from cli.cluster.up import fetch_missing
 from cli.demo import screen
-from cli.demo.cluster import HOST, DemoCluster
-from cli.demo.errors import DemoError
+from cli.demo.cluster import HOST, DemoError
 from cli.demo.kafka_cluster import KafkaDemoCluster, jar_sets
 from cli.demo.kafka_story import KafkaStory, ZookeeperStory
 from cli.demo.mock_cluster import MockDemoCluster
-from cli.demo.mock_story import MockStory
-from cli.demo.story import TOPIC, Result, Story
+from cli.demo.story import TOPIC, AnyCluster, MockStory, Result, Story
 from cli.demo.watch import Watch
 from cli.errors import Refused, Unreachable
-from conf.counted import counted
-from conf.jars import fetch, missing
 
 CHECK_INTERVAL_S = 0.5
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -38,7 +35,8 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
     check_open()
     on_terminal = sys.stdout.isatty()
     if kafka:
-        _fetch(jar_sets(zookeeper=zookeeper))
+        for set_name in jar_sets(zookeeper=zookeeper):
+            fetch_missing(set_name)
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
     wanted = False
@@ -67,25 +65,18 @@ def run_demo(*, kafka: bool, zookeeper: bool, keep: bool, plain: bool) -> None:
                 shutil.rmtree(directory, ignore_errors=True)
 
 
-def _mock(directory: Path) -> tuple[DemoCluster, Story]:
+def _mock(directory: Path) -> tuple[AnyCluster, Story]:
     cluster = MockDemoCluster(directory)
     return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
-def _kafka(directory: Path, zookeeper: bool) -> tuple[DemoCluster, Story]:
+def _kafka(directory: Path, zookeeper: bool) -> tuple[AnyCluster, Story]:
     cluster = KafkaDemoCluster(directory, zookeeper=zookeeper)
     story = ZookeeperStory if zookeeper else KafkaStory
     return cluster, story(cluster, Watch(cluster.bus, TOPIC, cluster.check, cluster.moved))
 
 
-def _fetch(names: Sequence[str]) -> None:
-    for name in names:
-        if gone := missing(name):
-            click.echo(f"Fetching {counted(len(gone), 'jar')} of {name}, once.")
-            fetch(name)
-
-
-def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
+def _keep_until_ctrl_c(cluster: AnyCluster) -> None:
     """Keep the cluster until Ctrl-C, or until one of its processes ends."""
     _print_commands_to_try(cluster)
     with contextlib.suppress(KeyboardInterrupt):
@@ -94,7 +85,7 @@ def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
             time.sleep(CHECK_INTERVAL_S)
 
 
-def _stop(watch: Watch, cluster: DemoCluster) -> None:
+def _stop(watch: Watch, cluster: AnyCluster) -> None:
     """Stop all processes."""
     _ignore_signals()
     try:
@@ -104,7 +95,7 @@ def _stop(watch: Watch, cluster: DemoCluster) -> None:
         cluster.bus.close()
 
 
-def _logs_of(cluster: DemoCluster) -> str:
+def _logs_of(cluster: AnyCluster) -> str:
     return f"The logs are kept:\n{cluster.seen()}"
 
 
@@ -157,7 +148,7 @@ def _summarise(story: Story, result: Result) -> None:
         click.echo(f"{name + ':':<60} {value}")
 
 
-def _print_commands_to_try(cluster: DemoCluster) -> None:
+def _print_commands_to_try(cluster: AnyCluster) -> None:
     found = shutil.which("isrflow")
     isrflow = "isrflow" if found else str(Path(sys.executable).with_name("isrflow"))
     create = '{"kind":"create_topic","topic":"mine","partitions":2,"replication_factor":3}'

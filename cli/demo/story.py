@@ -6,11 +6,13 @@ from collections.abc import Callable
 import msgspec
 
 from brokers.launch.service import START_TIMEOUT_S
-from cli.demo.cluster import BROKERS, DemoCluster
-from cli.demo.errors import DemoError
+from cli.demo.cluster import BROKERS, DemoError
+from cli.demo.kafka_cluster import KafkaDemoCluster
+from cli.demo.mock_cluster import MockDemoCluster
 from cli.demo.traffic import Account, Writer, account, read_all
 from cli.demo.watch import Watch, WatchedPartition
 
+AnyCluster = MockDemoCluster | KafkaDemoCluster
 TOPIC = "orders"
 PARTITIONS = 3
 MIN_ISR = 2
@@ -51,7 +53,7 @@ class Story:
     detection: str
     shows_high_watermarks = True
 
-    def __init__(self, cluster: DemoCluster, watch: Watch) -> None:
+    def __init__(self, cluster: AnyCluster, watch: Watch) -> None:
         self._cluster = cluster
         self.watch = watch
         self.began_s = time.monotonic()
@@ -151,6 +153,24 @@ class Story:
         made = account(writer.acked, read_all(self._cluster.bootstrap_servers(), TOPIC, ends))
         self.over(f"{made.read_back} records")
         return made
+
+
+class MockStory(Story):
+    """A cluster of mock brokers loses a leader."""
+
+    steps = ("start the engine and three brokers", f"create topic {TOPIC}: {CREATED}", *FAIL_OVER, READ_BACK)
+    opening = "The broker session is 3 s in this demo, instead of Kafka's 9 s. Spark takes 10 to 30 s to start."
+    detection = "including the broker session of 3.0 s"
+
+    def tell(self) -> Result:
+        self.start()
+        self.create_topic()
+        writer = self.new_writer()
+        try:
+            to_new_leader_s, to_first_ack_s = self.fail_over(writer)
+        finally:
+            writer.stop()
+        return Result(to_new_leader_s, to_first_ack_s, writer.median_ack_s, self.read_back(writer))
 
 
 def is_whole(partition: WatchedPartition) -> bool:

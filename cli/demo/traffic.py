@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cli.demo.errors import DemoError
+from cli.demo.cluster import DemoError
 
 INTERVAL_S = 0.01
 FLUSH_TIMEOUT_S = 30.0

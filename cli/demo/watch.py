@@ -10,7 +10,7 @@ import msgspec
 from brokers.launch.patience import Patience
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
-from cli.demo.errors import DemoError
+from cli.demo.cluster import DemoError
 from state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, NoOp, decode
 
 POLL_S = 0.01

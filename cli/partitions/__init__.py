@@ -4,10 +4,10 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("list", "describe", "explain", "transfer-leadership")
 
-
-@click.group("partitions", cls=LazyGroup, package="cli.partitions", names=NAMES)
+@click.group(
+    "partitions", cls=LazyGroup, package="cli.partitions", names=("list", "describe", "explain", "transfer-leadership")
+)
 def command() -> None:
     """Show and explain partitions, and choose who leads them.
 

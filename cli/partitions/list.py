@@ -10,6 +10,10 @@ from cli.partition_filters import Filters, filtered
 from cli.topic_argument import topic_filter
 from conf.settings import Settings
 
+_FIELDS = (
+    *("partition", "leader", "replicas", "isr"),
+    *("adding_replicas", "removing_replicas", "leader_epoch", "high_watermark"),
+)
 _HEAD = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing", "LeaderEpoch", "HighWatermark")
 
 
@@ -40,20 +44,7 @@ def command(
         for of, partition in filters.matches(found, topics)
         if (broker is None or broker in partition.replicas) and (led_by is None or led_by == partition.leader)
     ]
-    rows = [
-        {
-            "topic": of.topic,
-            "partition": partition.partition,
-            "leader": partition.leader,
-            "replicas": partition.replicas,
-            "isr": partition.isr,
-            "adding_replicas": partition.adding_replicas,
-            "removing_replicas": partition.removing_replicas,
-            "leader_epoch": partition.leader_epoch,
-            "high_watermark": partition.high_watermark,
-        }
-        for of, partition in wanted
-    ]
+    rows = [{"topic": of.topic} | {name: getattr(partition, name) for name in _FIELDS} for of, partition in wanted]
     if form == "json":
         show_json(rows)
         return

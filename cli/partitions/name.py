@@ -33,19 +33,16 @@ class PartitionName(NamedTuple):
             raise Refused(f"topic {topic.topic} has {held}: there is no {self}.")
 
 
-def name_of(text: str) -> PartitionName:
-    """Read the name of a partition. Raises ``BadParameter``."""
-    topic, dash, number = text.rpartition("-")
-    if not (topic and dash and number.isascii() and number.isdecimal() and len(number) < 10):
-        raise click.BadParameter(f"{text!r} is not a partition: expected a topic and a number, such as orders-0")
-    return PartitionName(topic, int(number))
-
-
 class _PartitionType(click.ParamType[PartitionName]):
     name = "partition"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> PartitionName:
-        return value if isinstance(value, PartitionName) else name_of(str(value))
+        if isinstance(value, PartitionName):
+            return value
+        topic, dash, number = str(value).rpartition("-")
+        if not (topic and dash and number.isascii() and number.isdecimal() and len(number) < 10):
+            raise click.BadParameter(f"{value!r} is not a partition: expected a topic and a number, such as orders-0")
+        return PartitionName(topic, int(number))
 
 
 PARTITION = _PartitionType()

@@ -6,6 +6,7 @@ from cli.admin_requests import UNKNOWN_TOPIC, Ask, Request, asks, check_all, per
 from cli.committed import committed
 from cli.errors import Refused
 from cli.partitions.name import PARTITION, PartitionName
+from state.decisions import Answer
 
 
 @click.command("transfer-leadership")
@@ -37,10 +38,9 @@ def command(ask: Ask, name: PartitionName, to: int) -> None:
 
     check_all(ask, requests, frozenset({UNKNOWN_TOPIC, "INVALID_REPLICA_ASSIGNMENT", "PREFERRED_LEADER_NOT_AVAILABLE"}))
 
-    def done(answer: object) -> str:
-        error = getattr(answer, "error", "NONE")
-        if getattr(answer, "request", "") == "alter_reassignment":
+    def done(answer: Answer) -> str:
+        if answer.request == "alter_reassignment":
             return f"Broker {to} is the preferred replica of {name}."
-        return f"Broker {to} leads {name}{' already' if error != 'NONE' else ''}."
+        return f"Broker {to} leads {name}{' already' if answer.error != 'NONE' else ''}."
 
     perform(ask, requests, done, frozenset({"ELECTION_NOT_NEEDED"}))

@@ -4,10 +4,10 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("generate", "execute", "verify", "cancel", "list")
 
-
-@click.group("reassign", cls=LazyGroup, package="cli.reassign", names=NAMES)
+@click.group(
+    "reassign", cls=LazyGroup, package="cli.reassign", names=("generate", "execute", "verify", "cancel", "list")
+)
 def command() -> None:
     """Move replicas to other brokers, with the files of kafka-reassign-partitions.
 

@@ -8,10 +8,10 @@ import msgspec
 from cli.brokers.rows import broker_of
 from cli.committed import Committed, committed
 from cli.errors import Refused
-from cli.input_file import file_option
 from cli.kafka_files import plan_of, read_topics
 from cli.options import with_settings
 from cli.output import format_option, show_json
+from cli.parameters import file_option
 from conf.counted import counted
 from conf.settings import Settings
 from controller_logic.placement import place, start_of

@@ -7,6 +7,8 @@ from cli.options import with_settings
 from cli.output import format_option, ids, show_json, show_table
 from conf.settings import Settings
 
+_FIELDS = ("partition", "replicas", "adding_replicas", "removing_replicas", "isr")
+
 
 @click.command("list")
 @format_option
@@ -22,26 +24,9 @@ def command(settings: Settings, form: str) -> None:
     found = committed(settings)
     moving = [(t.topic, p) for t in found.topics.values() for p in t.partitions if p.is_reassigning]
     if form == "json":
-        show_json(
-            [
-                {
-                    "topic": topic,
-                    "partition": partition.partition,
-                    "replicas": partition.replicas,
-                    "adding_replicas": partition.adding_replicas,
-                    "removing_replicas": partition.removing_replicas,
-                    "isr": partition.isr,
-                }
-                for topic, partition in moving
-            ]
-        )
+        show_json([{"topic": topic} | {name: getattr(p, name) for name in _FIELDS} for topic, p in moving])
     elif not moving:
         click.echo("No partition is being reassigned.")
     else:
-        show_table(
-            ("Topic", "Partition", "Replicas", "Adding", "Removing", "Isr"),
-            (
-                (topic, p.partition, *map(ids, (p.replicas, p.adding_replicas, p.removing_replicas, p.isr)))
-                for topic, p in moving
-            ),
-        )
+        rows = ((topic, p.partition, *(ids(getattr(p, name)) for name in _FIELDS[1:])) for topic, p in moving)
+        show_table(("Topic", "Partition", "Replicas", "Adding", "Removing", "Isr"), rows)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from cli.committed import Committed
 from cli.errors import Refused
-from cli.input_file import file_option
 from cli.kafka_files import Move
 from cli.output import ids
+from cli.parameters import file_option
 from conf.near_names import addition
 from controller_logic.reassignment import target_of
 from state.partition import Partition

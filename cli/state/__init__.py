@@ -4,10 +4,8 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("cat", "tree")
 
-
-@click.group("state", cls=LazyGroup, package="cli.state", names=NAMES)
+@click.group("state", cls=LazyGroup, package="cli.state", names=("cat", "tree"))
 def command() -> None:
     """Browse the state like a file system, as with kafka-metadata-shell.
 

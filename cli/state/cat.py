@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from cli.options import with_settings
-from cli.output import show_json
+from cli.output import format_option, show_json
 from cli.state.paths import found_at, path_argument, state_option, tree_of
 from conf.settings import Settings
 
@@ -14,12 +14,10 @@ from conf.settings import Settings
 @click.command("cat")
 @path_argument
 @state_option
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="table: indented. json: one line."
-)
+@format_option
 @with_settings
 def command(settings: Settings, path: str, file: Path | None, form: str) -> None:
-    """Print what is at PATH in the state, as JSON.
+    """Print what is at PATH in the state, as JSON: indented, or with --format json in one line.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ import msgspec
 
 from cli.committed import committed
 from cli.errors import Refused, WrongUse
-from cli.input_file import file_option
+from cli.parameters import file_option
 from conf.near_names import suggestion
 from conf.settings import Settings
 from state.secrets import shown_settings
@@ -42,20 +42,11 @@ def tree_of(settings: Settings, file: Path | None) -> Node:
 def _read(file: Path) -> Node:
     """Read the tree of a written state. Its names may be anything, and a partition's topic may be missing."""
     try:
-        view = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-        return _nested(_complete(view))
+        return _nested(msgspec.json.decode(file.read_bytes(), type=dict[str, Any]))
     except OSError as error:
         raise WrongUse(f"cannot read {file}: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as error:
         raise WrongUse(f"{file} is not a state: expected what 'isrflow replay --state' writes") from error
-
-
-def _complete(view: Node) -> Node:
-    for name, keys in (("brokers", ("broker",)), ("topics", ("topic",)), ("partitions", ("topic", "partition"))):
-        for each in view[name]:
-            for key in keys:
-                each[key]
-    return view
 
 
 def _nested(view: Node) -> Node:

@@ -4,10 +4,13 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("list", "describe", "create", "delete", "alter", "add-partitions")
 
-
-@click.group("topics", cls=LazyGroup, package="cli.topics", names=NAMES)
+@click.group(
+    "topics",
+    cls=LazyGroup,
+    package="cli.topics",
+    names=("list", "describe", "create", "delete", "alter", "add-partitions"),
+)
 def command() -> None:
     """Show and change topics.
 

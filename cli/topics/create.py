@@ -4,8 +4,7 @@ import click
 
 from cli.admin_requests import Ask, Request, asks, perform
 from cli.topic_argument import topic_argument
-from cli.topics.settings_check import check_readable
-from cli.topics.settings_option import config_option
+from cli.topics.settings_check import check_readable, config_option
 
 
 def assignment_of(text: str) -> dict[str, list[int]]:

@@ -6,13 +6,24 @@ ZooKeeper mode, only this check and the requests of Kafka's clients keep out wha
 
 from collections.abc import Mapping
 
+import click
+
 from bus.image import read_cluster
 from cli.errors import Refused
 from cli.options import existing_bus
+from cli.parameters import distinct_pairs
 from conf.near_names import addition
 from conf.settings import Settings
 from state.features import METADATA_VERSIONS, newest_metadata_version
 from state.topic_settings import complaint_about, known_in
+
+config_option = click.option(
+    "--config",
+    multiple=True,
+    callback=distinct_pairs,
+    metavar="KEY=VALUE",
+    help="A setting of the topic. May be repeated.",
+)
 
 
 def check_readable(settings: Settings, config: Mapping[str, str]) -> None:

@@ -70,32 +70,20 @@ class MetricsSettings(Protocol):
     def metrics_token_file(self) -> str: ...
 
 
-def protection_of_metrics(settings: MetricsSettings) -> Protection:
-    """Return the protection that ``settings`` describe. Raises like ``protection_of``."""
-    return protection_of(
-        settings.metrics_host,
-        settings.metrics_port,
-        keystore=settings.metrics_ssl_keystore_location,
-        token_file=settings.metrics_token_file,
-    )
-
-
-def protection_of(
-    host: str, port: int, *, keystore: str, token_file: str, environment: Mapping[str, str] = os.environ
-) -> Protection:
-    """Return the protection of a metrics address. Raises ``ValueError`` if it is invalid, or too weak for ``host``.
+def protection_of(settings: MetricsSettings, environment: Mapping[str, str] = os.environ) -> Protection:
+    """Return the protection of a metrics address. Raises ``ValueError`` if it is invalid, or too weak for the host.
 
     An address beyond loopback needs both: without the token any client reads it, and without TLS any machine on the
     path reads the token.
     """
-    if port < 0:
+    if settings.metrics_port < 0:
         return Protection()
-    token = token_of(token_file, environment)
+    token, keystore = token_of(settings.metrics_token_file, environment), settings.metrics_ssl_keystore_location
     tls = server_context(TlsFiles(keystore=keystore, keystore_setting=KEYSTORE)) if keystore else None
     missing = [name for name, there in ((KEYSTORE, tls), (f"metrics.token.file or {VARIABLE}", token)) if not there]
-    if missing and not is_loopback(host):
+    if missing and not is_loopback(settings.metrics_host):
         raise ExposureError(
-            f"metrics.host: {host} is not loopback, so other machines reach it: also set {' and '.join(missing)}, "
-            "or serve on 127.0.0.1"
+            f"metrics.host: {settings.metrics_host} is not loopback, so other machines reach it: also set "
+            f"{' and '.join(missing)}, or serve on 127.0.0.1"
         )
     return Protection(token, tls)

@@ -13,9 +13,8 @@ from rich.console import Console
 from bus.embedded import EmbeddedBus
 from cli.demo.cluster import DemoCluster
 from cli.demo.kafka_story import KafkaStory, ZookeeperStory
-from cli.demo.mock_story import MockStory
 from cli.demo.screen import draw
-from cli.demo.story import FAIL_OVER, TOPIC, Story
+from cli.demo.story import FAIL_OVER, TOPIC, MockStory, Story
 from cli.demo.traffic import UNKNOWN_OFFSET, Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
 from state.decisions import AnyDecision

@@ -11,7 +11,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Entry
-from cli import tail
+from cli import log_filters
 from history import log
 from history.envelope import opened
 from history.state_at import state_at
@@ -52,7 +52,7 @@ def test_the_events_lead_to_the_same_decisions_byte_for_byte(
 
 
 def test_the_last_events_are_printed(isrflow: Isrflow, recorded: RecordedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "SEQS_BACK", 2)
+    monkeypatch.setattr(log_filters, "SEQS_BACK", 2)
     last = isrflow("events", "--tail", "3")
     assert [opened(line.encode()).seq for line in last.stdout.splitlines()] == [EVENTS - 2, EVENTS - 1, EVENTS]
     of_kind = isrflow("events", "--kind", "broker_register", "--to", "250", "--tail", "2").stdout.splitlines()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bus.embedded import EmbeddedBus
-from cli.field_advice import ADVICE_MAX
+from cli.event_lines import ADVICE_MAX
 from isrflow.field_advice import advice_about
 from tests.cli.conftest import Isrflow
 from tests.support.waiting import TIMEOUT_S

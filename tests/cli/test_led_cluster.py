@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import settings_of
@@ -60,9 +61,8 @@ def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path:
     assert access_of_brokers(access, open_ones.nodes.values()) == {}, "clients of these listeners prove nothing"
     Certificates(folder).issue(["gateway-100"])
     engine = load(None, (text for text in opened.engine.command() if "=" in text and text.startswith("metrics.")))
-    held = {"keystore": engine.metrics_ssl_keystore_location, "token_file": engine.metrics_token_file}
     # So protected, others may reach it.
-    assert protection_of("0.0.0.0", 1, **held, environment={}).token
+    assert protection_of(replace(engine, metrics_host="0.0.0.0"), {}).token
     assert (folder / FOLDER / "metrics.token").stat().st_mode & 0o777 == 0o600
     # A gateway starts with them.
     assert security_of(settings_of(opened.gateways[100].settings))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conf import download as under_test
 from conf import jars
-from conf.download import TRIES_MAX, download
+from conf import jars as under_test
+from conf.jars import TRIES_MAX, download
 
 
 class Server(ThreadingHTTPServer):

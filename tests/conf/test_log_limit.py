@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from structlog import DropEvent
 
-from conf import log_limit
-from conf.log_limit import LogLimit
+from conf import logs
+from conf.logs import LogLimit
 
 
 class Clock:
@@ -25,7 +25,7 @@ def passed(limit: LogLimit, message: str, **fields: Any) -> dict[str, Any] | Non
 
 
 def test_a_message_that_repeats_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_limit, "LINES_PER_WINDOW_MAX", 2)
+    monkeypatch.setattr(logs, "LINES_PER_WINDOW_MAX", 2)
     clock = Clock()
     limit = LogLimit(clock)
     shown = [passed(limit, "not authorized", number=number) for number in range(5)]
@@ -37,7 +37,7 @@ def test_a_message_that_repeats_is_left_out_and_counted(monkeypatch: pytest.Monk
 
 
 def test_messages_that_never_repeat_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_limit, "MESSAGES_MAX", 10)
+    monkeypatch.setattr(logs, "MESSAGES_MAX", 10)
     limit = LogLimit(Clock())
     for number in range(100):
         assert passed(limit, f"message {number}") is not None

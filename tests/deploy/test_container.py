@@ -15,6 +15,7 @@ from conf.environment import given_in
 from conf.loader import KEYS
 from conf.security.authority import Authority
 from conf.security.exposure import protection_of
+from conf.settings import Settings
 from sinks.metrics import Metrics
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
@@ -108,7 +109,8 @@ def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path, host: str) ->
     keystore = str(Authority(tmp_path / "ca").issue("engine"))
     token = tmp_path / "metrics.token"
     token.write_text("not-a-secret-but-long-enough\n")
-    protection = protection_of(host, 1, keystore=keystore, token_file=str(token), environment={})
+    given = Settings(metrics_host=host, metrics_ssl_keystore_location=keystore, metrics_token_file=str(token))
+    protection = protection_of(given, {})
     server = WebServer(app_of(Metrics(kafka_names=False)), protection)
     port = server.serve("::1" if host == "::" else "127.0.0.1", 0)
     settings = tmp_path / "engine.toml"

@@ -45,7 +45,7 @@ class Story(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the story's text, as in its file."""
+        """The story's text, as in its file."""
         return self.retold([block.expected for block in self.blocks])
 
     def retold(self, outputs: Iterable[str]) -> str:

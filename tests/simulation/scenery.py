@@ -31,7 +31,7 @@ class Scenery(NamedTuple):
 
     @property
     def engine_settings(self) -> dict[str, str]:
-        """Return the settings under which engines start."""
+        """The settings under which engines start."""
         return {
             "broker.session.timeout.ms": "1000",
             "auto.leader.rebalance.enable": str(self.balanced).lower(),
@@ -41,7 +41,7 @@ class Scenery(NamedTuple):
 
     @property
     def broker_settings(self) -> Settings:
-        """Return the brokers' settings: realistic, with short times."""
+        """The brokers' settings: realistic, with short times."""
         return Settings(
             broker_heartbeat_interval_ms=250,
             controlled_shutdown_timeout_ms=1_500,

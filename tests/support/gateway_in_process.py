@@ -148,7 +148,7 @@ class InProcessQuorum:
 
     @property
     def state(self) -> QuorumState:
-        """Return the committed state of the metadata quorum: which gateway leads, in which epoch."""
+        """The committed state of the metadata quorum: which gateway leads, in which epoch."""
         return read_image(self.bus.image()).cluster.quorum
 
     def view(self) -> dict[str, Any]:

@@ -183,17 +183,17 @@ class World:
 
     @property
     def kinds(self) -> str:
-        """List the kinds of the last event's decisions."""
+        """The kinds of the last event's decisions."""
         return ",".join(str(decision.__struct_config__.tag) for decision in self.decisions)
 
     @property
     def error(self) -> str:
-        """Return the error of the last event's one answer."""
+        """The error of the last event's one answer."""
         return self.one(Answer).error
 
     @property
     def leader_decision(self) -> str:
-        """Return the reason and the addressees of the last event's one leader_and_isr."""
+        """The reason and the addressees of the last event's one leader_and_isr."""
         decision = self.one(LeaderAndIsr)
         return f"{decision.reason}{' unclean' if decision.unclean else ''} to {_ids(decision.to)}"
 

@@ -53,7 +53,7 @@ class Client:
 
 
 def whole_room(size: int) -> int:
-    """Say that the objects in any frame take all the room that there is for small ones."""
+    """Make the objects of any frame take all the room for small ones."""
     return SMALL_DECODED_BYTES_MAX
 
 

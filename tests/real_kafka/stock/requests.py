@@ -161,7 +161,7 @@ def features(*updates: tuple[str, int, int], validate_only: bool = False, differ
 
 
 def assign(directory: str, place: tuple[str, int], sender: tuple[int, int | str], differs: str = "") -> Asked:
-    """Say that a replica of the sender is in a log directory."""
+    """Report that a replica of the sender is in a log directory."""
     topics = [{"TopicId": place[0], "Partitions": [{"PartitionIndex": place[1]}]}]
     directories = [{"Id": directory, "Topics": topics}]
     values = {"BrokerId": sender[0], "BrokerEpoch": sender[1], "Directories": directories}

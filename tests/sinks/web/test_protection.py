@@ -21,6 +21,7 @@ from conf.security.authority import Authority
 from conf.security.exposure import ExposureError, Protection, is_loopback, protection_of
 from conf.security.tls import TlsFiles, client_contexts, server_context
 from conf.security.token import Token, TokenError, token_of
+from conf.settings import Settings
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from tests.sinks.sample import sample
@@ -135,12 +136,12 @@ def test_other_machines_are_served_only_with_tls_and_a_token(authority: Authorit
         assert not is_loopback(host)
         for held, environment in (("", {}), (keystore, {}), ("", with_token)):
             with pytest.raises(ExposureError, match=f"metrics.host: {re.escape(host)} is not loopback"):
-                protection_of(host, 9464, keystore=held, token_file="", environment=environment)
-        protection = protection_of(host, 9464, keystore=keystore, token_file="", environment=with_token)
+                protection_of(Settings(metrics_host=host, metrics_ssl_keystore_location=held), environment)
+        protection = protection_of(Settings(metrics_host=host, metrics_ssl_keystore_location=keystore), with_token)
         assert protection.token and protection.scheme == "https"
     for host in ("127.0.0.1", "::1", "localhost", "127.9.9.9"):
-        assert protection_of(host, 0, keystore="", token_file="", environment={}) == Protection()
-    assert protection_of("0.0.0.0", -1, keystore="", token_file="", environment={}) == Protection()
+        assert protection_of(Settings(metrics_host=host, metrics_port=0), {}) == Protection()
+    assert protection_of(Settings(metrics_host="0.0.0.0", metrics_port=-1), {}) == Protection()
 
 
 def test_a_gateway_protects_its_metrics_in_the_same_way(authority: Authority) -> None:
