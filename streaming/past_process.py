@@ -23,12 +23,6 @@ class PastProcess:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    @property
-    def is_running(self) -> bool:
-        """Whether the process runs."""
-        process = self._process
-        return process is not None and process.poll() is None
-
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
         return self._ask({"topic": topic, "partition": partition, "seq": seq})
 

@@ -45,14 +45,10 @@ class Controller(Marks):
         super().__init__(connection)
         self._address = connection.address
         self._producer: Producer | None = None
-        self._held = Claim(-1, 0, 0)
+        # This process's last claim, even if another job has claimed since. Its epoch is -1 if there is none.
+        self.held = Claim(-1, 0, 0)
         # Held for a whole transaction.
         self._lock = threading.RLock()
-
-    @property
-    def held(self) -> Claim:
-        """This process's last claim, even if another job has claimed since. Its epoch is -1 if there is none."""
-        return self._held
 
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
@@ -111,7 +107,7 @@ class Controller(Marks):
             begun.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
             begun.end()
         claim = Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
-        self._producer, self._held = producer, claim
+        self._producer, self.held = producer, claim
         self._note(mark)
         return claim
 
@@ -145,7 +141,7 @@ class Controller(Marks):
         """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
         with self._lock:
             before = self.mark()
-            if self._producer is None or not self._held.controller_epoch == controller_epoch == before.controller_epoch:
+            if self._producer is None or not self.held.controller_epoch == controller_epoch == before.controller_epoch:
                 return
             mark = msgspec.structs.replace(before, resigned=controller_epoch)
             try:
@@ -216,7 +212,7 @@ class Controller(Marks):
 
     @contextlib.contextmanager
     def _transaction(self, controller_epoch: int) -> Iterator[Transaction]:
-        if self._producer is None or self._held.controller_epoch != controller_epoch:
+        if self._producer is None or self.held.controller_epoch != controller_epoch:
             raise BusError(f"bus {self._address}: controller epoch {controller_epoch} belongs to another process")
         try:
             with self._connection.errors(), transaction(self._producer, self._connection) as begun:

@@ -24,7 +24,7 @@ class BlockedBus:
         return after
 
     def blocker(self) -> str:
-        return f"a transaction at {self.found.place[2]}" if self.found else ""
+        return f"a transaction at {self.found.offset}" if self.found else ""
 
 
 class Watched:

@@ -72,8 +72,10 @@ def test_a_slow_answer_ends_the_process_and_the_next_question_starts_another(
         past.at(5)
 
 
-def test_closing_does_not_wait_for_an_answer() -> None:
-    never = PastProcess("bus", (sys.executable, "-c", "import sys; sys.stdin.read()"))
+def test_closing_does_not_wait_for_an_answer(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    script = f"import pathlib, sys; pathlib.Path({str(begun)!r}).touch(); sys.stdin.read()"
+    never = PastProcess("bus", (sys.executable, "-c", script))
     failed: list[PastError] = []
 
     def ask() -> None:
@@ -84,7 +86,7 @@ def test_closing_does_not_wait_for_an_answer() -> None:
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_until(lambda: never.is_running, "the process")
+    wait_until(begun.exists, "the process")
     never.close()
     asking.join(TIMEOUT_S)
     assert len(failed) == 1
