@@ -1,4 +1,4 @@
-"""Follow the decision log: catch up, then look for news, for as long as the broker runs."""
+"""The way in which brokers and gateways follow the decision log: catch up, then look for news until the end."""
 
 import asyncio
 import time

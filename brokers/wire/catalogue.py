@@ -175,7 +175,7 @@ class Catalogue:
 
 
 def framed(frame: bytes) -> bytes:
-    """Put the length prefix in front."""
+    """Return a frame with its length prefix."""
     return len(frame).to_bytes(FRAME_LENGTH_BYTES, "big") + frame
 
 

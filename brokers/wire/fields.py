@@ -23,7 +23,7 @@ class Field(NamedTuple):
     default: Callable[[], Any]
     # None for a field without a tag.
     tag: int | None
-    # The letter that stands for the field in a format of ``struct``; None if it is not a number.
+    # The field's letter in a format of ``struct``; None if it is not a number.
     code: str | None
 
 

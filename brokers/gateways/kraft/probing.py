@@ -101,7 +101,7 @@ async def _refuses(host: str, port: int) -> bool:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
-        # The name is unknown, or no name of a host.
+        # The host's name is unknown or malformed.
         return False
     codes = {await _error_at(*place[:2]) for *_, place in found} - _NO_WAY
     return codes == {errno.ECONNREFUSED}

@@ -37,7 +37,7 @@ class Heartbeats:
     """The heartbeats of one incarnation. Time that the process did not run is reported once, and never forgotten.
 
     While the clock is far ahead the engine refuses the start, and later the heartbeats of a run that has not started.
-    So a refused start is told again.
+    So a refused start is published again.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
 
 
 def _default_of_list(kind: int, name: str, of_brokers: Mapping[str, str]) -> str | None:
-    """Return what stands for a list that is not set; None if the setting is no list.
+    """Return what stands for a list that is not set; None if the setting is not a list.
 
     Kafka's controller knows only the lists of topics and brokers, so nothing is added to those of a subscription.
     """

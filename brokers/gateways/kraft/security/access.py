@@ -29,7 +29,7 @@ _BROKER_FIELDS = {
 }
 # What a client that has proved nothing may request.
 _FOR_ALL = frozenset({"ApiVersions", "DescribeCluster", "DescribeQuorum", "SaslHandshake", "SaslAuthenticate"})
-# The id of a reader that is no replica.
+# The id of a reader that is not a replica.
 _NO_REPLICA = -1
 
 

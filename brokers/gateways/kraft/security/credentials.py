@@ -79,7 +79,7 @@ class Credentials:
         self._held = Reread([Path(file)], lambda: _read(Path(file), own_secret), look_interval_s)
 
     def users(self) -> frozenset[str]:
-        """Return the names of all users. This may take as long as reading the file."""
+        """Return the names of all users. This reads the file again if it has changed."""
         return self._held.newest.users
 
     def verifier(self, mechanism: str, user: str) -> Verifier:

@@ -93,7 +93,7 @@ def _rule(found: re.Match[str]) -> _Rule:
     try:
         return _Rule(re.compile(found[1]), found[2], found[3])
     except re.error as error:
-        raise RulesError(f"ssl.principal.mapping.rules: {found[1]!r} is no pattern: {error}") from error
+        raise RulesError(f"ssl.principal.mapping.rules: {found[1]!r} is not a pattern: {error}") from error
 
 
 def distinguished_name(subject: Subject) -> str:

@@ -147,7 +147,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ScramError("a message that is no text") from error
+        raise ScramError("a message that is not text") from error
 
 
 def _unescaped(name: str) -> str:
@@ -158,4 +158,4 @@ def _bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ScramError("a field that is no base64") from error
+        raise ScramError("a field that is not base64") from error
