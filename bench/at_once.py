@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 
-def at_once(actions: Sequence[Callable[[], None]]) -> None:
-    """Run all actions, and raise the error of the first that failed."""
-    with ThreadPoolExecutor(len(actions)) as pool:
+def at_once(actions: Sequence[Callable[[], None]], threads: int | None = None) -> None:
+    """Run all actions, each in a thread or in some ``threads``, and raise the error of the first that failed."""
+    with ThreadPoolExecutor(threads or len(actions)) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

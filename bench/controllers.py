@@ -55,7 +55,7 @@ class StockController:
         self.make_cluster(folder, spec)
 
     def make_cluster(self, folder: Path, spec: NodeSpec) -> None:
-        """Make the cluster of the controller alone."""
+        """Make a cluster of nothing but the controller."""
         self._cluster = KafkaCluster.create(folder / "kafka", (spec,))
         self.cluster_id = self._cluster.cluster_id
 

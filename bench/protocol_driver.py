@@ -156,18 +156,15 @@ class ProtocolDriver:
 
     def _create(self) -> None:
         """Create all topics, by several admins at once, each with one request at a time."""
-        waiting = list(requests(self._load))
 
-        def admin() -> None:
+        def create(topics: list[dict[str, Any]]) -> None:
             client = self._client()
-            while waiting:
-                answer = client.ask("CreateTopics", Topics=waiting.pop(), timeoutMs=int(ANSWER_TIMEOUT_S * 1_000))
-                refused = [one for one in answer["Topics"] if one["ErrorCode"]]
-                if refused:
-                    raise RuntimeError(f"not created: {refused[0]}")
+            answer = client.ask("CreateTopics", Topics=topics, timeoutMs=int(ANSWER_TIMEOUT_S * 1_000))
             client.close()
+            if refused := [one for one in answer["Topics"] if one["ErrorCode"]]:
+                raise RuntimeError(f"not created: {refused[0]}")
 
-        at_once([admin] * ADMINS)
+        at_once([partial(create, topics) for topics in requests(self._load)], ADMINS)
 
     def _chosen(self) -> dict[tuple[bytes, int], Partition]:
         """Choose the partitions that the straggler will leave: it is in their ISRs, and others lead them."""

@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from bench.at_once import at_once
@@ -127,24 +126,15 @@ class ZookeeperDriver:
 
     def _create(self) -> None:
         """Create all topics, by several admins at once, each with one request at a time."""
-        waiting = SimpleQueue[list[Values]]()
-        for request in requests(self._load):
-            waiting.put(request)
 
-        def admin() -> None:
-            while True:
-                try:
-                    topics = waiting.get_nowait()
-                except Empty:
-                    return
-                given = {"Topics": topics, "timeoutMs": int(ANSWER_TIMEOUT_S * 1_000), "validateOnly": False}
-                answer = self._ask(CREATE_TOPICS, **given)
-                refused = [one for one in answer["Topics"] if one["ErrorCode"]]
-                if refused:
-                    raise RuntimeError(f"not created: {refused[0]}")
-                self._topic_ids |= {one["Name"]: one["TopicId"] for one in answer["Topics"]}
+        def create(topics: list[Values]) -> None:
+            given = {"Topics": topics, "timeoutMs": int(ANSWER_TIMEOUT_S * 1_000), "validateOnly": False}
+            answer = self._ask(CREATE_TOPICS, **given)
+            if refused := [one for one in answer["Topics"] if one["ErrorCode"]]:
+                raise RuntimeError(f"not created: {refused[0]}")
+            self._topic_ids |= {one["Name"]: one["TopicId"] for one in answer["Topics"]}
 
-        at_once([admin] * ADMINS)
+        at_once([partial(create, topics) for topics in requests(self._load)], ADMINS)
 
     def _chosen(self, since: int) -> dict[Place, Told]:
         """Choose the partitions that the straggler will leave: it is in their ISRs, and others lead them."""

@@ -82,8 +82,8 @@ def perform(
     """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
 
     ``done`` describes an answer of which any part was done. ``harmless`` errors do not count as refusals. ``note`` gets
-    all decisions on the requests before ``done`` is called.
-    Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
+    all decisions on the requests before ``done`` is called. Raises ``Refused`` if a request is refused, and
+    ``Unreachable`` if there is no answer in time.
     """
     decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests, note)
     if ask.form == "json":

@@ -45,8 +45,8 @@ def load(
     """Return the settings of the TOML file at ``path``, overridden by ``environment`` and then by ``sets``.
 
     ``sets`` are ``key=value`` texts. ``bus`` is what ``--bus`` names, and overrides them. ``environment`` has the
-    variables of a process (``conf.environment``). Relative paths in the
-    TOML file count from ``directory`` if it is given. All others count from the current directory.
+    variables of a process (``conf.environment``). Relative paths in the TOML file count from ``directory`` if it is
+    given. All others count from the current directory.
 
     Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its
     settings need not fit each other.
