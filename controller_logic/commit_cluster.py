@@ -121,7 +121,6 @@ def commit_expired(batch: Batch, expired: Mapping[str, Entity]) -> None:
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str], set_again: tuple[str, ...]) -> None:
-    """Commit the settings of one broker."""
     others = {broker: held for broker, held in batch.state.broker_config.items() if broker != name}
     batch.state.broker_config = dict(sorted((others | ({name: config} if config else {})).items()))
     batch.recorder.say_config("broker", name, config, set_again=set_again)

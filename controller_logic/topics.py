@@ -145,7 +145,7 @@ def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
 
 
 def _fenced(batch: Batch) -> Racks:
-    """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
+    """Return the racks of the brokers of Kafka 4 that are not active. They may get replicas all the same."""
     held = batch.state.brokers.values()
     return {one.broker: one.rack for one in held if one.is_kraft and one.broker not in batch.state.active}
 

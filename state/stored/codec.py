@@ -36,7 +36,6 @@ class CodecError(Exception):
 
 
 def encode_cluster(cluster: Cluster) -> bytes:
-    """Write the cluster part."""
     return _encoded(cluster)
 
 
@@ -46,7 +45,6 @@ def decode_cluster(body: bytes) -> Cluster:
 
 
 def encode_slices(slices: list[Slice]) -> bytes:
-    """Write one page."""
     return _encoded(slices)
 
 
