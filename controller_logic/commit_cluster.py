@@ -1,4 +1,4 @@
-"""Commit what a rule decided about anything that all shards share.
+"""Commit what a rule decided about anything but topics.
 
 Every function takes the value as it is from now on and does two steps of the pipeline that ``commit`` describes: apply
 and record. There is nothing to settle or count, and no invariant ties two of these values together.

@@ -4,7 +4,7 @@ Every decision carries the event's ``seq``, the controller epoch of the newest c
 recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
 
 All shards decide alike about brokers and cluster-wide requests, and one of them must record it. ``writes`` is true on
-this shard: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
+that one: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
 its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 

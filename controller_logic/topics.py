@@ -190,8 +190,8 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
 def _stays_leaderless(batch: Batch, replicas: tuple[int, ...]) -> bool:
     """Return whether no replica may lead, in a cluster with brokers of Kafka 4.
 
-    They would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper mode
-    a partition may wait for its first leader.
+    Such brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
+    ZooKeeper mode a partition may wait for its first leader.
     """
     if any(broker in batch.state.active for broker in replicas):
         return False

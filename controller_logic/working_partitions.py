@@ -20,8 +20,8 @@ class Leadership(NamedTuple):
 class WorkingPartitions(Sequence[Partition]):
     """The partitions of a topic as stored, with changes laid over them.
 
-    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its
-    batch an instance is part of the state and no longer changes; the next batch lays its own changes over it.
+    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its batch an
+    instance is part of the state and no longer changes; the next batch lays its own changes over it.
     """
 
     __slots__ = ("changed", "stored", "total")
