@@ -21,7 +21,7 @@ from state.reason import Reason
 
 
 def adopt_topic(batch: Batch, event: AdoptTopic) -> None:
-    """Go on with a topic as it was found. Refuse one whose name is taken."""
+    """Continue a topic as it was found. Refuse one whose name is taken."""
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     refusal = (
         complaint_about_creation(batch, event.topic, config)

@@ -93,7 +93,7 @@ def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple
 def with_requested_epochs(
     replicas: tuple[int, ...], requested: tuple[int, ...], addressed: Container[int], leader_epoch: int
 ) -> tuple[int, ...]:
-    """Return ``requested`` with ``leader_epoch`` for those of ``replicas`` that are ``addressed``."""
+    """Return ``requested`` with ``leader_epoch`` for each replica that is ``addressed``."""
     epochs = list(requested or (NO_EPOCH,) * len(replicas))
     for place, replica in enumerate(replicas):
         if replica in addressed:

@@ -46,7 +46,7 @@ def replicas_failed(
 ) -> None:
     """Take one partition's replicas on ``failed`` offline, with ``removed`` as its removed replicas from now on.
 
-    All is one change, because between two a reassignment could end under a leader that is gone.
+    Both are one change, because between two a reassignment could end under a leader that is gone.
     """
     states = states_with_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)

@@ -38,7 +38,6 @@ class Batch:
         return self.recorder.logged
 
     def begin(self, logged: Logged) -> None:
-        """Begin the next event."""
         self.state.begin(logged)
         self.recorder.begin(logged)
 

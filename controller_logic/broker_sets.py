@@ -31,7 +31,6 @@ class BrokerSets(NamedTuple):
     choosing_dirs: Ids
 
     def without(self, broker: int) -> "BrokerSets":
-        """Return the sets without a broker."""
         return BrokerSets(*[_with(held, broker, is_in=False) for held in self])
 
     def put(self, broker: Broker) -> "BrokerSets":
@@ -42,7 +41,6 @@ class BrokerSets(NamedTuple):
 
 
 def sets_of(brokers: Iterable[Broker]) -> BrokerSets:
-    """Return the sets of all ``brokers``."""
     found: list[list[int]] = [[] for _ in BrokerSets._fields]
     for broker in brokers:
         for members, is_in in zip(found, _memberships(broker), strict=True):

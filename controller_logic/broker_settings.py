@@ -15,7 +15,7 @@ from state.policy import TOPIC_NAMES, Policy
 
 
 def in_force(policy: Policy) -> dict[str, str]:
-    """Return the settings that brokers act on, as text. They are those that a topic may override."""
+    """Return the settings that brokers act on, as text. A topic may override each of them."""
     values = msgspec.to_builtins(policy)
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 

@@ -168,7 +168,7 @@ def _directories_told(
 
 
 def _online_after(state: WorkingState, before: Partition, change: PartitionChange) -> Ids:
-    """List the replicas that are told when a partition without a leader gets one: those that are online.
+    """List the replicas that are told when a partition without a leader gets one: the online ones.
 
     As in the classic controller, a replica that shuts down or has lost its log is not asked to follow.
     """

@@ -1,4 +1,4 @@
-"""Commit what a rule decided about anything that all shards share.
+"""Commit what a rule decided about anything but topics.
 
 Every function takes the value as it is from now on and does two steps of the pipeline that ``commit`` describes: apply
 and record. There is nothing to settle or count, and no invariant ties two of these values together.
@@ -132,7 +132,6 @@ def commit_expired(batch: Batch, expired: Mapping[str, Entity]) -> None:
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str], set_again: tuple[str, ...]) -> None:
-    """Commit the settings of one broker."""
     others = {broker: held for broker, held in batch.state.broker_config.items() if broker != name}
     batch.state.broker_config = dict(sorted((others | ({name: config} if config else {})).items()))
     batch.recorder.say_config("broker", name, config, set_again=set_again)

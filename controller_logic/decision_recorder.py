@@ -4,7 +4,7 @@ Every decision carries the event's ``seq``, the controller epoch of the newest c
 recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
 
 All shards decide alike about brokers and cluster-wide requests, and one of them must record it. ``writes`` is true on
-this shard: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
+that one: on shard 0, or for an event about one topic on the shard of that topic. What each shard decides for
 its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 
@@ -54,7 +54,6 @@ class DecisionRecorder:
         self._said_before = 0
 
     def begin(self, logged: Logged) -> None:
-        """Take up the next event."""
         self.logged = logged
         self._said_before = len(self.said)
         self.writes = self._is_written_here(logged.event)
@@ -146,7 +145,6 @@ class DecisionRecorder:
         )
 
     def say_topic(self, topic: WorkingTopic, reason: Reason) -> None:
-        """Record a topic's state and settings."""
         self.said.append(
             TopicDecision(
                 **self._common(reason),
@@ -175,7 +173,6 @@ class DecisionRecorder:
     # The cluster
 
     def say_broker(self, broker: Broker, reason: Reason) -> None:
-        """Record a broker's registration and state."""
         if self.writes:
             self.said.append(self._broker(broker, reason, broker.state))
 

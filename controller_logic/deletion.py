@@ -199,7 +199,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
-    """Go on with a deletion after a claim: tell active brokers again what to remove, or end it if it waits for none."""
+    """Continue a deletion after a claim: tell active brokers again what to remove, or end it if it waits for none."""
     if are_all_kraft(batch):
         _pass_over_all(batch, topic)
         _settle(batch, topic)

@@ -229,7 +229,7 @@ def _epochs_on(batch: Batch) -> int:
 
 
 def _at_least_ms(batch: Batch) -> int:
-    """Return the latest known time. The clock stands still while no job decides, until the next claim."""
+    """Return the latest known time. While no job decides, the clock stands still, but a claim shows the time."""
     return max(batch.state.now_ms, batch.logged.found_ms or 0)
 
 

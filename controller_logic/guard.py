@@ -28,7 +28,6 @@ class Guarded(NamedTuple):
 
     @property
     def decisions(self) -> list[AnyDecision]:
-        """The decisions, written out."""
         return decisions_of(self.said)
 
 

@@ -62,7 +62,7 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
         return
     is_alone = former is not None and former.is_kraft and len(former.log_dirs) == 1
     before = former.log_dirs[0] if is_alone and former is not None and not former.has_several_dirs else NO_DIRECTORY
-    # Directories that it never had, if it has others than before and lost none of those.
+    # A directory that it cannot read was never its own if its directories changed and none of them was lost.
     forgets_lost = former is not None and former.log_dirs != broker.log_dirs and not broker.offline_log_dirs
     for topic, partition in _partitions_on(batch, broker):
         held = directory_of(partition, broker.broker)

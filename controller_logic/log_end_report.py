@@ -130,7 +130,6 @@ def _refusal_of(topic: WorkingTopic, partition: Partition | None, broker: int, n
 
 
 def _commit(batch: Batch, name: str, gathered: _Gathered) -> None:
-    """Commit the log ends of one topic, at the time of the reports."""
     now_ms = batch.state.now_ms
     changed = {number: _noted(before, reported, now_ms) for number, (before, reported) in gathered.items() if reported}
     topic = batch.state.topic(name)

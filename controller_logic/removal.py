@@ -31,7 +31,7 @@ def is_removed(partition: Partition, broker: int) -> bool:
 
 
 def held_up(batch: Batch, partition: Partition, lost: Set[int]) -> Removed:
-    """Return the removed replicas, with those on ``lost`` waiting until their brokers are back."""
+    """Return the removed replicas; the ones on ``lost`` wait until their brokers are back."""
     awaited = [entry for entry in partition.removed if entry.broker in batch.state.awaited]
     return tuple([_transition(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 

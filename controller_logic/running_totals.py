@@ -79,7 +79,6 @@ class RunningTotals:
             self._count(topic, partition, 1)
 
     def change(self, topic: WorkingTopic, before: Partition, after: Partition) -> None:
-        """Count a partition that changed."""
         if topic.is_deleting:
             return
         former = counted(before, topic.min_isr)
@@ -124,11 +123,9 @@ class RunningTotals:
             self._backlog[broker] = self._backlog.get(broker, 0) + 1
 
     def totals(self) -> Totals:
-        """Return the totals to be stored."""
         self._settle()
         return Totals(*self._counts)
 
     def backlog(self) -> dict[int, int]:
-        """Return the backlog to be stored."""
         self._settle()
         return {broker: count for broker, count in sorted(self._backlog.items()) if count}

@@ -8,7 +8,7 @@ from state.events import Tick
 
 
 def tick(batch: Batch, _event: Tick) -> None:
-    """Look at the leading gateway, sessions, deletions, watermarks, balance, tokens and the idle log, in this order.
+    """Check the leading gateway, sessions, deletions, watermarks, balance, tokens and the idle log, in this order.
 
     A tick that fences a broker begins no deletion, because one event may change a partition only once. A deletion that
     is due begins at the next tick.

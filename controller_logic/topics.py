@@ -145,7 +145,7 @@ def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
 
 
 def _fenced(batch: Batch) -> Racks:
-    """Return the racks of the brokers that may get replicas although they are not active: those of Kafka 4."""
+    """Return the racks of the brokers of Kafka 4 that are not active. They may get replicas all the same."""
     held = batch.state.brokers.values()
     return {one.broker: one.rack for one in held if one.is_kraft and one.broker not in batch.state.active}
 
@@ -190,8 +190,8 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
 def _stays_leaderless(batch: Batch, replicas: tuple[int, ...]) -> bool:
     """Return whether no replica may lead, in a cluster with brokers of Kafka 4.
 
-    They would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper mode
-    a partition may wait for its first leader.
+    Such brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
+    ZooKeeper mode a partition may wait for its first leader.
     """
     if any(broker in batch.state.active for broker in replicas):
         return False

@@ -20,8 +20,8 @@ class Leadership(NamedTuple):
 class WorkingPartitions(Sequence[Partition]):
     """The partitions of a topic as stored, with changes laid over them.
 
-    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its
-    batch an instance is part of the state and changes no more; the next batch lays its own changes over it.
+    The stored ones are read when a rule asks for them, and unchanged ones are not written again. After its batch an
+    instance is part of the state and no longer changes; the next batch lays its own changes over it.
     """
 
     __slots__ = ("changed", "stored", "total")
@@ -51,7 +51,7 @@ class WorkingPartitions(Sequence[Partition]):
         return self.stored[index] if found is None else found
 
     def __iter__(self) -> Iterator[Partition]:
-        """Go through all. A rule may change the partition that it was given last, and those before it."""
+        """Yield all partitions. A rule may change the one that it was given last, and earlier ones."""
         return self._each() if self.changed else iter(self.stored)
 
     def _each(self) -> Iterator[Partition]:
@@ -86,24 +86,24 @@ class WorkingPartitions(Sequence[Partition]):
             self.total = number + 1
 
     def on(self, brokers: Set[int]) -> Iterable[Partition]:
-        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.
+        """Return, in order, the partitions that have a replica on one of ``brokers`` or move, and maybe others.
 
         Only these are read from their bytes.
         """
         return self._with_changed(self.stored.on(brokers)) if isinstance(self.stored, StoredPartitions) else self
 
     def moving(self) -> Iterable[Partition]:
-        """Go in order through the partitions that ``state.stored.packed.is_moving`` is true of, and maybe others."""
+        """Return, in order, the partitions that ``state.stored.packed.is_moving`` is true of, and maybe others."""
         return self._with_changed(self.stored.moving()) if isinstance(self.stored, StoredPartitions) else self
 
     def leaderships(self) -> Iterable[Leadership]:
-        """Go in order through the partitions that are not being reassigned. Few of them are read from their bytes.
+        """Return, in order, the partitions that are not being reassigned. Few of them are read from their bytes.
 
         A rule may change the partition that it was given last.
         """
         if not isinstance(self.stored, StoredPartitions):
             return _leaderships_of(self)
-        # These alone are read: the partitions that may be under reassignment, and those that have changed.
+        # Only partitions that may be under reassignment, and changed ones, are read.
         read = list(self.moving())
         apart = {partition.partition for partition in read}
         pairs = enumerate(self.stored.leaderships())

@@ -81,7 +81,6 @@ class WorkingState:
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        """The registered brokers by id."""
         return self._brokers
 
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
@@ -104,7 +103,7 @@ class WorkingState:
         return found
 
     def topics(self) -> Iterator[WorkingTopic]:
-        """Go through all topics of this shard in order of name."""
+        """Yield all topics of this shard in order of name."""
         for name in self._topic_names():
             topic = self.topic(name)
             if topic is not None:
@@ -132,7 +131,6 @@ class WorkingState:
     # Called by the commit pipeline
 
     def begin(self, logged: Logged) -> None:
-        """Take up the next event."""
         self.seq = logged.seq
         if not self.has_engine_clock and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms

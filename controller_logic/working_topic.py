@@ -50,7 +50,6 @@ class WorkingTopic:
 
     @property
     def is_deleting(self) -> bool:
-        """Whether the topic's deletion has begun."""
         return self.state != _CREATED
 
     @property
@@ -81,12 +80,11 @@ class WorkingTopic:
         return self._replicas_in_state[state] > 0
 
     def partition(self, number: int) -> Partition | None:
-        """Find a partition by its number."""
         partitions = self.partitions
         return partitions[number] if 0 <= number < partitions.total else None
 
     def put(self, partition: Partition) -> None:
-        """Put a partition in the place of the one with its number."""
+        """Replace the partition with the same number."""
         if self._replicas_in_state is not None:
             self._replicas_in_state.subtract(self.partitions[partition.partition].replica_states)
             self._replicas_in_state.update(partition.replica_states)
@@ -94,22 +92,19 @@ class WorkingTopic:
         self.differs = True
 
     def put_reports(self, partitions: Mapping[int, Partition]) -> None:
-        """Put partitions in the places of those with their numbers. No replica is in another state than before."""
+        """Replace partitions by number. No replica is in another state than before."""
         self.partitions.changed.update(partitions)
         self.differs = True
 
     def append(self, partition: Partition) -> None:
-        """Append a new partition."""
         self.partitions.put(partition)
         self.differs = True
 
     def put_config(self, config: dict[str, str], policy: Policy) -> None:
-        """Replace the topic's own settings."""
         self.config, self.differs = config, True
         self.read_config(policy)
 
     def put_state(self, state: TopicState, *, deletion_waits: bool) -> None:
-        """Put the topic into another state."""
         self.state, self.deletion_waits, self.differs = state, deletion_waits, True
 
     def frozen(self) -> Topic:

@@ -1,4 +1,4 @@
-"""Go on from an ISR that a leader wrote into ZooKeeper itself (``KafkaController.processIsrChangeNotification``).
+"""Continue from an ISR that a leader wrote into ZooKeeper itself (``KafkaController.processIsrChangeNotification``).
 
 With an ``inter.broker.protocol.version`` below 2.7 a leader changes its ISR there, and acts on it before the controller
 hears of it. So records may be committed that only the written ISR has, and a leader must come from it.

@@ -80,7 +80,6 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
 
 
 def _is_origin(step: Step) -> bool:
-    """Return whether the partition begins with this step."""
     for one in step.decisions:
         if isinstance(one, d.TopicDecision) and one.state == "created":
             return True

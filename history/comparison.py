@@ -49,12 +49,10 @@ class Comparison(NamedTuple):
         return [(topic, was.get(topic, 0), would.get(topic, 0)) for topic in sorted(was.keys() | would.keys())]
 
     def leaders(self) -> list[tuple[int, int, int]]:
-        """List how many partitions each broker leads at the end, both ways."""
         was, would = self.was.leaders, self.would.leaders
         return [(broker, was.get(broker, 0), would.get(broker, 0)) for broker in sorted(was.keys() | would.keys())]
 
     def totals(self) -> dict[str, tuple[float, float]]:
-        """Return the counts, both ways."""
         was, would = _totals(self.was), _totals(self.would)
         return {name: (was[name], would[name]) for name in was}
 
@@ -71,7 +69,6 @@ def _totals(summary: TallySummary) -> dict[str, float]:
 
 
 def minutes(ms: int) -> float:
-    """Return milliseconds as minutes."""
     return round(ms / 60_000, 3)
 
 

@@ -173,7 +173,6 @@ def shown_time(time_ms: int, timespec: str = "milliseconds") -> str:
 
 
 def text_of(explanation: Explanation) -> list[str]:
-    """Return an explanation as lines."""
     lines = list(explanation.summary)
     for step in explanation.steps:
         times = f"  ({step.times} times)" if step.times > 1 else ""

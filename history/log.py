@@ -11,7 +11,7 @@ PAGE_BYTES = 16 * 1024 * 1024
 
 
 def event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
-    """Yield the events after ``after``, through ``through``, in order. Pass over those that retention removed."""
+    """Yield the events after ``after``, through ``through``, in order, without those that retention removed."""
     while page := bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES):
         yield page
         after = page[-1].seq

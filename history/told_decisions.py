@@ -20,8 +20,8 @@ RULES: dict[Reason, str] = {
     _R.REPLICA_FENCED: "a replica that is offline leaves the ISR",
     _R.REPLICA_ONLINE: "a broker that returns is told who leads the partitions of its replicas",
     _R.LOG_LEFT_BEHIND: "a replica whose broker came back without its log directory is not elected, unless uncleanly",
-    _R.UNCLEAN_ELECTION: "if nobody in the ISR is online, and unclean elections are allowed, the first replica that "
-    "is online leads",
+    _R.UNCLEAN_ELECTION: "if no replica in the ISR is online, and unclean elections are allowed, the first replica "
+    "that is online leads",
     _R.PREFERRED_ELECTION: "a preferred election takes the first assigned replica, if it is in sync and online",
     _R.LEADER_BALANCE: "a broker that leads too few of its preferred partitions gets them back",
     _R.REASSIGNMENT: "a move adds replicas, waits until they are in sync, and then removes others",
@@ -29,7 +29,7 @@ RULES: dict[Reason, str] = {
     _R.ISR_SHRUNK: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.ISR_EXPANDED: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.ISR_ALTERED: "the leader proposes the ISR, and it counts if no fence refuses it",
-    _R.TOPIC_DELETED: "nobody leads a partition that is deleted, and each replica is told to remove its log",
+    _R.TOPIC_DELETED: "a partition that is deleted has no leader, and each replica is told to remove its log",
     _R.LOG_DIR_ASSIGNED: "a broker says in which of its log directories a replica is",
     _R.LEADER_RECOVERED: "a leader that was elected uncleanly says when it has recovered",
 }
@@ -126,7 +126,7 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
         if changes:
             yield f"{name}: {', '.join(changes)}."
         else:
-            leader = "nobody" if after.leader == NO_LEADER else f"broker {after.leader}"
+            leader = "no replica" if after.leader == NO_LEADER else f"broker {after.leader}"
             yield f"Told {brokers(after.to)} that {leader} leads {name}. Nothing else changed."
     yield f"Rule {after.reason}: {RULES.get(after.reason, 'see the contract')}."
     if _is_election(after, before):
@@ -149,7 +149,7 @@ def _election(after: d.LeaderAndIsr) -> Iterator[str]:
             yield f"Broker {broker} was passed over because {OBSTACLES.get(obstacle, obstacle)}."
     if after.leader == NO_LEADER:
         if passed_over:
-            yield "So nobody could lead."
+            yield "So no replica could lead."
         return
     if after.unclean:
         has_log = passed_over.get(after.leader) != Obstacle.LOG_LEFT_BEHIND

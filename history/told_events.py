@@ -169,7 +169,6 @@ def _settings(event: e.AlterConfig) -> str:
 
 
 def led_by(leader: int) -> str:
-    """Return who leads, in words."""
     return "no leader" if leader == NO_LEADER else f"leader {leader}"
 
 

@@ -48,7 +48,6 @@ class Changes(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there are no changes."""
         return not (self.settings or self.without or self.added)
 
 

@@ -113,7 +113,6 @@ def acl_id_of(acl: Acl | AclFilter) -> str:
 
 
 def with_id(acl_id: str, acl: Acl) -> AclWithId:
-    """Return an entry together with its id."""
     return AclWithId(acl_id=acl_id, **msgspec.structs.asdict(acl))
 
 

@@ -126,7 +126,6 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return self.shard == 0
 
     def holds(self, topic: str) -> bool:
-        """Return whether ``topic`` belongs to this shard."""
         return shard_of(topic, self.shards) == self.shard
 
     def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
@@ -202,5 +201,4 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def decisions(self) -> list[AnyDecision]:
-        """The decisions, written out."""
         return decisions_of(self.said)

@@ -67,16 +67,13 @@ class Columns(NamedTuple):
 
     @property
     def decision_count(self) -> int:
-        """The number of decisions."""
         return len(self.numbers) // ROW_BYTES
 
     @property
     def first_partition(self) -> int:
-        """The partition of the first decision."""
         return int(struct.unpack_from("<i", self.numbers)[0])
 
     def partitions(self) -> tuple[int, ...]:
-        """Return the partition of each decision."""
         return self._table().column(0, 0, self.decision_count)
 
     def places(self) -> tuple[int, ...]:

@@ -34,7 +34,6 @@ class NumberedRun(NamedTuple):
         return iter([self.lines] if self.decisions == 1 else self.lines.split(b"\n"))
 
     def bodies(self) -> list[bytes]:
-        """Return the text of each decision."""
         return list(self.each())
 
     @property

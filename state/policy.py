@@ -85,7 +85,7 @@ def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
 
 
 def for_topic(policy: Policy, config: Mapping[str, str]) -> Policy:
-    """Return the settings in force for a topic: those of its own ``config`` that rules read, then the cluster's."""
+    """Return the settings in force for a topic: its own ``config``, as far as rules read it, over the cluster's."""
     return laid_over(policy, {name: config[name] for name in TOPIC_NAMES if name in config})
 
 

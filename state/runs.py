@@ -212,7 +212,7 @@ def _alike_in_columns(place: _Place, some: Sequence[_About]) -> Iterator[Part]:
             [row.partition_epoch for row in rows],
         )
     except struct.error:
-        # Numbers that are greater than those of Kafka fit into no column.
+        # Numbers that are greater than Kafka's fit into no column.
         for topic, about in some:
             yield from _in_lines(place, topic, about)
         return
@@ -224,7 +224,6 @@ def _alike_in_columns(place: _Place, some: Sequence[_About]) -> Iterator[Part]:
 
 
 def _in_lines(place: _Place, topic: str, rows: Sequence[_Row]) -> Iterator[Part]:
-    """Encode decisions about one topic as lines."""
     if _clash(rows):
         yield from map(part_of, rows)
         return
@@ -233,7 +232,6 @@ def _in_lines(place: _Place, topic: str, rows: Sequence[_Row]) -> Iterator[Part]
 
 
 def _lines(place: _Place, topic: str, rows: Sequence[_Row]) -> Part:
-    """Make a run of lines."""
     name = encoded_name(topic)
     lines = [
         with_blank_index(

@@ -8,7 +8,7 @@ import re
 # What Java's ``String.trim`` removes.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _WHOLE = re.compile(r"([+-]?)([0-9]+)")
-# No setting may have so many, and Python refuses to read a number with thousands of them.
+# No setting may have more, and Python refuses to read a number with thousands of digits.
 _DIGITS_MAX = 20
 
 

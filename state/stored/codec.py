@@ -40,7 +40,6 @@ class LevelError(CodecError):
 
 
 def encode_cluster(cluster: Cluster) -> bytes:
-    """Write the cluster part."""
     return _encoded(cluster, cluster.level)
 
 
@@ -50,7 +49,6 @@ def decode_cluster(body: bytes) -> Cluster:
 
 
 def encode_slices(slices: list[Slice]) -> bytes:
-    """Write one page."""
     return _encoded(slices, FIRST_LEVEL)
 
 

@@ -54,7 +54,6 @@ def is_moving(partition: Partition) -> bool:
 
 
 def pack(partitions: Iterable[Partition]) -> PackedPartitions:
-    """Write partitions."""
     partitions = list(partitions)
     bodies = [_encode(partition) for partition in partitions]
     return PackedPartitions(
@@ -122,7 +121,6 @@ class Unpacked:
         return found
 
     def some(self, places: Sequence[int]) -> list[Partition]:
-        """Return the partitions at these places."""
         read, view, bounds = self._read, self._view, self._bounds
         found = []
         for place in places:
@@ -133,7 +131,6 @@ class Unpacked:
         return found
 
     def all(self) -> Sequence[Partition]:
-        """Return all partitions."""
         count, read = self.packed.count, self._read
         if len(read) < count:
             partitions = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)

@@ -30,7 +30,6 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the slice is the whole topic."""
         return self.count == self.partitions.count
 
 

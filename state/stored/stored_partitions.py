@@ -57,7 +57,6 @@ class StoredPartitions(Sequence[Partition]):
 
     @property
     def slices(self) -> int:
-        """The number of slices."""
         return -(-self._count // SLICE_PARTITIONS) or 1
 
     def unpacked(self, nth: int) -> Unpacked:
