@@ -58,7 +58,8 @@ def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark_session: SparkSession
 ) -> Iterator[dict[str, Future[ByQuery]]]:
     """Start to play the stories of all selected tests; return the future of each, by name."""
-    asked = [item.callspec.params["story"] for item in request.session.items if item.path == request.path]
+    tests = (item for item in request.session.items if item.path == request.path and hasattr(item, "callspec"))
+    asked = [item.callspec.params["story"] for item in tests]
     own = threading.local()
 
     def play(story: Story) -> ByQuery:
