@@ -25,7 +25,7 @@ COMPRESSED_BYTES_MIN = 4 * 1024
 # The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 # A higher level takes longer and saves little.
-LEVEL = 1
+ZLIB_LEVEL = 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _slices = msgspec.msgpack.Decoder(list[Slice])
@@ -130,7 +130,7 @@ def _content(body: bytes) -> bytes | memoryview:
 
 def compressed(page: bytes) -> bytes:
     """Return a page compressed, with a checksum."""
-    return zlib.compress(page, LEVEL)
+    return zlib.compress(page, ZLIB_LEVEL)
 
 
 def decompressed(body: bytes) -> bytes:

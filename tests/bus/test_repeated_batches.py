@@ -38,7 +38,7 @@ def test_a_repeated_batch_may_be_compressed_by_another_zlib(bus: Bus, monkeypatc
     slices = slices_of(Topic("t", large.decode("latin1"), TopicState.created, {}, ()))
     first = encode_slices(slices)
     bus.commit(epoch, 1, [], [Page(0, 3, first)])
-    monkeypatch.setattr(codec, "LEVEL", 9)
+    monkeypatch.setattr(codec, "ZLIB_LEVEL", 9)
     again = encode_slices(slices)
     assert (again == first, len(first) > pieces.PIECE_BYTES_MAX) == (False, True)
     bus.commit(epoch, 1, [], [Page(0, 3, again)])
