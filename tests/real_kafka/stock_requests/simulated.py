@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.messages import CATALOGUE, LEADER_AND_ISR, STOP_REPLICA
-from brokers.wire.catalogue import Request, framed
+from brokers.wire.catalogue import API_VERSIONS_KEY, Request, framed
 from brokers.wire.messages import FRAME_LENGTH_BYTES
 from brokers.wire.schema import Values
 from tests.support.controller_client import LOOPBACK
@@ -72,8 +72,11 @@ class SimulatedBroker:
 
     def answer(self, frame: bytes) -> bytes:
         request = CATALOGUE.decode_request(frame)
-        self.heard.append(Heard(request, self.epoch))
-        values = _obeyed(request)
+        # A gateway asks for versions to see whether the broker answers. No stock controller does.
+        is_question = request.api_key == API_VERSIONS_KEY
+        if not is_question:
+            self.heard.append(Heard(request, self.epoch))
+        values = {} if is_question else _obeyed(request)
         return framed(CATALOGUE.encode_response(request.api_key, request.version, request.correlation_id, values))
 
 
