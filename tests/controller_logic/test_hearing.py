@@ -191,7 +191,7 @@ def test_a_short_session_leaves_time_to_find_the_leader() -> None:
     for gateway in VOTERS:
         world.publish("gateway_started", gateway=gateway, incarnation="i", voters=VOTERS)
     for broker in (1, 2, 3):
-        world.join(broker, is_kraft=True)
+        world.join(broker, behind_gateway=True)
     world.tick(FIND_MS)
     for broker in (1, 2, 3):
         world.beat(broker)
