@@ -33,7 +33,9 @@ def test_a_gateway_whose_listener_is_cut_gives_way(led: tuple[HostedCluster, Loa
 
 def test_gateways_that_no_broker_reaches_fence_all_and_lose_nothing(led: tuple[HostedCluster, Load]) -> None:
     measured = SCENARIOS["deaf"](*led, 30)
-    assert measured.has_moved, str(measured)
+    # When the cut ends, brokers may reach the former leader first.
+    during = [voter for voter, after_s in measured.leaders if after_s < 30]
+    assert len(during) == 1 and during != [measured.led], str(measured)
     assert {broker for broker, _ in measured.fences} == {*BROKERS}, str(measured)
     assert measured.lost == NOTHING, str(measured)
 

@@ -58,7 +58,8 @@ def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
 
 def test_a_state_that_cannot_be_read_is_refused_by_its_page(bus: EmbeddedBus) -> None:
     bus.commit(0, 1, [], [Page(1, CLUSTER_PAGE, encode_cluster(Cluster(shards=2))), Page(1, 7, b"\x00")])
-    with pytest.raises(JobError, match=r"^the state on data/bus\.db cannot be read: shard 1, page 7: state cannot be read: it begins with 00"):
+    told = r"^the state on data/bus\.db cannot be read: shard 1, page 7: state cannot be read: it begins with 00"
+    with pytest.raises(JobError, match=told):
         Job(bus, Settings(shards=2), Metrics())
 
 
