@@ -118,10 +118,14 @@ def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int
     """
     if partition.leader == NO_LEADER or not partition.log_end_offsets:
         return None
-    isr, epoch = partition.isr, partition.leader_epoch
-    reports = zip(partition.replicas, partition.log_end_offsets, partition.offset_epochs, strict=True)
-    ends = [end for replica, end, reported_in in reports if reported_in == epoch and replica in isr]
-    if len(ends) < len(isr):
+    isr, epoch, epochs, ends = partition.isr, partition.leader_epoch, partition.offset_epochs, partition.log_end_offsets
+    if len(isr) < len(epochs):
+        reports = zip(partition.replicas, ends, epochs, strict=True)
+        ends = tuple([end for replica, end, reported_in in reports if reported_in == epoch and replica in isr])
+        if len(ends) < len(isr):
+            return None
+    # The usual case, in which the ISR is complete, costs no search.
+    elif epochs.count(epoch) < len(isr):
         return None
     lowest = min(ends)
     if lowest < partition.high_watermark:
