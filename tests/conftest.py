@@ -5,9 +5,11 @@ import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 import pytest
+import structlog
 from pyspark.sql import SparkSession
 
 # By itself pytest shows the values of a failed assertion only in test files. Some of our checks are in other modules.
@@ -57,6 +59,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     group(items)
     if hasattr(config, "workerinput"):
         put_in_order(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loggers_are_not_cached() -> Iterator[None]:
+    """Let a test capture what a module logs, also after another one has configured logs as a program does."""
+    configure = structlog.configure
+
+    def without_cache(**given: Any) -> None:
+        configure(**given | {"cache_logger_on_first_use": False})
+
+    with patch.object(structlog, "configure", without_cache):
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
