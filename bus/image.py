@@ -32,6 +32,12 @@ def read_cluster(image: Image) -> Cluster:
     return Cluster()
 
 
+def read_clusters(image: Image) -> list[Cluster]:
+    """Decode the cluster part of every shard, in the order of the shards. Raises ``CodecError``."""
+    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    return sorted(clusters, key=lambda cluster: cluster.shard)
+
+
 def view_of_image(image: Image) -> dict[str, Any]:
     """Return the state in an image as users see it (docs/contract.md#state)."""
     return view_of(*read_image(image))

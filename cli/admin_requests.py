@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from bus.clock import now_ms
-from bus.image import read_image
+from bus.image import read_clusters, read_image
 from bus.interface import Entry, Image
 from bus.open_bus import open_bus
 from cli.closed_output import check_open
@@ -31,8 +31,6 @@ from state.canonical import number
 from state.cluster import State
 from state.decisions import Answer, AnyDecision, PartitionResult, Rejected, decode
 from state.policy import Policy
-from state.shard_outcome import CLUSTER_PAGE
-from state.stored.codec import decode_cluster
 
 Request = dict[str, Any]
 # How many undecided events a dry run decides first. A running engine is never further behind.
@@ -208,6 +206,4 @@ def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool
 
 def _whole(image: Image) -> State:
     """Return the state in an image as the state of one shard that decides everything."""
-    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
-    ordered = sorted(clusters, key=lambda cluster: cluster.shard)
-    return resharded(ordered, read_image(image).topics, 1)[0]
+    return resharded(read_clusters(image), read_image(image).topics, 1)[0]

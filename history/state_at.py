@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from bus.image import read_image
+from bus.image import read_clusters, read_image
 from bus.interface import Bus, Image
 from controller_logic.replay import Replay, first_states, logged
 from history.log import whole_event_pages
@@ -12,8 +12,6 @@ from state.cluster import MappedTopics, State
 from state.ids import shard_of
 from state.partition import Topic
 from state.policy import Policy
-from state.shard_outcome import CLUSTER_PAGE
-from state.stored.codec import decode_cluster
 from state.view import view_of
 
 
@@ -56,11 +54,10 @@ def _nearest(bus: Bus, seq: int, decided: int) -> Image:
 
 def states_of(image: Image) -> list[State]:
     """Read the state of each shard from an image. Raises ``CodecError``."""
-    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    clusters = read_clusters(image)
     if not clusters:
         return first_states(1)
     held: list[dict[str, Topic]] = [{} for _ in clusters]
     for topic in read_image(image).topics:
         held[shard_of(topic.topic, len(clusters))][topic.topic] = topic
-    ordered = sorted(clusters, key=lambda cluster: cluster.shard)
-    return [State(cluster, MappedTopics(topics)) for cluster, topics in zip(ordered, held, strict=True)]
+    return [State(cluster, MappedTopics(topics)) for cluster, topics in zip(clusters, held, strict=True)]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from bus.image import read_clusters
 from bus.interface import Image, Page
 from conf.settings import Settings
 from controller_logic.resharding import resharded
@@ -46,9 +47,9 @@ class LaidOut(NamedTuple):
 
 def laid_out(image: Image, shards: int, pages: int) -> LaidOut:
     """Return the same state, of which there must be some, in other shards and pages. Raises ``CodecError``."""
-    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    clusters = read_clusters(image)
     topics = joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE)
-    states = resharded(sorted(clusters, key=lambda cluster: cluster.shard), topics, shards)
+    states = resharded(clusters, topics, shards)
     made = Image(image.seq, [page for state in states for page in _pages(state, pages)])
     return LaidOut(made, clusters[0].shards, len(topics))
 

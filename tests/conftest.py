@@ -130,7 +130,7 @@ def cluster_folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A Spark session in the tests' own process. Whoever uses it is in the group ``spark_session``."""
+    """A Spark session in the tests' own process. A test that uses it is in the group ``spark_session``."""
     choose_java()
     session = build_session(Settings(), tmp_path_factory.mktemp("local"))
     yield session

@@ -81,7 +81,7 @@ def test_a_leadership_is_transferred_as_a_whole_or_not_at_all(
 def test_of_a_list_of_elections_those_that_can_be_held_are(
     isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path
 ) -> None:
-    """As with Kafka's tool: a partition that nobody can lead now keeps no other one without its leader."""
+    """As with Kafka's tool, a partition that no broker can lead now does not stop the other elections."""
     publish_isr(cluster, said(isrflow, "partitions", "describe", "orders-1")[0], (2,))
     for number, replicas in enumerate(([2, 1], [1, 2])):
         publish(cluster, kind="alter_reassignment", topic="orders", partition=number, replicas=replicas)

@@ -53,18 +53,30 @@ def make_topic(bus: Bus) -> None:
     decided(bus, bus.publish([beat, encoded("create_topic", topic="orders", partitions=3, replication_factor=1)]))
 
 
+def started(stack: contextlib.ExitStack, directory: Path) -> tuple[Bus, Engine]:
+    """Start an engine on a bus of its own, and end both with ``stack``."""
+    bus = stack.enter_context(contextlib.closing(open_bus(str(directory / "bus.db"))))
+    engine = Engine(directory, *SETTINGS)
+    stack.callback(engine.kill)
+    engine.wait_ready(bus)
+    return bus, engine
+
+
+def standing_by(stack: contextlib.ExitStack, directory: Path, *own: str) -> Engine:
+    """Start a standby of that engine."""
+    standby = Engine(directory, *SETTINGS, *own, command=STANDBY, log=directory / "standby.log")
+    stack.callback(standby.kill)
+    return standby
+
+
 @pytest.mark.browser
 @needs_browser
 def test_nothing_is_green_while_an_engine_or_its_standby_hangs(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     with contextlib.ExitStack() as stack:
-        bus = stack.enter_context(contextlib.closing(open_bus(str(path))))
-        engine = Engine(tmp_path, *SETTINGS)
-        stack.callback(engine.kill)
-        engine.wait_ready(bus)
+        bus, engine = started(stack, tmp_path)
         own = f"checkpoint.dir={tmp_path / 'standby'}"
-        standby = Engine(tmp_path, *SETTINGS, own, command=STANDBY, log=tmp_path / "standby.log")
-        stack.callback(standby.kill)
+        standby = standing_by(stack, tmp_path, own)
         make_topic(bus)
         window = stack.enter_context(browser(tmp_path / "chromium"))
         address = address_of(engine)
@@ -102,13 +114,9 @@ def test_nothing_is_green_while_an_engine_or_its_standby_hangs(tmp_path: Path) -
 def test_an_engine_or_a_standby_whose_jvm_hangs_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     with contextlib.ExitStack() as stack:
-        bus = stack.enter_context(contextlib.closing(open_bus(str(path))))
-        engine = Engine(tmp_path, *SETTINGS)
-        stack.callback(engine.kill)
-        engine.wait_ready(bus)
+        bus, engine = started(stack, tmp_path)
         own = (f"checkpoint.dir={tmp_path / 'standby'}", "controller.standby.timeout.ms=3600000")
-        standby = Engine(tmp_path, *SETTINGS, *own, command=STANDBY, log=tmp_path / "standby.log")
-        stack.callback(standby.kill)
+        standby = standing_by(stack, tmp_path, *own)
         wait_until(lambda: "standing by" in standby.log.read_text(), "the standby", START_TIMEOUT_S)
         jvms = [jvm_of(one) for one in (standby, engine)]
         freeze(path, jvms)
@@ -123,10 +131,7 @@ def test_an_engine_or_a_standby_whose_jvm_hangs_ends_when_it_is_asked_to(tmp_pat
 def test_an_engine_whose_jvm_hangs_ends_when_another_one_has_claimed(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     with contextlib.ExitStack() as stack:
-        bus = stack.enter_context(contextlib.closing(open_bus(str(path))))
-        engine = Engine(tmp_path, *SETTINGS)
-        stack.callback(engine.kill)
-        engine.wait_ready(bus)
+        bus, engine = started(stack, tmp_path)
         jvm = jvm_of(engine)
         freeze(path, [jvm])
         bus.claim("other", {}, now_ms())

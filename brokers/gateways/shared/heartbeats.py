@@ -69,12 +69,14 @@ class Heartbeats:
         for decision in decisions:
             if not isinstance(decision, Rejected):
                 continue
+            if decision.field != "level" and decision.reason != Reason.TIME_AHEAD:
+                continue
             event = decode(decision.raw.encode())
             if not isinstance(event, GatewayStarted | GatewayHeartbeat) or event.incarnation != self._incarnation:
                 continue
             if decision.field == "level":
                 raise LevelError(decision.message)
-            self._was_refused |= decision.reason == Reason.TIME_AHEAD and isinstance(event, GatewayStarted)
+            self._was_refused |= isinstance(event, GatewayStarted)
 
     def send(
         self,

@@ -61,7 +61,7 @@ def test_another_bus_is_refused_whatever_it_knows() -> None:
 def test_a_cluster_that_was_led_without_a_note_is_refused() -> None:
     with pytest.raises(OtherBusError, match=r"1 topics of this cluster were led.* create /isrflow_bus with the text"):
         noted(tree(), 5, 7)
-    # A broker wrote it, and nobody has led it.
+    # A broker wrote it, and no gateway has led it.
     assert noted(tree(is_led=False), 5, 7) == [Create(znodes.BUS, TEXT)]
 
 
