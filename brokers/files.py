@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from conf.whole_file import flush_directory as flush_directory
-
 # No file has this descriptor, so the use of a closed one is an error.
 CLOSED = -1
 # These errors say nothing about the disk: too many files are open.

@@ -109,22 +109,22 @@ class Job:
         finally:
             self._endpoint.close()
 
+    def _newer_claim(self) -> int:
+        """Return the controller epoch that another job has claimed since, as far as the bus shows; 0 if none."""
+        own = self._tenure.controller_epoch
+        if own:
+            with contextlib.suppress(BusError):
+                claimed = self._bus.claimed_epoch()
+                return claimed if claimed > own else 0
+        return 0
+
     def _must_end(self) -> bool:
-        if self._stopping.is_set():
-            return True
-        claimed = 0
-        with contextlib.suppress(BusError):
-            claimed = self._bus.claimed_epoch()
-        return 0 < self._tenure.controller_epoch < claimed
+        return self._stopping.is_set() or self._newer_claim() > 0
 
     def _check_not_superseded(self, why: str, error: Exception) -> None:
         """Raise ``SupersededError``, with ``why`` this job ends, if the bus shows that another job has claimed."""
-        if not self._tenure.controller_epoch:
-            return
-        with contextlib.suppress(BusError):
-            claimed = self._bus.claimed_epoch()
-            if claimed > self._tenure.controller_epoch:
-                raise SupersededError(f"controller epoch {claimed} was claimed, and {why}") from error
+        if claimed := self._newer_claim():
+            raise SupersededError(f"controller epoch {claimed} was claimed, and {why}") from error
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[CheckpointLock]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from brokers.files import flush_directory
 from brokers.mock.log.batch import produced, stamped
 from brokers.mock.log.epochs import EndOffset, LeaderEpochs
 from brokers.mock.log.producers import Producers
@@ -16,6 +15,7 @@ from brokers.mock.log.record_times import first_at_or_after
 from brokers.mock.log.segment import SUFFIX, Segment
 from brokers.wire.batch_header import batches_in, intact
 from brokers.wire.errors import ErrorCode, RefusedError
+from conf.whole_file import flush_directory
 
 logger = structlog.get_logger()
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from brokers import files
-from brokers.files import flush_directory
 from brokers.gateways.kraft.log.errors import StorageError
 from conf.private_dir import private_dir
+from conf.whole_file import flush_directory
 
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"

@@ -29,7 +29,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from brokers.files import flush_directory
 from brokers.gateways.kraft.log import segment as segments
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.directory import locked
@@ -38,6 +37,7 @@ from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import SnapshotId
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
+from conf.whole_file import flush_directory
 
 _BASE = re.compile(r"[0-9]{20}")
 # The disk's errors that make a file unreadable.

@@ -9,11 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import closed, flush_directory, write_all
+from brokers.files import closed, write_all
 from brokers.gateways.kraft.log import ends
 from brokers.gateways.kraft.log.ends import End, EndsFile
 from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.wire.batch_header import HEADER, Batch, batch_at
+from conf.whole_file import flush_directory
 
 SUFFIX = ".log"
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import flush_directory, write_all
+from brokers.files import write_all
 from brokers.gateways.kraft.log.entries import control_record, portions, records_of_batch, voter_record
 from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.gateways.kraft.metadata.draft import ReplayError
@@ -24,6 +24,7 @@ from brokers.wire.record_batch import (
     decode_batches,
     encode_batch,
 )
+from conf.whole_file import flush_directory
 
 _NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 _UNFINISHED = ".part"

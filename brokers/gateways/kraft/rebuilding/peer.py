@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.files import flush_directory, write_all
+from brokers.files import write_all
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, id_of
 from brokers.gateways.kraft.messages import decode_response, encode_request
 from brokers.gateways.kraft.security.connecting import connect
@@ -17,6 +17,7 @@ from brokers.wire.connection import FrameConnection
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
+from conf.whole_file import flush_directory
 
 _KEY, _VERSION = 59, 1
 _TIMEOUT_MS = 10_000

@@ -28,7 +28,6 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.files import flush_directory
 from brokers.gateways.kraft.log.comparison import events, is_trimmed, trimmed_through
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
@@ -45,6 +44,7 @@ from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from brokers.wire.messages import WireError
 from bus.image import read_image
 from bus.interface import Bus
+from conf.whole_file import flush_directory
 
 # These records may occur twice with the same bytes, because two events of the same time may make the same record, and
 # the engine's clock may be set back. Every other record occurs only once: it has an id or an epoch, belongs to one
