@@ -15,6 +15,8 @@ class Broker:
         self.topics: dict[str, str] = {}
         self.partitions: dict[tuple[str, int], NAME] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        # Settings of brokers that a request set to the value that they had: brokers are told of them again.
+        self.set_again: frozenset[str] = frozenset()
         self.features: dict[str, int] = {}
         self.next_producer_id = -1
         self.acls: dict[str, NAME] = {}
@@ -84,7 +86,8 @@ class Broker:
         if values["Value"] is None:
             del config[values["Name"]]
         else:
-            assert config.get(values["Name"]) != values["Value"]
+            is_new = config.get(values["Name"]) != values["Value"]
+            assert is_new or values["Name"] in self.set_again, "only what changed is told"
             config[values["Name"]] = values["Value"]
 
     def _AccessControlEntryRecord(self, values: NAME) -> None:

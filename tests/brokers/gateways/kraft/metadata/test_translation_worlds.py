@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.record_frame import decode_record
@@ -13,7 +13,7 @@ from brokers.gateways.kraft.metadata.uuids import uuid_of
 from state.broker import BrokerState
 from state.canonical import number
 from state.cluster import Outcome, State
-from state.decisions import AnyDecision, decode
+from state.decisions import AnyDecision, ConfigDecision, decode
 from state.ids import NO_EPOCH
 from state.log_directory import MIGRATING, UNASSIGNED
 from state.part import part_of
@@ -100,14 +100,21 @@ def check_brokers(broker: Broker, state: State) -> None:
                 assert is_somewhere or len(holder["LogDirs"]) != 1 or replica in says_itself
 
 
+def set_again(decisions: list[AnyDecision]) -> frozenset[str]:
+    told = [decision for decision in decisions if isinstance(decision, ConfigDecision)]
+    return frozenset(name for decision in told for name in decision.set_again or ())
+
+
 @settings(max_examples=300, deadline=None)
 @given(draws(max_size=80))
+@example([("config", 0, 0, 0), LEADER, ("config", 0, 0, 0)])
 def test_a_broker_knows_what_the_rules_know_after_every_event(drawn: list[Draw]) -> None:
     for world in ([LEADER, *drawn], drawn):
         image, broker = MetadataImage(), Broker()
         for state, decisions in steps(world):
             if decisions:
                 image, entry = translate(image, decisions)
+                broker.set_again = set_again(decisions)
                 for value in values_of(entry):
                     broker.take(value)
                 assert entry is None or entry.quorum_epoch == state.cluster.quorum.quorum_epoch
