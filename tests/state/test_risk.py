@@ -1,0 +1,91 @@
+"""What one failure would cost, by example and against the rules themselves."""
+
+import msgspec
+from hypothesis import given, settings
+
+from controller_logic.replay import logged
+from controller_logic.step import step
+from state.cluster import State
+from state.ids import NO_LEADER
+from state.partition import Topic
+from state.policy import Policy, for_topic
+from state.risk import Loss, risk_of, stand_of
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
+from tests.support.world import World
+
+POLICY = Policy(num_partitions=2, min_insync_replicas=2)
+
+
+def _cluster() -> World:
+    world = World()
+    for broker, rack in ((1, "a"), (2, "a"), (3, "b")):
+        world.join(broker, rack=rack)
+    world.create("orders", (1, 2, 3), min_insync_replicas="2")
+    world.create("pairs", (2, 1), min_insync_replicas="2")
+    world.create("single", (3,))
+    return world
+
+
+def test_each_broker_and_rack_has_its_cost_and_the_worst_comes_first() -> None:
+    world = _cluster()
+    found = risk_of(world.state.cluster, world.state.topics.values())
+    assert found.counts == {"offline": 0, "refusing_writes": 0, "one_failure_from_offline": 1, "at_min_isr": 2}
+    assert found.brokers == [(3, Loss(offline=1)), (1, Loss(0, 1, 1)), (2, Loss(0, 1, 1))]
+    assert found.racks == [("a", Loss(1, 1, 1)), ("b", Loss(offline=1))]
+    assert [(one.topic, one.partition) for one in found.partitions] == [("single", 0), ("pairs", 0)]
+
+
+def test_a_partition_refuses_writes_and_then_has_one_leader_left() -> None:
+    world = _cluster()
+    world.fence(2, 3)
+    found = risk_of(world.state.cluster, world.state.topics.values())
+    assert found.counts == {"offline": 1, "refusing_writes": 2, "one_failure_from_offline": 2, "at_min_isr": 0}
+    assert found.partitions[0].topic == "single"
+    assert found.brokers[0] == (1, Loss(2, 0, 0))
+
+
+@settings(deadline=None, max_examples=60)
+@given(draws(max_size=30))
+def test_each_loss_is_what_the_rules_decide_when_it_happens(drawn: list[Draw]) -> None:
+    *_, (_, _, last) = walk(drawn, POLICY)
+    before = last.state
+    found = risk_of(before.cluster, before.topics.values())
+    for broker, loss in found.brokers:
+        after = _without(before, broker)
+        assert loss.offline == len(_led(before) - _led(after)), broker
+        if not any(one.is_reassigning for topic in before.topics.values() for one in topic.partitions):
+            # The end of a reassignment may move leaders, too.
+            assert loss.refusing_writes == len(_accepting(before) & _led(after) - _accepting(after)), broker
+
+
+def _without(state: State, broker: int) -> State:
+    """Return what the rules make of the state when ``broker`` is unregistered."""
+    event = {"kind": "broker_unregister", "time_ms": state.cluster.clock_ms, "broker": broker}
+    return step(state, list(logged([(state.cluster.seq + 1, msgspec.json.encode(event))])), POLICY).state
+
+
+def _created(state: State) -> list[Topic]:
+    return [topic for topic in state.topics.values() if topic.shown_state.name == "created"]
+
+
+def _led(state: State) -> set[tuple[str, int]]:
+    return {(t.topic, one.partition) for t in _created(state) for one in t.partitions if one.leader != NO_LEADER}
+
+
+def _accepting(state: State) -> set[tuple[str, int]]:
+    """Return the partitions with a leader that accept writes with acks=all."""
+    held = {(t.topic, one.partition): (t, one) for t in _created(state) for one in t.partitions}
+    return {
+        where
+        for where in _led(state)
+        for topic, one in [held[where]]
+        if len(one.isr) >= min(for_topic(state.cluster.policy, topic.config).min_insync_replicas, len(one.replicas))
+    }
+
+
+def test_the_effective_min_isr_is_never_more_than_the_replicas() -> None:
+    world = _cluster()
+    topic = world.state.topics["single"]
+    policy = for_topic(world.state.cluster.policy, {"min.insync.replicas": "3"})
+    assert stand_of(topic.partitions[0], {3}, policy.min_insync_replicas).min_isr == 1
