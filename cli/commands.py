@@ -17,6 +17,7 @@ COMMANDS = (
     "reassign",
     "elect",
     "health",
+    "risk",
     "top",
     "state",
     "events",

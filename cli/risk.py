@@ -1,0 +1,110 @@
+"""Show what one failure would cost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cli.committed import Committed, committed
+from cli.options import with_settings
+from cli.output import columns, ids, show_json, show_lines
+from conf.counted import counted
+from conf.settings import Settings
+from state.ids import NO_LEADER
+from state.risk import AtRisk, Loss, Risk, risk_of
+
+_LOSS_WORDS = ("Offline", "RefusingWrites", "LeadersMoved")
+_PARTITION_WORDS = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Eligible", "MinIsr", "Risks")
+
+
+@click.command("risk")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Show only the N worst partitions.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
+@with_settings
+def command(settings: Settings, limit: int, form: str) -> None:
+    """Show what one failure would cost now: the partitions without a spare replica, and for each broker and rack what
+    its loss would take offline, make refuse writes with acks=all, and move. The worst come first.
+
+    Unclean elections are not counted on.
+
+    \b
+    Examples:
+      isrflow risk
+      isrflow risk --limit 100
+      isrflow risk --format json
+    """
+    found = committed(settings)
+    risk = risk_of(found.cluster, found.topics.values())
+    if form == "json":
+        show_json(document_of(found, risk, limit))
+    else:
+        show_lines(text_of(found, risk, limit))
+
+
+def document_of(found: Committed, risk: Risk, limit: int) -> dict[str, Any]:
+    """Return the risks as JSON shows them, with the ``limit`` worst partitions."""
+    return {
+        "seq": found.cluster.seq,
+        "time_ms": found.cluster.clock_ms,
+        "counts": risk.counts,
+        "brokers": [
+            {"broker": broker, "state": found.cluster.brokers[broker].state.name} | loss._asdict()
+            for broker, loss in risk.brokers
+        ],
+        "racks": [{"rack": rack} | loss._asdict() for rack, loss in risk.racks],
+        "partitions": [_partition(one) for one in risk.partitions[:limit]],
+        "partitions_at_risk": len(risk.partitions),
+    }
+
+
+def _partition(one: AtRisk) -> dict[str, Any]:
+    stand = one.stand
+    return {
+        "topic": one.topic,
+        "partition": one.partition,
+        "risks": stand.risks,
+        "leader": stand.leader,
+        "replicas": one.replicas,
+        "isr": stand.isr,
+        "eligible": stand.eligible,
+        "min_isr": stand.min_isr,
+    }
+
+
+def text_of(found: Committed, risk: Risk, limit: int) -> list[str]:
+    """Return the risks as tables, with the ``limit`` worst partitions."""
+    lines = columns(("Risk", "Partitions"), risk.counts.items())
+    brokers = ((broker, found.cluster.brokers[broker].state.name, *_losses(loss)) for broker, loss in risk.brokers)
+    lines += ["", *columns(("LostBroker", "State", *_LOSS_WORDS), brokers)]
+    if risk.racks:
+        lines += ["", *columns(("LostRack", *_LOSS_WORDS), ((rack, *_losses(loss)) for rack, loss in risk.racks))]
+    if shown := risk.partitions[:limit]:
+        lines += ["", *columns(_PARTITION_WORDS, map(_row, shown))]
+    if left := len(risk.partitions) - len(shown):
+        lines += ["", f"{counted(left, 'more partition')} at risk; --limit shows more."]
+    return lines
+
+
+def _losses(loss: Loss) -> Sequence[int]:
+    return loss.offline, loss.refusing_writes, loss.leaders_moved
+
+
+def _row(one: AtRisk) -> tuple[object, ...]:
+    stand = one.stand
+    leader = "none" if stand.leader == NO_LEADER else stand.leader
+    listed = (ids(one.replicas), ids(stand.isr), ids(stand.eligible))
+    return (one.topic, one.partition, leader, *listed, stand.min_isr, ",".join(stand.risks))
