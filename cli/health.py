@@ -65,6 +65,13 @@ class Health(NamedTuple):
     show_default=True,
     help="The health is unknown if the last commit is older.",
 )
+@click.option(
+    "--min-spare",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Unhealthy, too, while a partition has fewer in-sync replicas than min.insync.replicas + N.",
+)
 @format_option
 @with_settings
 def command(
@@ -73,6 +80,7 @@ def command(
     exit_when_healthy: bool,
     timeout_ms: int | None,
     max_age_ms: int,
+    min_spare: int,
     form: str,
 ) -> None:
     """Show whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
@@ -92,7 +100,7 @@ def command(
     state_times = StateTimes()
     is_watched = watch or exit_when_healthy
     while True:
-        found = health_of(settings, max_age_ms, state_times)
+        found = health_of(settings, max_age_ms, state_times, min_spare)
         if before is None or _lasting(found) != _lasting(before):
             if is_watched and form != "json":
                 # An empty line parts it from what was printed before.
@@ -110,12 +118,12 @@ def _lasting(found: Health) -> Health:
     return found._replace(age_s=None, away=())
 
 
-def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> Health:
+def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes, min_spare: int = 0) -> Health:
     """Read the state on the bus, and judge it."""
     try:
         with existing_bus(settings) as bus:
             found = read_committed(bus, settings.bus_name)
-            health = aged(judged(found), found.age_s, max_age_ms, lambda: why_silent(bus))
+            health = aged(judged(found, min_spare), found.age_s, max_age_ms, lambda: why_silent(bus))
             return health._replace(away=away_of(bus, found, state_times))
     except Unreachable as error:
         return Health(UNKNOWN, [error.message])
@@ -123,8 +131,8 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes) -> H
         return Health(UNKNOWN, [Unreachable(str(error)).message])
 
 
-def judged(found: Committed) -> Health:
-    """Judge a state, whatever its age."""
+def judged(found: Committed, min_spare: int = 0) -> Health:
+    """Judge a state, whatever its age. Every partition should have ``min_spare`` in-sync replicas to lose."""
     brokers = found.cluster.brokers.values()
     away = [broker.broker for broker in brokers if broker.state is not BrokerState.active]
     topics = [topic for topic in found.topics.values() if topic.shown_state.name == "created"]
@@ -135,6 +143,10 @@ def judged(found: Committed) -> Health:
         for name, names in at_risk.items()
         if names
     ]
+    short = _without_spare(found, topics, min_spare) if min_spare else []
+    if short:
+        have = counted(len(short), "partition has", "partitions have")
+        reasons.append(f"{have} fewer in-sync replicas than min.insync.replicas + {min_spare}: {_some(short)}")
     if not brokers:
         reasons.append("no broker is registered")
     details = {
@@ -144,7 +156,7 @@ def judged(found: Committed) -> Health:
         "not_active": sorted(away),
         "partitions": sum(len(topic.partitions) for topic in topics),
         **at_risk,
-    }
+    } | ({"min_spare": min_spare, "without_spare": short} if min_spare else {})
     return Health(UNHEALTHY if reasons else HEALTHY, reasons, details=details)
 
 
@@ -169,6 +181,18 @@ def _at_risk(found: Committed, topics: list[Topic]) -> dict[str, list[str]]:
                 rows.append((len(one.isr) - len(one.replicas), topic.topic, one.partition, problems))
     rows.sort()
     return {name: [f"{topic}-{number}" for _, topic, number, problems in rows if name in problems] for name in AT_RISK}
+
+
+def _without_spare(found: Committed, topics: list[Topic], min_spare: int) -> list[str]:
+    """Name the partitions with fewer than ``min_spare`` in-sync replicas to lose, those with the fewest first."""
+    rows: list[tuple[int, str, int]] = []
+    for topic in topics:
+        min_isr = found.min_isr(topic)
+        for one in topic.partitions:
+            spare = len(one.isr) - min(min_isr, len(one.replicas))
+            if spare < min_spare:
+                rows.append((spare, topic.topic, one.partition))
+    return [f"{topic}-{number}" for _, topic, number in sorted(rows)]
 
 
 def _show(found: Health, form: str) -> None:

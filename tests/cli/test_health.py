@@ -55,6 +55,19 @@ def test_health_has_three_exit_codes(isrflow: Isrflow, cluster: EmbeddedBus, tmp
     assert "Reason:" in done.stdout
 
 
+def test_a_restart_waits_while_a_partition_has_no_spare_replica(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    assert isrflow("brokers", "unregister", "4").exit_code == 0
+    # gone-soon has one replica, which min.insync.replicas=1 needs. orders has two.
+    found = said(isrflow, "health", "--min-spare", "1", code=1)
+    reason = "1 partition has fewer in-sync replicas than min.insync.replicas + 1: gone-soon-0"
+    assert (found["reasons"], found["without_spare"]) == ([reason], ["gone-soon-0"])
+    said(isrflow, "health", "--min-spare", "0")
+    assert isrflow("topics", "delete", "--topic", "gone-soon").exit_code == 0
+    assert said(isrflow, "health", "--min-spare", "1")["without_spare"] == []
+    two = said(isrflow, "health", "--min-spare", "2", code=1)
+    assert two["without_spare"] == ["orders-0", "orders-1"]
+
+
 def test_a_watch_ends_when_the_cluster_is_healthy(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     assert isrflow("brokers", "unregister", "4").exit_code == 0
     said(isrflow, "brokers", "fence", "3")
