@@ -53,6 +53,7 @@ class Stand(NamedTuple):
 class Loss(NamedTuple):
     """How many partitions would change if a broker or a rack were lost now."""
 
+    # Those without a leader, and those whose topic allows an unclean election: it would lose records.
     offline: int = 0
     # Those that accept writes now, and would have a leader but too small an ISR.
     refusing_writes: int = 0
