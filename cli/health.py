@@ -189,7 +189,7 @@ def _without_spare(found: Committed, topics: list[Topic], min_spare: int) -> lis
     for topic in topics:
         min_isr = found.min_isr(topic)
         for one in topic.partitions:
-            spare = len(one.isr) - min(min_isr, len(one.replicas))
+            spare = len(one.isr) - one.required_isr(min_isr)
             if spare < min_spare:
                 rows.append((spare, topic.topic, one.partition))
     return [f"{topic}-{number}" for _, topic, number in sorted(rows)]

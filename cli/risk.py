@@ -1,17 +1,16 @@
 """Show what one failure would cost."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from cli.committed import Committed, committed
 from cli.options import with_settings
-from cli.output import columns, ids, show_json, show_lines
+from cli.output import columns, format_option, ids, show_json, show_lines
 from conf.counted import counted
 from conf.settings import Settings
 from state.ids import NO_LEADER
-from state.risk import AtRisk, Loss, Risk, risk_of
+from state.risk import AtRisk, Risk, risk_of
 
 _LOSS_WORDS = ("Offline", "RefusingWrites", "LeadersMoved")
 _PARTITION_WORDS = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Eligible", "MinIsr", "Risks")
@@ -26,20 +25,13 @@ _PARTITION_WORDS = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Eligible
     metavar="N",
     help="Show only the N worst partitions.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@format_option
 @with_settings
 def command(settings: Settings, limit: int, form: str) -> None:
     """Show what one failure would cost now: the partitions without a spare replica, and for each broker and rack what
     its loss would take offline, make refuse writes with acks=all, and move. The worst come first.
 
-    Unclean elections are not counted on.
+    No unclean election is assumed.
 
     \b
     Examples:
@@ -52,7 +44,7 @@ def command(settings: Settings, limit: int, form: str) -> None:
     if form == "json":
         show_json(document_of(found, risk, limit))
     else:
-        show_lines(text_of(found, risk, limit))
+        show_lines(tables_of(found, risk, limit))
 
 
 def document_of(found: Committed, risk: Risk, limit: int) -> dict[str, Any]:
@@ -85,22 +77,18 @@ def _partition(one: AtRisk) -> dict[str, Any]:
     }
 
 
-def text_of(found: Committed, risk: Risk, limit: int) -> list[str]:
+def tables_of(found: Committed, risk: Risk, limit: int) -> list[str]:
     """Return the risks as tables, with the ``limit`` worst partitions."""
     lines = columns(("Risk", "Partitions"), risk.counts.items())
-    brokers = ((broker, found.cluster.brokers[broker].state.name, *_losses(loss)) for broker, loss in risk.brokers)
+    brokers = ((broker, found.cluster.brokers[broker].state.name, *loss) for broker, loss in risk.brokers)
     lines += ["", *columns(("LostBroker", "State", *_LOSS_WORDS), brokers)]
     if risk.racks:
-        lines += ["", *columns(("LostRack", *_LOSS_WORDS), ((rack, *_losses(loss)) for rack, loss in risk.racks))]
+        lines += ["", *columns(("LostRack", *_LOSS_WORDS), ((rack, *loss) for rack, loss in risk.racks))]
     if shown := risk.partitions[:limit]:
         lines += ["", *columns(_PARTITION_WORDS, map(_row, shown))]
     if left := len(risk.partitions) - len(shown):
         lines += ["", f"{counted(left, 'more partition')} at risk; --limit shows more."]
     return lines
-
-
-def _losses(loss: Loss) -> Sequence[int]:
-    return loss.offline, loss.refusing_writes, loss.leaders_moved
 
 
 def _row(one: AtRisk) -> tuple[object, ...]:

@@ -138,6 +138,10 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
             return self.isr
         return tuple([member for member in self.isr if member not in self.lost_logs])
 
+    def required_isr(self, min_isr: int) -> int:
+        """Return how many in-sync replicas a write with acks=all needs: min.insync.replicas, at most all replicas."""
+        return min(min_isr, len(self.replicas))
+
     @property
     def backlog(self) -> list[int]:
         """The replicas whose newest request is not completed."""

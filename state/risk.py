@@ -1,6 +1,6 @@
 """What one failure would cost now: the partitions without a spare replica, and each broker and rack by its loss.
 
-An in-sync replica may lead while its broker is active and its log readable. Unclean elections are not counted on.
+An in-sync replica may lead while its broker is active and its log readable. No unclean election is assumed.
 
     isr 1,2, leader 1, 2 is fenced     1 lost: no leader              one_failure_from_offline
     isr 1,2, min.insync.replicas 2     1 or 2 lost: one is too few    at_min_isr
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from state.cluster import Cluster
 from state.ids import NO_LEADER
-from state.partition import Partition, ReplicaState, Topic
+from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import for_topic
 
 # Worst first.
@@ -83,19 +83,20 @@ def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
     """Find what one failure would cost. Topics that are being deleted do not count."""
     active = {broker.broker for broker in cluster.brokers.values() if broker.is_active}
     stands = Counter[Stand]()
-    found: list[AtRisk] = []
+    risks: dict[Stand, tuple[str, ...]] = {}
+    at_risk: list[AtRisk] = []
     for topic in topics:
-        if topic.shown_state.name != "created":
+        if topic.shown_state is not TopicState.created:
             continue
         min_isr = for_topic(cluster.policy, topic.config).min_insync_replicas
         for partition in topic.partitions:
             stand = stand_of(partition, active, min_isr)
             stands[stand] += 1
-            if stand.spare <= 0 or len(stand.eligible) < 2:
-                found.append(AtRisk(topic.topic, partition.partition, stand, partition.replicas))
-    risks = {stand: stand.risks for stand in stands}
-    at_risk = [one for one in found if risks[one.stand]]
-    at_risk.sort(key=lambda one: (_worst(risks[one.stand]), one.stand.spare, one.topic, one.partition))
+            if stand not in risks:
+                risks[stand] = stand.risks
+            if risks[stand]:
+                at_risk.append(AtRisk(topic.topic, partition.partition, stand, partition.replicas))
+    at_risk.sort(key=lambda one: (RISKS.index(risks[one.stand][0]), one.stand.spare, one.topic, one.partition))
     counts = Counter(risk for stand, number in stands.items() for risk in risks[stand] * number)
     racks: dict[str, set[int]] = {}
     for broker in cluster.brokers.values():
@@ -115,7 +116,7 @@ def stand_of(partition: Partition, active: Set[int], min_isr: int) -> Stand:
     if eligible and ReplicaState.OfflineReplica in partition.replica_states:
         states = dict(zip(partition.replicas, partition.replica_states, strict=True))
         eligible = tuple([member for member in eligible if states[member] != ReplicaState.OfflineReplica])
-    return Stand(partition.leader, partition.isr, eligible, min(min_isr, len(partition.replicas)))
+    return Stand(partition.leader, partition.isr, eligible, partition.required_isr(min_isr))
 
 
 def loss_of(stands: Counter[Stand], lost: Set[int]) -> Loss:
@@ -135,7 +136,3 @@ def loss_of(stands: Counter[Stand], lost: Set[int]) -> Loss:
         if len(isr) < stand.min_isr <= len(stand.isr):
             refusing += number
     return Loss(offline, refusing, moved)
-
-
-def _worst(risks: tuple[str, ...]) -> int:
-    return RISKS.index(risks[0])

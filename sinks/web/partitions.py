@@ -160,7 +160,7 @@ def _row(topic: str, partition: Partition, problems: tuple[str, ...], min_isr: i
         partition.replicas,
         partition.adding_replicas,
         partition.removing_replicas,
-        min(min_isr, len(partition.replicas)),
+        partition.required_isr(min_isr),
     )
 
 
