@@ -66,13 +66,16 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
     forgets_lost = former is not None and former.log_dirs != broker.log_dirs and not broker.offline_log_dirs
     for topic, partition in _partitions_on(batch, broker):
         held = directory_of(partition, broker.broker)
-        was_in = directory = held or before
+        was_in = held or before
         is_lost = lost_logs.is_lost(former, broker, was_in, was_lost=broker.broker in partition.lost_logs)
         if not broker.has_several_dirs:
             # It needs no entry, unless the log of a partition that waits for it may come back with its directory.
             directory = was_in if is_lost and partition.leader == NO_LEADER else NO_DIRECTORY
-        elif former is None or (forgets_lost and directory not in broker.log_dirs):
-            directory = NO_DIRECTORY
+        else:
+            # Brokers go by its former only directory, even if the log that was lost had been in another one.
+            directory = before or held
+            if former is None or (forgets_lost and directory not in broker.log_dirs):
+                directory = NO_DIRECTORY
         if directory != held:
             partition = commit_known_directory(topic, partition, broker.broker, directory)
         if broker.is_live and not is_online(directory, broker.log_dirs):
