@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.gateways.zk.messages import protocol_settings
 from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
@@ -18,6 +17,7 @@ from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
+from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from bus.interface import BusError
 from cli.cluster.access import SECURE_SETTINGS, access_of_brokers, access_of_gateways
 from cli.cluster.bus_place import BusPlace

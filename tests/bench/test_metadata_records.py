@@ -10,7 +10,7 @@ from bench.metadata_records import (
     uuid_text,
     whole_batches,
 )
-from brokers.gateways.kraft.metadata.record_frame import encode_record
+from brokers.wire.metadata.record_frame import encode_record
 from brokers.wire.record_batch import encode_batch
 from brokers.wire.schema import Values
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
@@ -12,6 +11,7 @@ from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeSpec, log_dirs
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
+from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from tests.faults.network import Network, is_listening
 from tests.faults.timeline import Timeline, told_by_log
 from tests.support.real_cluster import LOOKS_SELDOM

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from brokers.gateways.kraft.metadata.record_frame import decode_record
+from brokers.wire.metadata.record_frame import decode_record
 from brokers.wire.record_batch import LEADER_CHANGE, RecordBatch, control_key, decode_batches
 from state.ids import NO_LEADER
 from tests.support.broker_copies import cuts_of, log_of

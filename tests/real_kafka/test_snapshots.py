@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.rebuilding import peer
-from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.wire.batch_header import batches_in
+from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from bus.image import read_image
 from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from brokers.gateways.kraft.metadata.record_frame import decode_record
+from brokers.wire.metadata.record_frame import decode_record
 
 NAME = dict[str, Any]
 

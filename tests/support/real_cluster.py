@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
@@ -18,6 +17,7 @@ from brokers.launch.kafka.preparing import prepare_tools
 from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
+from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.rules_engine import RulesEngine

@@ -1,8 +1,7 @@
 """Kafka's messages on a controller's listener, from the layouts in ``layouts/`` (``brokers.wire.catalogue``).
 
-Those that gateways of both kinds read and write have their layouts in ``brokers.gateways.shared``.
-
-Metadata records are in ``metadata.record_frame``.
+Those that gateways of both kinds read and write have their layouts in ``brokers.gateways.shared``, and those of the
+metadata log in ``brokers.wire.metadata``.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from brokers.wire.catalogue import framed as framed
 from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
-CATALOGUE = Catalogue("brokers.gateways.shared", "brokers.gateways.kraft")
+CATALOGUE = Catalogue("brokers.wire.metadata", "brokers.gateways.shared", "brokers.gateways.kraft")
 API_VERSIONS_MAX = 4
 
 message = CATALOGUE.message

@@ -8,8 +8,8 @@ from brokers.gateways.kraft.metadata.acl_numbers import OPERATIONS
 from brokers.gateways.kraft.metadata.voters import directory_id_of
 from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.shared.apis.refusals import refusal_of
-from brokers.gateways.shared.metadata_topic import METADATA_TOPIC
 from brokers.wire.errors import ErrorCode
+from brokers.wire.metadata.topic import METADATA_TOPIC
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms

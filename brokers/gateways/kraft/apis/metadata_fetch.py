@@ -23,8 +23,8 @@ import structlog
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, name_of
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.shared.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.errors import ErrorCode
+from brokers.wire.metadata.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from brokers.gateways.kraft.messages import decode_message, encode_message
-from brokers.gateways.kraft.metadata.record_frame import Record, decode_record, encode_record
 from brokers.gateways.kraft.metadata.translate import Entry, LeaderChange
+from brokers.wire.metadata.record_frame import Record, decode_record, encode_record
 from brokers.wire.record_batch import (
     KRAFT_VERSION,
     KRAFT_VOTERS,

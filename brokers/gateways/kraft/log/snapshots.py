@@ -12,10 +12,10 @@ from brokers.gateways.kraft.log.entries import control_record, portions, records
 from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.gateways.kraft.metadata.draft import ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.snapshot import control_records_of, image_of, records_of
 from brokers.wire.batch_header import batches_in, intact
 from brokers.wire.messages import WireError
+from brokers.wire.metadata.record_frame import Record
 from brokers.wire.record_batch import (
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,

@@ -16,8 +16,8 @@ from brokers.gateways.kraft.metadata.image import (
     Values,
 )
 from brokers.gateways.kraft.metadata.partition_table import OpenPartitions, Partitions
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.voters import entity_of
+from brokers.wire.metadata.record_frame import Record
 from state.entity import VOTERS_ID, Entity, EntityType, entity_id_of
 
 LEADER_UNCHANGED = -2

@@ -6,8 +6,8 @@ from brokers.gateways.kraft.metadata.acl_numbers import values_of
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record, token_record
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.topics import config_record
+from brokers.wire.metadata.record_frame import Record
 from state.acl import Acl
 from state.decisions import AclsDecision, EntityDecision
 from state.entity import FEATURES, SECRET, TOKEN, Entity, entity_id_of

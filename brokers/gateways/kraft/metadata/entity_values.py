@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from brokers.gateways.kraft.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, Values
-from brokers.gateways.kraft.metadata.record_frame import Record
+from brokers.wire.metadata.record_frame import Record
 from state.entity import TOKEN, TOKEN_EXPIRY, TOKEN_ID, EntityType
 
 QUOTA_VERSION = 0

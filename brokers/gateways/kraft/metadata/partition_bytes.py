@@ -8,7 +8,7 @@ import struct
 from functools import lru_cache
 
 from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
-from brokers.gateways.kraft.metadata.record_frame import FRAME_VERSION
+from brokers.wire.metadata.record_frame import FRAME_VERSION
 from brokers.wire.plain import Fault, uuid_bytes, write_uvarint
 from brokers.wire.schema import MessageError
 

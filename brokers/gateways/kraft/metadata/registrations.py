@@ -6,9 +6,9 @@ from msgspec import UNSET
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
 from brokers.gateways.kraft.metadata.image import Registration, Values
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.shared.security_protocols import PROTOCOLS
+from brokers.wire.metadata.record_frame import Record
 from state.decisions import BrokerDecision
 
 REGISTER_VERSION = 3

@@ -6,10 +6,10 @@ from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entities import FEATURE_VERSION, acl_record, changes_of
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
-from brokers.gateways.kraft.metadata.record_frame import Record, encode_record
 from brokers.gateways.kraft.metadata.registrations import registered
 from brokers.gateways.kraft.metadata.topics import config_record, topic_record
 from brokers.gateways.kraft.metadata.voters import voter_records
+from brokers.wire.metadata.record_frame import Record, encode_record
 from state.entity import VOTERS_ID
 from state.features import METADATA_VERSION
 

@@ -7,7 +7,7 @@ from msgspec import UNSET
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
 from brokers.gateways.kraft.metadata.partitions import DecidedPartitions
-from brokers.gateways.kraft.metadata.record_frame import Record
+from brokers.wire.metadata.record_frame import Record
 from brokers.wire.plain import STRING_BYTES_MAX
 from state.decisions import ConfigDecision, TopicDecision
 

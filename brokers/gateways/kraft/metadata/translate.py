@@ -38,11 +38,11 @@ from brokers.gateways.kraft.metadata.partitions import (
     by_topic,
     changed_directories,
 )
-from brokers.gateways.kraft.metadata.record_frame import Record, encode_record
 from brokers.gateways.kraft.metadata.registrations import broker_records
 from brokers.gateways.kraft.metadata.snapshot import control_records_of, producer_ids, records_of
 from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
 from brokers.gateways.kraft.metadata.voters import voter_records
+from brokers.wire.metadata.record_frame import Record, encode_record
 from state.decisions import (
     AclsDecision,
     AnyDecision,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.uuids import uuid_of
+from brokers.wire.metadata.record_frame import Record
 from state.entity import VOTERS, Entity
 from state.features import KRAFT_LEVELS
 from state.voter_endpoints import VoterEndpoint, endpoints_of, text_of

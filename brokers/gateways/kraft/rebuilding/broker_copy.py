@@ -15,8 +15,8 @@ from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.snapshots import SnapshotId
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from brokers.gateways.shared.metadata_topic import METADATA_DIRECTORY
 from brokers.wire.batch_header import Batch, batch_at, intact
+from brokers.wire.metadata.topic import METADATA_DIRECTORY
 
 _SEGMENT = re.compile(r"([0-9]{20})\.log")
 _EPOCHS = "leader-epoch-checkpoint"

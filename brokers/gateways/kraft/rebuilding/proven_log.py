@@ -37,11 +37,11 @@ from brokers.gateways.kraft.log.snapshots import path_of
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
-from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
 from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from brokers.wire.messages import WireError
+from brokers.wire.metadata.record_frame import decode_record
 from bus.image import read_image
 from bus.interface import Bus
 from conf.whole_file import flush_directory

@@ -6,10 +6,10 @@ from functools import cache, partial
 
 from brokers.gateways.shared.apis.asking import RECORDS_MAX, Asking, error_of
 from brokers.gateways.shared.apis.topic_defaults import effective
-from brokers.gateways.shared.metadata_topic import METADATA_TOPIC
 from brokers.gateways.shared.slices import in_slices
 from brokers.wire.catalogue import Request
 from brokers.wire.errors import ErrorCode
+from brokers.wire.metadata.topic import METADATA_TOPIC
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import Record, decode_record, encode_record
 from brokers.gateways.kraft.metadata.translate import Entry, translate
+from brokers.wire.metadata.record_frame import Record, decode_record, encode_record
 from state.decisions import (
     AnyDecision,
     BrokerDecision,

@@ -17,7 +17,7 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 from tests.support.waiting import TIMEOUT_S
 
-PACKAGES = ("brokers.wire", "brokers.gateways.shared", "brokers.gateways.kraft")
+PACKAGES = ("brokers.wire", "brokers.wire.metadata", "brokers.gateways.shared", "brokers.gateways.kraft")
 
 
 @cache
@@ -55,6 +55,8 @@ def test_every_led_version_reads_and_writes_a_message_alike(number: str) -> None
     for name, layout in layouts().items():
         if layout.kind in ("request", "response") and layout.api_key not in APIS:
             continue
+        if name == "ClearElrRecord" and number == "3.9.1":
+            continue  # It came with eligible leader replicas.
         mine, theirs = ours(name), others[name]
         claimed, valid = versions(mine["validVersions"]), versions(theirs["validVersions"])
         assert valid.high >= claimed.low, name

@@ -14,7 +14,7 @@ from brokers.gateways.kraft.messages import (
     framed,
     layouts,
 )
-from brokers.gateways.kraft.metadata.record_frame import decode_record, encode_record
+from brokers.wire.metadata.record_frame import decode_record, encode_record
 
 HEARTBEAT = 63
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.wire.errors import ErrorCode
+from brokers.wire.metadata.record_frame import decode_record
 from bus.image import read_image
 from state.decisions import decode
 from tests.brokers.gateways.kraft.apis.topic_requests import create, created, new_topic, topics

@@ -15,9 +15,9 @@ from brokers.gateways.kraft.metadata.acl_numbers import (
 )
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import Record, decode_record
 from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.wire.metadata.record_frame import Record, decode_record
 from state import acl as words
 from state.acl import Acl
 from state.decisions import AclsDecision, AnyDecision, QuorumDecision

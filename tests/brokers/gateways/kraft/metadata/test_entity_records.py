@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.wire.metadata.record_frame import decode_record
 from state.decisions import AnyDecision, EntityDecision, QuorumDecision
 from state.entity import TOKEN_EXPIRY, TOKEN_ID
 from state.features import METADATA_VERSION

@@ -12,8 +12,8 @@ import re
 from itertools import groupby
 from pathlib import Path
 
+from brokers.gateways.kraft import metadata
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
-from brokers.gateways.kraft.metadata import record_frame
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from state.decisions import decode
@@ -52,6 +52,6 @@ def test_the_same_decisions_give_the_same_bytes() -> None:
 
 def test_every_kind_of_record_is_in_the_golden_log() -> None:
     lines, _ = log()
-    source = Path(record_frame.__file__).parent
+    source = Path(metadata.__file__).parent
     kinds = {kind for path in source.glob("*.py") for kind in re.findall(r'Record\("(\w+)"', path.read_text())}
     assert kinds - {line.split()[1] for line in lines} == set()

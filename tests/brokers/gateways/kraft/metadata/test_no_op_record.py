@@ -2,8 +2,8 @@
 
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.translate import translate
+from brokers.wire.metadata.record_frame import Record
 from state.decisions import NoOp
 from tests.brokers.gateways.kraft.decisions import EARLIER, after, broker, common, records
 

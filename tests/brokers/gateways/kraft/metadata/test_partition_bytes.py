@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from brokers.gateways.kraft.metadata.draft import partition_after, partition_of
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_table import PartitionState
-from brokers.gateways.kraft.metadata.record_frame import decode_record, encode_record
+from brokers.wire.metadata.record_frame import decode_record, encode_record
 from brokers.wire.schema import MessageError
 
 ID = "aaaaaaaaaaaaaaaaaaaaaQ"

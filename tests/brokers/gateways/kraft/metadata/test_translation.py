@@ -10,9 +10,9 @@ from brokers.gateways.kraft.log.entries import encode_entry
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
-from brokers.gateways.kraft.metadata.record_frame import Record
 from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.metadata.uuids import uuid_of
+from brokers.wire.metadata.record_frame import Record
 from brokers.wire.record_batch import decode_batches
 from state.decisions import (
     Answer,

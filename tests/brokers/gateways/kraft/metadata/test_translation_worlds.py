@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import example, given, settings
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.metadata.uuids import uuid_of
+from brokers.wire.metadata.record_frame import decode_record
 from state.broker import BrokerState
 from state.canonical import number
 from state.cluster import Outcome, State

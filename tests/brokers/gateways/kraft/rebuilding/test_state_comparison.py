@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.record_frame import decode_record
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.rebuilding.state_comparison import differences
+from brokers.wire.metadata.record_frame import decode_record
 from bus.interface import Image, Page
 from state.canonical import number
 from state.cluster import State

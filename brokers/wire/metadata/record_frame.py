@@ -6,11 +6,12 @@ The bytes are the value of a log record, and a pure function of the arguments.
 from functools import cache
 from typing import NamedTuple
 
-from brokers.gateways.kraft.messages import layouts, message
+from brokers.wire.catalogue import Catalogue
 from brokers.wire.plain import Fault, Reader, write_uvarint
 from brokers.wire.schema import MessageError, Values
 
 FRAME_VERSION = 1
+CATALOGUE = Catalogue("brokers.wire.metadata")
 
 
 class Record(NamedTuple):
@@ -25,14 +26,14 @@ class Record(NamedTuple):
 def _names() -> dict[int, str]:
     return {
         found.api_key: found.name
-        for found in layouts().values()
+        for found in CATALOGUE.layouts.values()
         if found.kind == "metadata" and found.api_key is not None
     }
 
 
 def encode_record(name: str, version: int, values: Values) -> bytes:
     """Write one framed record. Raises ``MessageError``."""
-    found = message(name)
+    found = CATALOGUE.message(name)
     if found.layout.kind != "metadata" or found.layout.api_key is None:
         raise MessageError(f"{name} is not a metadata record")
     out = bytearray()
@@ -53,4 +54,4 @@ def decode_record(data: bytes | memoryview) -> Record:
     if key not in _names():
         raise MessageError(f"metadata record {key} has no layout here")
     name = _names()[key]
-    return Record(name, version, message(name).decode(version, reader.take(reader.left)))
+    return Record(name, version, CATALOGUE.message(name).decode(version, reader.take(reader.left)))

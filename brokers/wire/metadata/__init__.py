@@ -1,0 +1,1 @@
+"""Kafka's metadata log: its topic, its records, and the requests with which it is read."""
