@@ -27,7 +27,7 @@ def test_a_process_that_does_not_support_the_level_is_named(
     monkeypatch.setattr(command, "NEWEST_LEVEL", NEXT)
     result = isrflow("level", "raise")
     assert result.exit_code == 1
-    assert f"UNSUPPORTED_VERSION: level {NEXT} is not supported by the engine (1)" in result.output
+    assert f"UNSUPPORTED_VERSION: level {NEXT} is not supported by the engine ({NEWEST_LEVEL})" in result.output
 
 
 @pytest.mark.parametrize(

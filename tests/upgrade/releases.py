@@ -11,6 +11,9 @@ from tests.support.wheel import ROOT, build_wheel, libraries_alone
 
 INSTALL_TIMEOUT_S = 300
 LOCK = "deploy/requirements.lock"
+_RELEASES = tomllib.loads((ROOT / "releases.toml").read_text())["release"]
+LAST_LEVEL = int(_RELEASES[-1]["level"])
+NEXT_LEVEL = LAST_LEVEL + 1
 
 
 class Release(NamedTuple):
@@ -22,21 +25,19 @@ class Release(NamedTuple):
 
 
 def last_release(directory: Path) -> Release:
-    """Install the last release of releases.toml; before there is one, the commit of this tree."""
-    releases = tomllib.loads((ROOT / "releases.toml").read_text()).get("release", [])
-    archive = directory / "last.zip"
-    commit = releases[-1]["commit"] if releases else "HEAD"
+    """Install the last release of releases.toml."""
+    archive, commit = directory / "last.zip", _RELEASES[-1]["commit"]
     subprocess.run(["git", "archive", f"--output={archive}", commit], cwd=ROOT, check=True, timeout=INSTALL_TIMEOUT_S)
     return _installed(directory / "last", archive)
 
 
 def next_release(directory: Path) -> Release:
-    """Install this tree, with one more level."""
+    """Install this tree. If it supports no level more than the last release, add one."""
     release = _installed(directory / "next")
     [level] = (directory / "next" / "environment" / "lib").glob("python*/site-packages/state/level.py")
     text, line = level.read_text(), f"\nNEWEST_LEVEL = {NEWEST_LEVEL}\n"
     assert text.count(line) == 1
-    level.write_text(text.replace(line, f"\nNEWEST_LEVEL = {NEWEST_LEVEL + 1}\n"))
+    level.write_text(text.replace(line, f"\nNEWEST_LEVEL = {NEXT_LEVEL}\n"))
     return release
 
 

@@ -1,6 +1,6 @@
 """The last release and the next one on one bus: either may run what the other ran, until the level is raised.
 
-Until there is a release, the commit of this tree is the last one. The next one is this tree with a level more.
+The next one is this tree, and supports a level more than the last one.
 """
 
 from collections.abc import Iterator
@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from brokers.process.ending import EXIT_REFUSED
-from state.level import NEWEST_LEVEL
 from state.stored import codec
 from tests.support.engine import START_TIMEOUT_S
-from tests.upgrade.releases import Release, last_release, next_release
+from tests.upgrade.releases import LAST_LEVEL, NEXT_LEVEL, Release, last_release, next_release
 from tests.upgrade.site import Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.mock_brokers, pytest.mark.kraft]
 
 OTHER_RELEASE, SUPERSEDED = 2, 4
-TOLD = f"the bus is at level {NEWEST_LEVEL + 1}, and this isrflow supports {NEWEST_LEVEL} at most"
+TOLD = f"the bus is at level {NEXT_LEVEL}, and this isrflow supports {LAST_LEVEL} at most"
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def newer(tmp_path: Path) -> Release:
 @pytest.fixture
 def site(tmp_path: Path, last: Release, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     # The test itself reads the state at both levels.
-    monkeypatch.setattr(codec, "NEWEST_LEVEL", NEWEST_LEVEL + 1)
+    monkeypatch.setattr(codec, "NEWEST_LEVEL", NEXT_LEVEL)
     directory = tmp_path / "site"
     directory.mkdir()
     site = Site(directory, last)
@@ -75,16 +74,16 @@ def standbys_take_over_from_killed_engines(site: Site, last: Release, newer: Rel
 
 def the_level_waits_for_all_processes(site: Site, last: Release, newer: Release) -> None:
     code, told = site.command(newer, "level", "raise")
-    lacking = (f"{one} ({NEWEST_LEVEL})" for one in ("the engine", "gateway 100", "broker 1", "broker 2", "broker 3"))
+    lacking = (f"{one} ({LAST_LEVEL})" for one in ("the engine", "gateway 100", "broker 1", "broker 2", "broker 3"))
     assert (code, ", ".join(lacking) in told) == (1, True), told
     site.take_over(site.start_engine(newer))
     site.replace_brokers(newer, 1, 2, 3)
     code, told = site.command(newer, "level", "raise")
-    assert (code, f"not supported by gateway 100 ({NEWEST_LEVEL})" in told) == (1, True), told
+    assert (code, f"not supported by gateway 100 ({LAST_LEVEL})" in told) == (1, True), told
     site.start_gateway(newer)
     standby = site.stand_by(last)
     code, told = site.command(newer, "level", "raise")
-    assert (code, told) == (0, f"The bus is at level {NEWEST_LEVEL + 1}.\n")
+    assert (code, told) == (0, f"The bus is at level {NEXT_LEVEL}.\n")
     assert standby.wait(START_TIMEOUT_S) == OTHER_RELEASE
     assert_one_line(standby.log)
 
@@ -95,7 +94,7 @@ def the_last_release_ends_at_the_new_level(site: Site, last: Release, newer: Rel
     assert_one_line(engine.log)
     code, told = site.command(last, "topics", "list")
     assert (code, told) == (OTHER_RELEASE, f"Error: {TOLD}: start a newer release\n")
-    assert site.program(last, "by-last-at-the-new-level") == f"NONE {NEWEST_LEVEL + 1}"
+    assert site.program(last, "by-last-at-the-new-level") == f"NONE {NEXT_LEVEL}"
     site.stop_gateway()
     assert site.launch_gateway(last).wait(START_TIMEOUT_S) == EXIT_REFUSED
     assert_one_line(site.directory / "gateway.log")
