@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 
 from brokers.gateways.kraft.security.authorization import ANONYMOUS
-from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import BROKERS_KEY, GATEWAYS_KEY, TokenKey
 from brokers.gateways.kraft.settings import Settings, settings_of
 from brokers.process.given_settings import parsed
 from brokers.voters import voters_of
+from brokers.wire.security.connecting import PLAIN
 from cli.findings import Finding
 from conf.security.tls import TlsFiles, client_contexts
 from state.policy import TOPIC_NAMES

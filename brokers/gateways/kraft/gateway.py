@@ -49,7 +49,7 @@ from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.door import end_removed_users
-from brokers.gateways.kraft.security.settings import Client, Security
+from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.serving import answering, door_of
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.shared.engine_client import EngineClient, NoAnswerError
@@ -60,6 +60,7 @@ from brokers.gateways.shared.heartbeats import Heartbeats
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.shared.read_watch import ReadWatch
 from brokers.wire.decoded_size import decoded_bytes_max
+from brokers.wire.security.connecting import Client
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch
 from bus.interface import Bus

@@ -16,7 +16,9 @@ from brokers.wire.catalogue import framed as framed
 from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
-CATALOGUE = Catalogue("brokers.wire.metadata", "brokers.gateways.shared", "brokers.gateways.kraft")
+CATALOGUE = Catalogue(
+    "brokers.wire.metadata", "brokers.wire.security", "brokers.gateways.shared", "brokers.gateways.kraft"
+)
 API_VERSIONS_MAX = 4
 
 message = CATALOGUE.message

@@ -37,18 +37,18 @@ from brokers.gateways.kraft.messages import (
 from brokers.gateways.kraft.security.access import refused_by_name, sender_of
 from brokers.gateways.kraft.security.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.security.door import GatewayDoor
-from brokers.gateways.kraft.security.sasl import (
-    AUTHENTICATE_KEY,
-    AUTHENTICATE_VERSION_MAX,
-    HANDSHAKE_KEY,
-    HANDSHAKE_VERSION,
-)
 from brokers.gateways.shared.apis import elections, partitions, topic_deletion, topics
 from brokers.gateways.shared.apis.asking import RECORDS_MAX, answered
 from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
+from brokers.wire.security.connecting import (
+    AUTHENTICATE_KEY,
+    AUTHENTICATE_VERSION_MAX,
+    HANDSHAKE_KEY,
+    HANDSHAKE_VERSION,
+)
 from brokers.wire.server import Answer, Peer
 from state.features import SERVED
 

@@ -12,9 +12,9 @@ from brokers.gateways.kraft.apis.outcomes import responses_to
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.entity_values import MECHANISM_NAMES
-from brokers.gateways.kraft.security.scram import verifier_of_salted
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
+from brokers.wire.security.scram import verifier_of_salted
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterEntity

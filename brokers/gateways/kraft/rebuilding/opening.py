@@ -22,10 +22,10 @@ from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.proven_log import write_proven_log
-from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.voters import Voter
+from brokers.wire.security.connecting import Client
 from bus.interface import Bus
 
 logger = structlog.get_logger()

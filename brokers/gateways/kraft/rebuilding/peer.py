@@ -10,16 +10,16 @@ import msgspec
 from brokers.files import write_all
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, id_of
 from brokers.gateways.kraft.messages import decode_response, encode_request
-from brokers.gateways.kraft.security.connecting import connect
-from brokers.gateways.kraft.security.settings import Client
 from brokers.voters import Voter
 from brokers.wire.connection import FrameConnection
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
+from brokers.wire.security.connecting import Client, connect
 from conf.whole_file import flush_directory
 
 _KEY, _VERSION = 59, 1
+_CLIENT_ID = "gateway"
 _TIMEOUT_MS = 10_000
 _PIECE_BYTES = 1 << 20
 _FRAME_BYTES_MAX = 16 << 20
@@ -41,9 +41,10 @@ async def copy(voter: Voter, cluster_id: str, into: Path, client: Client = _PLAI
     """
     try:
         async with asyncio.timeout(_TIMEOUT_MS / 1000):
-            connection = FrameConnection(*await connect(voter.host, voter.port, client), _FRAME_BYTES_MAX)
+            opened = await connect(voter.host, voter.port, client, _CLIENT_ID)
     except (OSError, EOFError, TimeoutError) as error:
         raise PeerError(f"gateway {voter} cannot be reached ({error or 'no answer'})") from error
+    connection = FrameConnection(opened.reader, opened.writer, _FRAME_BYTES_MAX)
     try:
         line = _Line(voter, cluster_id, connection)
         for name, size in await line.files():
@@ -113,7 +114,7 @@ class _Line:
 
     async def _ask(self, values: Values) -> Values:
         correlation_id = next(self._correlation_ids)
-        request = encode_request(_KEY, _VERSION, correlation_id, "gateway", values)
+        request = encode_request(_KEY, _VERSION, correlation_id, _CLIENT_ID, values)
         response = decode_response(_KEY, _VERSION, await self._connection.ask(request, _TIMEOUT_MS))
         if response.correlation_id != correlation_id:
             raise WireError("a response to another request")

@@ -26,7 +26,8 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brokers.gateways.kraft.security.scram import HASHES, ITERATIONS, ITERATIONS_MAX, SALT_BYTES, Verifier, verifier_of
+from brokers.wire.security.connecting import PLAIN
+from brokers.wire.security.scram import HASHES, ITERATIONS, ITERATIONS_MAX, SALT_BYTES, Verifier, verifier_of
 from conf.security.reread import LOOK_INTERVAL_S, Reread
 
 SETTING = "sasl.credentials.file"
@@ -35,7 +36,6 @@ _FILE_BYTES_MAX = 4 * 1024 * 1024
 _STORED = re.compile(r"salt=([^,]+),stored_key=([^,]+),server_key=([^,]+),iterations=([0-9]{1,7})")
 _SECRET = "secret"
 _SECRET_CHARS_MIN = 32
-PLAIN = "PLAIN"
 MECHANISMS = (PLAIN, *HASHES)
 
 

@@ -18,18 +18,14 @@ from brokers.gateways.kraft.messages import (
     framed,
     versions_refusal,
 )
-from brokers.gateways.kraft.security.credentials import PLAIN, Credentials
-from brokers.gateways.kraft.security.scram import ScramError, ScramServer
+from brokers.gateways.kraft.security.credentials import Credentials
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
 from brokers.wire.schema import Values
+from brokers.wire.security.connecting import AUTHENTICATE_KEY, FRAME_BYTES_MAX, HANDSHAKE_KEY, HANDSHAKE_VERSION, PLAIN
+from brokers.wire.security.scram import ScramError, ScramServer
 from brokers.wire.server import NotAuthenticatedError
 
-HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
-# Version 0 is not served: proofs are not Kafka requests there, and clients have not used it for years.
-HANDSHAKE_VERSION = 1
-AUTHENTICATE_VERSION_MAX = 2
-FRAME_BYTES_MAX = 64 * 1024
 REQUESTS_MAX = 16
 FAILED_DELAY_S = 0.1
 # Not the loop's own threads: they look up host names, and all of them may wait for a name server.

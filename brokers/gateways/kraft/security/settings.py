@@ -1,14 +1,14 @@
 """A gateway's settings about security, read and checked once: certificates, mechanisms and principals."""
 
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from brokers.gateways.kraft.security.credentials import MECHANISMS, PLAIN, Credentials
+from brokers.gateways.kraft.security.credentials import MECHANISMS, Credentials
 from brokers.gateways.kraft.security.principals import NodePrincipals, PrincipalRules
 from brokers.gateways.kraft.settings import Settings
+from brokers.wire.security.connecting import PLAIN, Client
 from conf.security.tls import ClientAuth, TlsFiles, client_contexts, server_context
 
 _PASSWORD_MAX = 4_096
@@ -16,16 +16,6 @@ _PASSWORD_MAX = 4_096
 
 class SecurityError(ValueError):
     """Settings about security do not fit each other. The message names them, and shows no secret."""
-
-
-class Client(msgspec.Struct, frozen=True):
-    """The means by which this gateway connects to another one."""
-
-    tls: Callable[[], ssl.SSLContext] | None = None
-    # Empty without SASL.
-    mechanism: str = ""
-    user: str = ""
-    password: Callable[[], str] = lambda: ""
 
 
 class Security(msgspec.Struct, frozen=True):

@@ -5,9 +5,9 @@ import hashlib
 
 import pytest
 
-from brokers.gateways.kraft.security.scram import verifier_of
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
+from brokers.wire.security.scram import verifier_of
 from state.decisions import EntityDecision, decode
 from state.secrets import without_secrets
 from tests.support.controller_client import ControllerClient

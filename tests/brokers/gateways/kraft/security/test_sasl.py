@@ -11,10 +11,11 @@ from structlog.testing import capture_logs
 from brokers.gateways.kraft.messages import decode_message, framed
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.security.credentials import MECHANISMS
-from brokers.gateways.kraft.security.scram import ScramClient
-from brokers.gateways.kraft.security.settings import Client, security_of
+from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import settings_of
 from brokers.wire.errors import ErrorCode
+from brokers.wire.security.connecting import Client
+from brokers.wire.security.scram import ScramClient
 from bus.interface import BusError
 from bus.kafka.connection import Connection
 from isrflow.kafka.address import parse

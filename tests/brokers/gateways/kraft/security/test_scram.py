@@ -8,7 +8,7 @@ import pytest
 from kafka.net.sasl.scram import ScramClient as OtherClient
 
 from brokers.gateways.kraft.security.credentials import Credentials, CredentialsError
-from brokers.gateways.kraft.security.scram import HASHES, ScramClient, ScramError, ScramServer, verifier_of
+from brokers.wire.security.scram import HASHES, ScramClient, ScramError, ScramServer, verifier_of
 
 CANARY = "canary-of-a-password"
 
