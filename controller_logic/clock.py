@@ -6,7 +6,8 @@ ahead, its author's clock is wrong and the event is refused. Otherwise one wrong
 any broker from ever being fenced again.
 
 An engine names its settings in its claim, and its bus knows the claim. In a log without a claim, or with one that
-people wrote by hand, every event moves the clock.
+people wrote by hand, every event moves the clock. The clock of a shadow is that of the observed cluster: only
+``observed`` moves it.
 """
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from controller_logic import sessions
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
-from state.events import ENGINE_EVENTS, ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
+from state.events import ENGINE_EVENTS, ControllerStarted, Event, LeaderImbalance, Observed, SessionsExtended, Tick
 from state.ids import NO_TIME
 from state.reason import Reason
 
@@ -28,12 +29,16 @@ _ENGINE_TYPES = frozenset(ENGINE_EVENTS)
 def is_admitted(batch: Batch) -> bool:
     """Return whether the event at hand counts, and move the clock if it does. Answer an event that does not."""
     event = batch.logged.event
-    if not isinstance(event, Event) or isinstance(event, ControllerStarted):
+    if not isinstance(event, Event) or isinstance(event, ControllerStarted | Observed):
         return True
     if not batch.state.has_engine_clock:
         return True
     if type(event) in _ENGINE_TYPES and isinstance(event, ENGINE_EVENTS):
-        return _is_of_the_engine(batch, event) and (isinstance(event, LeaderImbalance) or _advances_clock(batch, event))
+        if not _is_of_the_engine(batch, event):
+            return False
+        if isinstance(event, LeaderImbalance) or batch.state.shadow is not None:
+            return True
+        return _advances_clock(batch, event)
     if batch.logged.entered_ms is None:
         return True
     ahead_ms = event.time_ms - batch.logged.entered_ms

@@ -14,8 +14,10 @@ from state.acl import Acl, with_id
 from state.broker import Broker
 from state.decisions import AclsDecision, EntityDecision, LevelDecision, NoOp, ProducerIds, QuorumDecision
 from state.entity import Entity, entity_id_of
+from state.ids import NO_TIME
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
+from state.shadow import Shadow
 
 NO_CHECK = -1
 _NONE: Mapping[str, Acl] = {}
@@ -94,6 +96,12 @@ def commit_level(batch: Batch, level: int) -> None:
     state.level = level
     state.gateways = {number: held for number, held in state.gateways.items() if held.level >= level}
     batch.recorder.say(LevelDecision, Reason.LEVEL_RAISED, level=level)
+
+
+def commit_shadow(batch: Batch, shadow: Shadow, now_ms: int) -> None:
+    """Commit how far a cluster was observed, and its time. The bus's own time says nothing about that."""
+    batch.state.shadow = shadow
+    commit_clock(batch, now_ms, NO_TIME)
 
 
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:

@@ -20,10 +20,12 @@ from controller_logic import (
     liveness,
     log_directories,
     log_end_report,
+    observation,
     producer_ids,
     report,
     requested_election,
     requested_reassignment,
+    shadow,
     shutdown,
     takeover,
     tick,
@@ -88,6 +90,8 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.ControllerStarted: takeover.controller_started,
     e.GatewayStarted: gateways.gateway_started,
     e.GatewayHeartbeat: gateways.gateway_heartbeat,
+    # What is read of an observed cluster
+    e.Observed: observation.observed,
     # Text that is not an event
     e.Malformed: _malformed,
     e.Progress: _progress,
@@ -132,7 +136,7 @@ def step(
             if batch.log_ends and not isinstance(logged.event, e.LogEndOffsets):
                 log_end_report.settle_log_ends(batch)
             batch.begin(logged)
-            if clock.is_admitted(batch):
+            if clock.is_admitted(batch) and shadow.is_let_in(batch):
                 event = logged.event
                 if not (isinstance(event, e.AdminEvent) and _comes_too_late(batch, event)):
                     HANDLERS[type(event)](batch, event)

@@ -3,7 +3,7 @@
 from controller_logic import balance, clock, deletion, gateways, removal, sessions
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
-from controller_logic.commit_cluster import commit_claim
+from controller_logic.commit_cluster import commit_claim, commit_settings
 from controller_logic.config import change_settings, text_of
 from state.decisions import StopReplica
 from state.events import ControllerStarted
@@ -49,7 +49,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     If the bus knows which events are claims, any other is refused. A claim that the bus knows counts even if its epoch
     is lower than the current one, because then the current one was forged. Live brokers get a whole session from now
     on, because there was no controller to hear them; a broker that stays silent gets it once. Impossible settings are
-    reported together and ignored, but the epoch counts all the same.
+    reported together and ignored, but the epoch counts all the same. On a shadow only the settings are taken up.
     """
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"
@@ -63,19 +63,27 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         return
     is_by_engine = event.settings is not None or batch.logged.is_claim is True
     commit_claim(batch, str(event.controller_id), event.controller_epoch, event.level, has_engine_clock=is_by_engine)
-    before_ms = batch.state.now_ms
-    clock.begin(batch, event)
-    unheard_ms = max(0, batch.state.now_ms - before_ms)
-    sessions.grant_whole_session(batch, gateways.with_session(batch), unheard_ms=unheard_ms)
-    gateways.forgive_silence(batch)
+    if batch.state.shadow is None:
+        _begin_clock(batch, event)
     given = _given(event)
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)
         batch.recorder.reject(fields, "; ".join(complaints.values()), Reason.MALFORMED)
-    change_settings(batch, settings, batch.state.config)
-    gateways.lead_on(batch)
-    balance.schedule_first_check(batch)
-    _resume(batch)
+    if batch.state.shadow is None:
+        change_settings(batch, settings, batch.state.config)
+        gateways.lead_on(batch)
+        balance.schedule_first_check(batch)
+        _resume(batch)
+    else:
+        commit_settings(batch, settings, batch.state.config)
     batch.recorder.answer_if_requested()
+
+
+def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
+    before_ms = batch.state.now_ms
+    clock.begin(batch, event)
+    unheard_ms = max(0, batch.state.now_ms - before_ms)
+    sessions.grant_whole_session(batch, gateways.with_session(batch), unheard_ms=unheard_ms)
+    gateways.forgive_silence(batch)

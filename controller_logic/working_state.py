@@ -59,6 +59,7 @@ class WorkingState:
         self.acls = cluster.acls
         self.entities = cluster.entities
         self.level, self.engine_level = cluster.level, cluster.engine_level
+        self.shadow = cluster.shadow
         # By topic: the partitions whose high watermark is derived at the next tick.
         self.watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
         for name, number in cluster.watermarks_due:
@@ -132,7 +133,7 @@ class WorkingState:
 
     def begin(self, logged: Logged) -> None:
         self.seq = logged.seq
-        if not self.has_engine_clock and logged.clock_ms > self.now_ms:
+        if not self.has_engine_clock and self.shadow is None and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms
 
     def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
@@ -232,6 +233,7 @@ class WorkingState:
             entities=self.entities,
             level=self.level,
             engine_level=self.engine_level,
+            shadow=self.shadow,
             backlog=self.totals.backlog(),
             totals=self.totals.totals(),
         )

@@ -5,6 +5,7 @@ from collections import Counter
 from msgspec import UNSET
 
 from conf.counted import counted
+from history.told_observations import told_observation
 from state import events as e
 from state.entity import named
 from state.event_text import decode
@@ -23,6 +24,8 @@ def told_event(raw: bytes | None) -> str:
     event = decode(raw)
     if isinstance(event, e.Malformed):
         return f"The event was malformed: {event.field + ': ' if event.field else ''}{event.message}."
+    if isinstance(event, e.Observed):
+        return told_observation(event)
     of_broker = _of_broker(event) or _of_replicas(event)
     return of_broker or _of_gateway(event) or _of_admin(event) or _of_engine(event)
 

@@ -17,6 +17,7 @@ from state.level import FIRST_LEVEL
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
+from state.shadow import Shadow
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
@@ -109,6 +110,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     # What may be written (``state.level``), and the highest level that the job of the newest claim supports.
     level: int = FIRST_LEVEL
     engine_level: int = FIRST_LEVEL
+    # What is observed, if nothing is led. From level 2 on.
+    shadow: Shadow | None = None
 
     @property
     def policy(self) -> Policy:

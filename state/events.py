@@ -36,6 +36,7 @@ from state.limits import (
     Texts,
     TimeMs,
 )
+from state.observed_events import Observed as Observed
 from state.registration import Feature, Listener
 from state.topic_events import AlterIsrs as AlterIsrs
 from state.topic_events import LogEndOffsets as LogEndOffsets
@@ -255,6 +256,7 @@ AnyEvent = (
     | LogEndOffsets
     | ReplicaReports
     | RaiseLevel
+    | Observed
 )
 
 # The events that only the engine may publish.

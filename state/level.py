@@ -9,6 +9,8 @@ NO_LEVEL = 0
 FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.
 NEWEST_LEVEL = 2
+# That of a shadow (``state.shadow``), which begins with it.
+SHADOW_LEVEL = 2
 
 
 def told(level: int) -> str:

@@ -86,6 +86,8 @@ class Reason(StrEnum):
     TOKEN_EXPIRED = "TOKEN_EXPIRED"
     # The high watermark moved, because replicas reported their log ends.
     REPLICATED = "REPLICATED"
+    # An event leads something on a bus that is a shadow, or observes another cluster than the bus's.
+    SHADOW_REFUSED = "SHADOW_REFUSED"
     # A request was carried out.
     REQUEST_DONE = "REQUEST_DONE"
     # A request was refused. Its answer has the error.

@@ -72,6 +72,15 @@ MINIMAL: dict[str, dict[str, Any]] = {
         "partition_epoch": 0,
         "isr": [1],
     },
+    "observed": {
+        "cluster_id": "c",
+        "offset": 1,
+        "last_offset": 1,
+        "epoch": 1,
+        "cause": "seed",
+        "certainty": "certain",
+        "results": {},
+    },
     "adopt_topic": {"topic": "t", "topic_id": "TP9lxr6dp7ZsOP5Q0S-ctQ", "partitions": [{"replicas": [1]}]},
 }
 

@@ -90,6 +90,8 @@ FIELDS = {
     "TopicIsrs.partitions": "A row for each partition.",
     "TopicLogEnds.partitions": "A row for each partition.",
     "TopicReports.partitions": "A row for each partition.",
+    "Results.partitions": "Partitions that are new or changed, each as it now stands.",
+    "Results.features": "Features with another level.",
     "partitions": "How many partitions the topic gets.",
     "port": "The port.",
     "previous_broker_epoch": "Ignored.",

@@ -7,6 +7,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -16,8 +17,7 @@ from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
 from isrflow.contract import ENGINE_KINDS
-from state import acl, adoption_events, registration, topic_events
-from state import reason as reasons
+from state import acl, adoption_events, observed_events, registration, topic_events
 from state.decisions import AnyDecision, Decision, PartitionResult
 from state.event import AdminEvent
 from state.events import AnyEvent, Event, TopicPartition
@@ -39,6 +39,15 @@ _PARTS = (
     topic_events.LogEndRow,
     topic_events.TopicReports,
     topic_events.ReportRow,
+    observed_events.Evidence,
+    observed_events.Results,
+    observed_events.ObservedBroker,
+    observed_events.ObservedTopic,
+    observed_events.ObservedPartition,
+    observed_events.ObservedSetting,
+    observed_events.ObservedFeature,
+    observed_events.ObservedController,
+    observed_events.CountedRecords,
 )
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
@@ -92,10 +101,10 @@ def named_values() -> str:
     return "\n".join(parts).lstrip("\n")
 
 
-def reason_rows() -> list[tuple[str, str]]:
-    """Return every reason with its meaning."""
-    comments = _comments(reasons.Reason)
-    return [(f"`{reason.value}`", comments.get(reason.name, "")) for reason in reasons.Reason]
+def word_rows(words: type[StrEnum]) -> list[tuple[str, str]]:
+    """Return every word of a fixed vocabulary with its meaning."""
+    comments = _comments(words)
+    return [(f"`{word.value}`", comments.get(word.name, "")) for word in words]
 
 
 def error_names() -> set[str]:

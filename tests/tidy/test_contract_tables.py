@@ -2,8 +2,11 @@
 
 import os
 import re
+from enum import StrEnum
 from pathlib import Path
 
+from state.observed_events import Cause, Certainty
+from state.reason import Reason
 from tests.support import contract_tables, settings_page
 from tests.support.contract_notes import ERRORS, LIMITS
 from tests.support.contract_tables import table
@@ -21,6 +24,10 @@ def expect(name: str, marks: dict[str, str]) -> None:
     )
 
 
+def _listed(words: type[StrEnum]) -> str:
+    return "\n".join(f"* {name}: {text}" for name, text in contract_tables.word_rows(words))
+
+
 def test_the_tables_of_the_contract_are_those_of_the_types() -> None:
     limits = [(what, f"{limit:,}", beyond) for what, limit, beyond in LIMITS]
     errors = [f"* `{name}` ({number}): {text}" for name, (number, text) in ERRORS.items()]
@@ -29,7 +36,9 @@ def test_the_tables_of_the_contract_are_those_of_the_types() -> None:
         "decisions": contract_tables.decisions(),
         "objects": contract_tables.named_values(),
         "limits": table(("of what", "at most", "beyond that"), limits),
-        "reasons": "\n".join(f"* {name}: {text}" for name, text in contract_tables.reason_rows()),
+        "reasons": _listed(Reason),
+        "causes": _listed(Cause),
+        "certainties": _listed(Certainty),
         "errors": "\n".join(errors),
     }
     expect("contract-tables.md", marks)
@@ -38,7 +47,8 @@ def test_the_tables_of_the_contract_are_those_of_the_types() -> None:
 def test_no_field_and_no_reason_is_left_unexplained() -> None:
     tables = contract_tables.events() + contract_tables.decisions() + contract_tables.named_values()
     assert re.findall(r"^\* `[\w?]+`: .*\. $", tables, re.MULTILINE) == []
-    assert [name for name, text in contract_tables.reason_rows() if not text] == []
+    words = [row for kind in (Reason, Cause, Certainty) for row in contract_tables.word_rows(kind)]
+    assert [name for name, text in words if not text] == []
 
 
 def test_every_error_of_the_rules_is_explained() -> None:
