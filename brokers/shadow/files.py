@@ -1,0 +1,154 @@
+"""Read the metadata log from the files of a controller or a broker, live or copied.
+
+    NNN.log                    a segment; the name is its first offset
+    NNN-EEE.checkpoint         a snapshot of all before offset NNN, whose last record is of epoch EEE
+
+Every controller and every broker has the whole log. Files do not say what is committed. So if they are from a node that
+lost office, the newest batches may be ones that the quorum never agreed on.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from brokers.shadow.decoding import decoded
+from brokers.shadow.salvage import salvaged
+from brokers.shadow.source import Batch, Damage, Gap, Read, Snapshot
+from brokers.wire.metadata.record_frame import Record
+
+_SEGMENT = re.compile(r"([0-9]{20})\.log")
+_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+_HEADER, _FOOTER = "SnapshotHeaderRecord", "SnapshotFooterRecord"
+
+
+class SnapshotFile(NamedTuple):
+    """A snapshot: it covers the log before ``offset``, whose last record is of ``epoch``."""
+
+    offset: int
+    epoch: int
+    path: Path
+
+
+class Segment(NamedTuple):
+    """A segment of the log from the offset ``base`` on."""
+
+    base: int
+    path: Path
+
+
+class UnreadableError(Exception):
+    """A snapshot is not whole. The message names it."""
+
+
+def snapshots_in(directory: Path) -> list[SnapshotFile]:
+    """List the finished snapshots, oldest first."""
+    found = [(_SNAPSHOT.fullmatch(path.name), path) for path in directory.iterdir()]
+    return sorted(SnapshotFile(int(name[1]), int(name[2]), path) for name, path in found if name)
+
+
+def segments_in(directory: Path) -> list[Segment]:
+    """List the segments, oldest first."""
+    found = [(_SEGMENT.fullmatch(path.name), path) for path in directory.iterdir()]
+    return sorted(Segment(int(name[1]), path) for name, path in found if name)
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file is a part of a metadata log, by its name."""
+    return bool(_SEGMENT.fullmatch(path.name) or _SNAPSHOT.fullmatch(path.name))
+
+
+def read_directory(directory: Path) -> Iterator[Read]:
+    """Yield all that a metadata directory has: its oldest state, and what follows.
+
+    Where records are missing, the next snapshot takes their place. Raises ``OSError``.
+    """
+    snapshots, segments = snapshots_in(directory), segments_in(directory)
+    expected = 0
+    if not segments or segments[0].base > 0:
+        # A log loses whole segments, so the first one may begin before the oldest snapshot.
+        base = segments[0].base if segments else 0
+        fitting = [one for one in snapshots if one.offset >= base]
+        seed, damages = _first_whole(fitting if segments else fitting[::-1])
+        yield from damages
+        if seed is not None:
+            yield seed
+            expected = seed.offset
+        elif segments:
+            yield Gap(0, base, "the log begins later, and there is no snapshot of what was before")
+            expected = base
+    yield from _repaired(_batches(segments, expected), snapshots)
+
+
+def _batches(segments: Sequence[Segment], expected: int) -> Iterator[Read]:
+    for place, segment in enumerate(segments):
+        is_last = place == len(segments) - 1
+        if not is_last and segments[place + 1].base <= expected:
+            continue
+        for found in salvaged(segment.path.read_bytes(), expected, is_last=is_last):
+            match found:
+                case Gap():
+                    expected = found.end
+                    yield found
+                case Damage():
+                    yield found._replace(what=f"{segment.path.name}: {found.what}")
+                case batch:
+                    expected = batch.next_offset
+                    yield decoded(batch)
+
+
+def _repaired(found: Iterator[Read], snapshots: Sequence[SnapshotFile]) -> Iterator[Read]:
+    """Insert the first snapshot that covers a gap where the log reaches its end."""
+    missing = 0
+    left = list(snapshots)
+    for one in found:
+        match one:
+            case Gap():
+                missing = one.end
+            case Batch() if missing:
+                while left and left[0].offset < missing:
+                    left.pop(0)
+                if left and left[0].offset <= one.base_offset:
+                    whole, damages = _first_whole([left.pop(0)])
+                    yield from damages
+                    if whole is not None:
+                        yield whole
+                        missing = 0
+            case _:
+                pass
+        yield one
+    if missing and (later := [one for one in left if one.offset >= missing]):
+        whole, damages = _first_whole(later)
+        yield from damages
+        if whole is not None:
+            yield whole
+
+
+def _first_whole(snapshots: Sequence[SnapshotFile]) -> tuple[Snapshot | None, list[Damage]]:
+    """Read the first snapshot that is whole; the others before it are damaged."""
+    damages: list[Damage] = []
+    for one in snapshots:
+        try:
+            return read_snapshot(one), damages
+        except UnreadableError as error:
+            damages.append(Damage(one.offset, str(error)))
+    return None, damages
+
+
+def read_snapshot(file: SnapshotFile) -> Snapshot:
+    """Read a snapshot. Raises ``UnreadableError`` if any of it is missing or damaged, or ``OSError``."""
+    records: list[Record] = []
+    time_ms, is_whole = 0, False
+    for found in salvaged(file.path.read_bytes(), 0, is_last=False):
+        if isinstance(found, Damage | Gap):
+            raise UnreadableError(f"snapshot {file.path.name} is damaged")
+        batch = decoded(found)
+        for record in batch.records:
+            if record.name == _HEADER:
+                time_ms = record.values["LastContainedLogTimestamp"]
+            is_whole = record.name == _FOOTER
+            if not batch.is_control:
+                records.append(record)
+    if not is_whole:
+        raise UnreadableError(f"snapshot {file.path.name} has no end")
+    return Snapshot(file.offset, file.epoch, time_ms, tuple(records))

@@ -1,0 +1,114 @@
+"""A metadata log written record by record, and the recorded logs of stock Kafka."""
+
+import json
+import tarfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from brokers.shadow.cluster_image import ClusterImage
+from brokers.shadow.files import read_directory
+from brokers.shadow.place import opened
+from brokers.shadow.source import Batch, Read, Snapshot
+from brokers.wire.metadata.record_frame import CATALOGUE, Record, encode_record
+from brokers.wire.record_batch import (
+    LEADER_CHANGE,
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    KeyAndValue,
+    control_key,
+    encode_batch,
+)
+
+LOGS = Path(__file__).parent / "logs"
+BUNDLES = sorted(LOGS.glob("kafka-*.tar.xz"))
+T, U = "TTTTTTTTTTTTTTTTTTTTTQ", "UUUUUUUUUUUUUUUUUUUUUQ"
+
+
+@cache
+def recorded(bundle: Path) -> tuple[Read, ...]:
+    """Read all of a recorded log."""
+    with opened(bundle) as place:
+        return tuple(read_directory(place.directory))
+
+
+@cache
+def steps_of(bundle: Path) -> dict[str, dict[str, int]]:
+    """Return what was done to the recorded cluster, and when."""
+    with tarfile.open(bundle) as unread:
+        file = unread.extractfile("steps.json")
+        assert file is not None
+        return {one["what"]: one for one in json.load(file)["steps"]}
+
+
+def control(kind: int, name: str, **values: Any) -> KeyAndValue:
+    return control_key(kind), CATALOGUE.encode_message(name, 0, {"Version": 0, **values})
+
+
+def leader_change(leader: int) -> KeyAndValue:
+    return control(LEADER_CHANGE, "LeaderChangeMessage", LeaderId=leader, Voters=[], GrantingVoters=[])
+
+
+def rec(name: str, **values: Any) -> Record:
+    """Make a record in its newest version, with defaults for what is left out."""
+    message = CATALOGUE.message(f"{name}Record")
+    version = message.layout.valid.high
+    return Record(message.name, version, message.decode(version, message.encode(version, values)))
+
+
+def bytes_of(base_offset: int, *records: Record, epoch: int = 1, time_ms: int = 0) -> bytes:
+    return encode_batch(base_offset, epoch, time_ms, [(None, encode_record(*one)) for one in records])
+
+
+def snapshot_bytes(*records: Record, time_ms: int = 0) -> bytes:
+    header = control(SNAPSHOT_HEADER, "SnapshotHeaderRecord", LastContainedLogTimestamp=time_ms)
+    footer = control(SNAPSHOT_FOOTER, "SnapshotFooterRecord")
+    out = encode_batch(0, 1, time_ms, [header], control=True)
+    if records:
+        out += bytes_of(1, *records)
+    return out + encode_batch(1 + len(records), 1, time_ms, [footer], control=True)
+
+
+def batch(base_offset: int, *records: Record, epoch: int = 1, time_ms: int = 0) -> Batch:
+    return Batch(base_offset, epoch, time_ms, False, records)
+
+
+def broker(number: int, epoch: int = 0, incarnation: str = "", fenced: bool = True, **rest: Any) -> Record:
+    incarnation = incarnation or f"{number}AAAAAAAAAAAAAAAAAAAAA"
+    return rec(
+        "RegisterBroker",
+        BrokerId=number,
+        BrokerEpoch=epoch,
+        IncarnationId=incarnation,
+        EndPoints=[],
+        Features=[],
+        Fenced=fenced,
+        **rest,
+    )
+
+
+def registration(number: int, **values: Any) -> Record:
+    return rec("BrokerRegistrationChange", BrokerId=number, BrokerEpoch=0, **values)
+
+
+def partition(number: int = 0, topic: str = T, **values: Any) -> Record:
+    given = {"Replicas": [1, 2, 3], "Isr": [1, 2, 3], "Leader": 1, "RemovingReplicas": [], "AddingReplicas": []}
+    given |= {"Directories": [], "LeaderEpoch": 0, "PartitionEpoch": 0}
+    return rec("Partition", TopicId=topic, PartitionId=number, **given | values)
+
+
+def change(number: int = 0, topic: str = T, **values: Any) -> Record:
+    return rec("PartitionChange", TopicId=topic, PartitionId=number, **values)
+
+
+def image_of(found: Iterator[Read] | tuple[Read, ...]) -> ClusterImage:
+    """Apply all that was read, without regard for transactions."""
+    image = ClusterImage()
+    for one in found:
+        if isinstance(one, Snapshot):
+            image = ClusterImage(one.records)
+        elif isinstance(one, Batch):
+            for record in one.records:
+                image.apply(record)
+    return image
