@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from brokers.shadow.decoding import decoded
 from brokers.shadow.salvage import salvaged
-from brokers.shadow.source import Batch, Damage, Gap, Read, Snapshot
+from brokers.shadow.source import Damage, Gap, Read, Snapshot
 from brokers.wire.metadata.record_frame import Record
 
 _SEGMENT = re.compile(r"([0-9]{20})\.log")
@@ -61,7 +61,8 @@ def is_log(path: Path) -> bool:
 def read_directory(directory: Path) -> Iterator[Read]:
     """Yield all that a metadata directory has: its oldest state, and what follows.
 
-    Where records are missing, the next snapshot takes their place. Raises ``OSError``.
+    Where records are missing, the next snapshot takes their place and that of the records up to it, because what these
+    changed is not known. Raises ``OSError``.
     """
     snapshots, segments = snapshots_in(directory), segments_in(directory)
     expected = 0
@@ -74,13 +75,13 @@ def read_directory(directory: Path) -> Iterator[Read]:
         if seed is not None:
             yield seed
             expected = seed.offset
-        elif segments:
+        elif segments and base > 0:
             yield Gap(0, base, "the log begins later, and there is no snapshot of what was before")
             expected = base
-    yield from _repaired(_batches(segments, expected), snapshots)
+    yield from _batches(segments, snapshots, expected)
 
 
-def _batches(segments: Sequence[Segment], expected: int) -> Iterator[Read]:
+def _batches(segments: Sequence[Segment], snapshots: Sequence[SnapshotFile], expected: int) -> Iterator[Read]:
     for place, segment in enumerate(segments):
         is_last = place == len(segments) - 1
         if not is_last and segments[place + 1].base <= expected:
@@ -88,40 +89,26 @@ def _batches(segments: Sequence[Segment], expected: int) -> Iterator[Read]:
         for found in salvaged(segment.path.read_bytes(), expected, is_last=is_last):
             match found:
                 case Gap():
-                    expected = found.end
-                    yield found
+                    if found.end > expected:
+                        later, damages = _first_whole([one for one in snapshots if one.offset >= found.end])
+                        yield from damages
+                        expected = found.end if later is None else later.offset
+                        yield Gap(found.start, expected, found.why)
+                        if later is not None:
+                            yield later
                 case Damage():
                     yield found._replace(what=f"{segment.path.name}: {found.what}")
-                case batch:
+                case batch if batch.base_offset >= expected:
                     expected = batch.next_offset
                     yield decoded(batch)
-
-
-def _repaired(found: Iterator[Read], snapshots: Sequence[SnapshotFile]) -> Iterator[Read]:
-    """Insert the first snapshot that covers a gap where the log reaches its end."""
-    missing = 0
-    left = list(snapshots)
-    for one in found:
-        match one:
-            case Gap():
-                missing = one.end
-            case Batch() if missing:
-                while left and left[0].offset < missing:
-                    left.pop(0)
-                if left and left[0].offset <= one.base_offset:
-                    whole, damages = _first_whole([left.pop(0)])
-                    yield from damages
-                    if whole is not None:
-                        yield whole
-                        missing = 0
-            case _:
-                pass
-        yield one
-    if missing and (later := [one for one in left if one.offset >= missing]):
-        whole, damages = _first_whole(later)
-        yield from damages
-        if whole is not None:
-            yield whole
+                case _:
+                    pass
+    # The end of the log is lost.
+    newest, damages = _first_whole([one for one in reversed(snapshots) if one.offset > expected])
+    yield from damages
+    if newest is not None:
+        yield Gap(expected, newest.offset, "the log ends earlier")
+        yield newest
 
 
 def _first_whole(snapshots: Sequence[SnapshotFile]) -> tuple[Snapshot | None, list[Damage]]:

@@ -14,10 +14,11 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.admin import (
@@ -33,6 +34,7 @@ from kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from kafka.errors import KafkaError
 
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
@@ -59,6 +61,7 @@ SETTINGS = {
     "leader.imbalance.check.interval.seconds": "3600",
 }
 _PREFERRED, _UNCLEAN = 0, 1
+TRIES_MAX = 10
 
 
 class Recording:
@@ -87,22 +90,27 @@ class Recording:
         """Do one thing, wait until its effect shows, and note both times."""
         print(what, flush=True)
         began_ms = time.time_ns() // 1_000_000
-        do()
+        _tried(do)
         wait_until(until, what)
         # The next thing gets a batch of its own.
         time.sleep(0.3)
         self.steps.append({"what": what, "began_ms": began_ms, "ended_ms": time.time_ns() // 1_000_000})
 
     def sees(self, topic: str, partition: int, *, leader: int | None = None, isr: set[int] | None = None) -> bool:
-        topics = self.watching.list_topics(timeout=30).topics
+        topics = self._topics_now()
         if topic not in topics or partition not in topics[topic].partitions:
             return False
         found = topics[topic].partitions[partition]
         return (leader is None or found.leader == leader) and (isr is None or set(found.isrs) == isr)
 
+    def _topics_now(self) -> dict[str, Any]:
+        with suppress(KafkaException):
+            return dict(self.watching.list_topics(timeout=10).topics)
+        return {}
+
     def whole(self) -> bool:
-        topics = self.watching.list_topics(timeout=30).topics
-        return all(
+        topics = self._topics_now()
+        return bool(topics) and all(
             set(one.isrs) == set(one.replicas) and one.leader >= 0
             for topic in topics.values()
             for one in topic.partitions.values()
@@ -221,6 +229,18 @@ class Recording:
                 if file.suffix in (".log", ".checkpoint", ".json", ".properties"):
                     inside = file.parent.name == METADATA_DIRECTORY
                     bundle.add(file, f"{METADATA_DIRECTORY}/{file.name}" if inside else file.name, filter=_anyones)
+
+
+def _tried(do: Callable[[], Any]) -> None:
+    """Do one thing. A client may ask a broker that is not there any more, so it may try again."""
+    for tries_left in reversed(range(TRIES_MAX)):
+        try:
+            do()
+            return
+        except KafkaError:
+            if not tries_left:
+                raise
+            time.sleep(1)
 
 
 def _started(node: Any) -> None:

@@ -94,19 +94,26 @@ def test_a_flipped_byte_costs_its_batch(tmp_path: Path) -> None:
     assert told(tmp_path) == ["0", "1", "damage at 2", "gap 2-3", "3", "4", "5"]
 
 
-def test_a_snapshot_takes_the_place_of_what_is_missing(tmp_path: Path) -> None:
+def test_a_snapshot_takes_the_place_of_what_is_missing_and_of_what_follows_it(tmp_path: Path) -> None:
     segment(tmp_path, 0, *BATCHES[:2])
     segment(tmp_path, 3, *BATCHES[3:])
     snapshot(tmp_path, 1, snapshot_bytes(NO_OP))
     snapshot(tmp_path, 4, snapshot_bytes(TOPIC))
-    assert told(tmp_path) == ["0", "1", "gap 2-3", "3", "snapshot 4 at 0: 1 records", "4", "5"]
+    assert told(tmp_path) == ["0", "1", "gap 2-4", "snapshot 4 at 0: 1 records", "4", "5"]
 
 
 def test_a_log_that_ends_before_a_snapshot_goes_on_with_it(tmp_path: Path) -> None:
     segment(tmp_path, 0, *BATCHES[:2])
     segment(tmp_path, 3, *BATCHES[3:5])
     snapshot(tmp_path, 5, snapshot_bytes(TOPIC))
-    assert told(tmp_path) == ["0", "1", "gap 2-3", "3", "4", "snapshot 5 at 0: 1 records"]
+    assert told(tmp_path) == ["0", "1", "gap 2-5", "snapshot 5 at 0: 1 records"]
+
+
+def test_a_snapshot_is_all_that_is_left_of_the_end(tmp_path: Path) -> None:
+    segment(tmp_path, 0, *BATCHES[:2])
+    snapshot(tmp_path, 4, snapshot_bytes(TOPIC))
+    snapshot(tmp_path, 5, snapshot_bytes(TOPIC, NO_OP))
+    assert told(tmp_path) == ["0", "1", "gap 2-5", "snapshot 5 at 0: 2 records"]
 
 
 def test_the_first_segment_may_be_cut_off_in_the_middle(tmp_path: Path) -> None:
