@@ -107,7 +107,7 @@ def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
-    after = _merged(batch.state.config, config)
+    after = merged(batch.state.config, config)
     complaint = _complaint_about_sizes(batch, batch.state.config, after) or _complaint_about_fit(batch, config, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
@@ -147,7 +147,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return
-    after = _merged(topic.config, config)
+    after = merged(topic.config, config)
     complaint = complaint_about_size(topic.config, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
@@ -168,7 +168,7 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     name = str(broker)
     config = text_of(event.config)
     before = batch.state.broker_config.get(name, {})
-    after = _merged(before, config)
+    after = merged(before, config)
     complaint = _complaint_about_names(config, NAMES) or _complaint_about_sizes(batch, before, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
@@ -179,9 +179,10 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     batch.recorder.answer()
 
 
-def _merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict[str, str]:
-    merged = {**before, **config}
-    return {key: value for key in sorted(merged) if (value := merged[key]) is not None}
+def merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict[str, str]:
+    """Return settings with ``config`` laid over them, in order of key. None removes one."""
+    laid = {**before, **config}
+    return {key: value for key in sorted(laid) if (value := laid[key]) is not None}
 
 
 def _derive_watermarks_again(batch: Batch, topic: WorkingTopic) -> None:

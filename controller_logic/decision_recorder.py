@@ -186,8 +186,10 @@ class DecisionRecorder:
 
     def say_config(self, entity: str, name: str | None, config: dict[str, str], **more: Any) -> None:
         """Record the settings of an entity as they now stand. Fields in ``more`` that are empty are left out."""
-        told = {field: value or UNSET for field, value in more.items()}
-        self.say(ConfigDecision, Reason.CONFIG_CHANGED, entity=entity, name=name, config=config, **told)
+        if self.writes or entity == "topic":
+            told: dict[str, Any] = {field: value or UNSET for field, value in more.items()}
+            told |= self._common(Reason.CONFIG_CHANGED)
+            self.said.append(ConfigDecision(**told, entity=entity, name=name, config=config))
 
     def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
         """Record what a balance check counted on this shard; the shards' parts are added up."""
@@ -230,6 +232,13 @@ class DecisionRecorder:
         if self.writes:
             raw = shown(self.logged.raw)
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
+
+    def say_row_left_out(self, topic: str, partition: int, message: str) -> None:
+        """Record that a row of the event at hand cannot be kept."""
+        raw, common = shown(self.logged.raw), self._common(Reason.MALFORMED)
+        field = "results.partitions"
+        said = Rejected(**common, raw=raw, field=field, message=message, topic=topic, partition=partition)
+        self.said.append(said)
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
         """Record that a change was not made, because it would break the invariants in ``broken``."""

@@ -6,7 +6,16 @@ from msgspec import UNSET, UnsetType
 
 from state.alike import AlikeDecision, encoded
 from state.decision_columns import Columns, ReasonCount
-from state.decisions import Answer, AnyDecision, EntityDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.decisions import (
+    Answer,
+    AnyDecision,
+    ConfigDecision,
+    EntityDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    StopReplica,
+    encode,
+)
 from state.entity import entity_id_of
 
 
@@ -41,12 +50,14 @@ def part_of(decision: AnyDecision | AlikeDecision) -> Part:
 
 
 def place_of(decision: AnyDecision) -> Place:
-    """Return a decision's place: seq, then kind, topic, partition, broker. A metadata entity's id counts as a topic."""
+    """Return a decision's place: seq, then kind, topic, partition, broker. An entity's name counts as a topic."""
     rank = RANKS[type(decision)]
     if isinstance(decision, Answer):
         return decision.seq, rank, "", -1, -1
     if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
         return decision.seq, rank, decision.topic, decision.partition, -1
+    if isinstance(decision, ConfigDecision):
+        return decision.seq, rank, f"{decision.entity} {decision.name or ''}", -1, -1
     if isinstance(decision, EntityDecision):
         return decision.seq, rank, entity_id_of(decision.entity_type, decision.names), -1, -1
     topic = getattr(decision, "topic", "") or ""

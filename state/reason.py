@@ -86,6 +86,16 @@ class Reason(StrEnum):
     TOKEN_EXPIRED = "TOKEN_EXPIRED"
     # The high watermark moved, because replicas reported their log ends.
     REPLICATED = "REPLICATED"
+    # The observation of a cluster began with this.
+    OBSERVATION_BEGAN = "OBSERVATION_BEGAN"
+    # Records of an observed cluster were missed, and this differs after them.
+    RECORDS_MISSED = "RECORDS_MISSED"
+    # A broker of an observed cluster was fenced: its session expired, or it stopped at once when it was asked to.
+    BROKER_FENCED = "BROKER_FENCED"
+    # Another controller of an observed cluster is active.
+    CONTROLLER_CHANGED = "CONTROLLER_CHANGED"
+    # An observed cluster changed, and no reason above fits.
+    OBSERVED = "OBSERVED"
     # An event leads something on a bus that is a shadow, or observes another cluster than the bus's.
     SHADOW_REFUSED = "SHADOW_REFUSED"
     # A request was carried out.

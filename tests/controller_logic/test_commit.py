@@ -21,7 +21,15 @@ from tests.controller_logic.moving import move
 from tests.support.world import World
 
 ROOM = Path(__file__).resolve().parents[2] / "controller_logic"
-PIPELINE = {"batch", "commit", "commit_cluster", "commit_reports", "commit_topic", "decision_recorder"}
+PIPELINE = {
+    "batch",
+    "commit",
+    "commit_cluster",
+    "commit_observed",
+    "commit_reports",
+    "commit_topic",
+    "decision_recorder",
+}
 PIPELINE |= {"running_totals", "commit_alike", "working_partitions", "working_state", "working_topic"}
 # Runs the rules on a log, and keeps the states between batches. No rule calls it.
 DRIVERS = {"replay"}
