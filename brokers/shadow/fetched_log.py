@@ -30,6 +30,8 @@ class FetchedLog:
         # Everything before it was handed on.
         self.committed = position
         self.high_watermark = -1
+        # Whether the last answer had more than may be held.
+        self.is_full = False
         self._held: deque[RecordBatch] = deque()
         self._held_bytes = 0
 
@@ -48,8 +50,10 @@ class FetchedLog:
         whole = sum(batch.size for _, batch in batches_in(records))
         if records and not whole:
             raise WireError(f"an answer at offset {self.position.offset} without a whole batch")
+        self.is_full = False
         for batch in decode_batches(memoryview(records)[:whole]):
             if self._held and self._held_bytes + batch.size > HELD_BYTES_MAX:
+                self.is_full = True
                 break
             self._hold(batch)
         self.high_watermark = max(self.high_watermark, partition["HighWatermark"])

@@ -6,6 +6,7 @@ start. A snapshot's name comes from fetches alone: a controller that refuses a F
 and logs an error. So a snapshot is asked for only on the connection over which the leader has just named it.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from brokers.shadow.controller_line import (
@@ -32,6 +33,8 @@ WAIT_MS = 500
 # Before version 18 the answer to a fetch that waited in vain has the high watermark of its beginning. So a reader that
 # holds batches asks again soon.
 HELD_WAIT_MS = 10
+# A fetch for more than may be held would be answered at once, again and again.
+_FULL_PAUSE_S = 0.1
 SNAPSHOT_BYTES_MAX = 512 << 20
 _BEGINNING = Position(0, 0)
 _RETENTION = "the controllers no longer have these records: the reader was away for longer than they are kept"
@@ -95,6 +98,8 @@ class MetadataReader:
                         yield decoded(batch)
                 except WireError as error:
                     await self._quorum.lose(line.endpoint, str(error))
+                if self._log.is_full:
+                    await asyncio.sleep(_FULL_PAUSE_S)
             elif named.epoch > self._log.position.epoch:
                 # In a lower epoch than the oldest snapshot's, a fetch is redirected even if the log holds the offset.
                 self._log.move(Position(self.next_offset, named.epoch))
