@@ -83,8 +83,13 @@ class SnapshotId(NamedTuple):
     epoch: int
 
 
-def fetch_values(position: Position, leader_epoch: int, high_watermark: int | None, wait_ms: int) -> Values:
-    """Return a request for the log from a position on; ``high_watermark`` is None if the version has none."""
+def fetch_values(
+    cluster_id: str | None, position: Position, leader_epoch: int, high_watermark: int | None, wait_ms: int
+) -> Values:
+    """Return a request for the log from a position on; ``high_watermark`` is None if the version has none.
+
+    A controller refuses it if ``cluster_id`` is neither its own nor None.
+    """
     partition = {
         "Partition": 0,
         "CurrentLeaderEpoch": leader_epoch,
@@ -96,10 +101,11 @@ def fetch_values(position: Position, leader_epoch: int, high_watermark: int | No
     if high_watermark is not None:
         partition["HighWatermark"] = high_watermark
     topic = {"TopicId": METADATA_TOPIC_ID, "Partitions": [partition]}
-    return {"MaxWaitMs": wait_ms, "MinBytes": 1, "MaxBytes": FETCH_BYTES_MAX, "Topics": [topic]}
+    limits = {"MaxWaitMs": wait_ms, "MinBytes": 1, "MaxBytes": FETCH_BYTES_MAX}
+    return {"ClusterId": cluster_id, "Topics": [topic]} | limits
 
 
-def fetch_snapshot_values(snapshot: SnapshotId, leader_epoch: int, position: int) -> Values:
+def fetch_snapshot_values(cluster_id: str | None, snapshot: SnapshotId, leader_epoch: int, position: int) -> Values:
     """Return a request for a piece of a snapshot that the leader has just named."""
     partition = {
         "Partition": 0,
@@ -107,7 +113,8 @@ def fetch_snapshot_values(snapshot: SnapshotId, leader_epoch: int, position: int
         "SnapshotId": {"EndOffset": snapshot.end_offset, "Epoch": snapshot.epoch},
         "Position": position,
     }
-    return {"MaxBytes": SNAPSHOT_PIECE_BYTES, "Topics": [{"Name": METADATA_TOPIC, "Partitions": [partition]}]}
+    topic = {"Name": METADATA_TOPIC, "Partitions": [partition]}
+    return {"ClusterId": cluster_id, "MaxBytes": SNAPSHOT_PIECE_BYTES, "Topics": [topic]}
 
 
 def describe_quorum_values() -> Values:

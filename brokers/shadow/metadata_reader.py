@@ -24,7 +24,7 @@ from brokers.shadow.controller_line import (
 from brokers.shadow.decoding import decoded
 from brokers.shadow.fetched_log import FetchedLog
 from brokers.shadow.fetched_snapshot import decoded_snapshot
-from brokers.shadow.quorum import LOST, Quorum
+from brokers.shadow.quorum import LOST, Quorum, RefusedReaderError
 from brokers.shadow.source import Gap, Read, Snapshot
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
@@ -41,10 +41,14 @@ _RETENTION = "the controllers no longer have these records: the reader was away 
 
 
 class MetadataReader:
-    """Follows the log of one cluster, which it asks through ``quorum``."""
+    """Follows the log of one cluster, which it asks through ``quorum``.
 
-    def __init__(self, quorum: Quorum) -> None:
+    Controllers of another cluster than ``cluster_id`` refuse it.
+    """
+
+    def __init__(self, quorum: Quorum, cluster_id: str | None = None) -> None:
         self._quorum = quorum
+        self._cluster_id = cluster_id
         self._log = FetchedLog(_BEGINNING)
 
     @property
@@ -58,16 +62,24 @@ class MetadataReader:
         return self._log.high_watermark
 
     async def cluster_id(self) -> str:
-        """Return the id of the cluster. Raises what ``follow`` raises."""
-        while True:
+        """Return the cluster's id. Controllers are asked for it if it is not known. Raises what ``follow`` raises.
+
+        They tell it only to a principal that may alter the cluster, and reading needs less.
+        """
+        while self._cluster_id is None:
             line = await self._quorum.line()
             try:
                 answer = await line.ask(DESCRIBE_CLUSTER, describe_cluster_values())
-                if answer["ErrorCode"]:
-                    raise WireError(f"the request for the cluster's id is answered with error {answer['ErrorCode']}")
-                return str(answer["ClusterId"])
             except LOST as error:
                 await self._quorum.lose(line.endpoint, str(error) or type(error).__name__)
+                continue
+            if answer["ErrorCode"]:
+                raise RefusedReaderError(
+                    f"{line.endpoint} does not tell the cluster's id (error {answer['ErrorCode']}): expected an id, or "
+                    "a principal with ALTER on the cluster"
+                )
+            self._cluster_id = str(answer["ClusterId"])
+        return self._cluster_id
 
     async def follow(self, after: Position | None = None) -> AsyncIterator[Read]:
         """Yield what is committed, and wait for more without an end.
@@ -164,9 +176,8 @@ class MetadataReader:
             version = line.version(FETCH)
             carries = version >= HIGH_WATERMARK_VERSION
             wait_ms = HELD_WAIT_MS if self._log.holds and not carries else wait_ms
-            values = fetch_values(
-                self._log.position, self._quorum.epoch, self._log.high_watermark if carries else None, wait_ms
-            )
+            high_watermark = self._log.high_watermark if carries else None
+            values = fetch_values(self._cluster_id, self._log.position, self._quorum.epoch, high_watermark, wait_ms)
             try:
                 response = await line.ask(FETCH, values, wait_ms)
                 answer = _partition(response, "Responses")
@@ -184,7 +195,7 @@ class MetadataReader:
         data = bytearray()
         try:
             while True:
-                values = fetch_snapshot_values(named, self._quorum.epoch, len(data))
+                values = fetch_snapshot_values(self._cluster_id, named, self._quorum.epoch, len(data))
                 response = await line.ask(FETCH_SNAPSHOT, values)
                 answer = _partition(response, "Topics")
                 if code := response["ErrorCode"] or answer["ErrorCode"]:

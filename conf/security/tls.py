@@ -30,6 +30,8 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     keystore: str = ""
     truststore: str = ""
+    # Of the private key in the keystore; empty if it is not encrypted.
+    key_password: str = ""
     keystore_setting: str = "ssl.keystore.location"
     truststore_setting: str = "ssl.truststore.location"
 
@@ -41,8 +43,8 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
         """Give ``context`` the files. Raises ``TlsError``."""
         if self.keystore:
             try:
-                # An empty password, because otherwise OpenSSL asks the terminal for one.
-                context.load_cert_chain(self.keystore, password="")
+                # Even without a password, because otherwise OpenSSL asks the terminal for one.
+                context.load_cert_chain(self.keystore, password=self.key_password)
             except (OSError, ValueError) as error:
                 expected = "expected PEM with a private key without a password, and its certificate"
                 raise TlsError(f"{self.keystore_setting}: {self.keystore}: {_reason(error)}; {expected}") from error

@@ -100,21 +100,24 @@ def client_config(environment: Mapping[str, str] = os.environ) -> ClientConfig:
     Raises ``BusError`` that names the file and the field.
     """
     file = environment.get(VARIABLE, "")
-    if not file:
-        return ClientConfig({})
+    return config_in(file, SETTING, environment) if file else ClientConfig({})
+
+
+def config_in(file: str, setting: str, environment: Mapping[str, str] = os.environ) -> ClientConfig:
+    """Read a file that ``setting`` names. Raises ``BusError`` that names the file and the field."""
     try:
         with Path(file).open(encoding="utf-8") as opened:
             text = opened.read(_BYTES_MAX)
     except OSError as error:
-        raise BusError(f"{SETTING}: {file}: {error.strerror}") from error
+        raise BusError(f"{setting}: {file}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise BusError(f"{SETTING}: {file}: expected UTF-8 text") from None
+        raise BusError(f"{setting}: {file}: expected UTF-8 text") from None
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith(("#", "!")):
-            key, value = _parsed(f"{SETTING}: {file}: line {number}", line)
-            values[key] = _resolved(f"{SETTING}: {file}: {key}", value, environment)
-    return ClientConfig(_complete(f"{SETTING}: {file}", values))
+            key, value = _parsed(f"{setting}: {file}: line {number}", line)
+            values[key] = _resolved(f"{setting}: {file}: {key}", value, environment)
+    return ClientConfig(_complete(f"{setting}: {file}", values))
 
 
 def _parsed(where: str, line: str) -> tuple[str, str]:

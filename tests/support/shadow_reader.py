@@ -29,12 +29,13 @@ class ShadowReader:
         after: Position | None = None,
         client: Client | None = None,
         patience_ms: int = PATIENCE_MS,
+        cluster_id: str | None = None,
     ) -> None:
         self.read: list[Read] = []
         self.error: Exception | None = None
         self.cluster_id = ""
         self.quorum = Quorum(endpoints, client or Client(), patience_ms)
-        self._reader = MetadataReader(self.quorum)
+        self._reader = MetadataReader(self.quorum, cluster_id)
         self._after = after
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._follow())

@@ -17,7 +17,7 @@ HEAP = "256m"
 
 
 class StockQuorum:
-    """The cluster. Kafka's settings in ``overrides`` are for all nodes, ``of_controllers`` for controllers."""
+    """The cluster. Kafka's own settings are in ``of_controllers`` and ``of_brokers``."""
 
     def __init__(
         self,
@@ -26,11 +26,10 @@ class StockQuorum:
         brokers: int = 0,
         version: str = KAFKA_VERSION,
         of_controllers: Mapping[str, str] = MappingProxyType({}),
-        **overrides: str,
+        of_brokers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         prepare(version)
         self.voters = [Voter(101 + number, LOOPBACK, port) for number, port in enumerate(free_ports(controllers))]
-        settings = {name.replace("_", "."): value for name, value in overrides.items()}
         specs = [
             NodeSpec(
                 node_id=voter.voter,
@@ -39,12 +38,12 @@ class StockQuorum:
                 controller_port=voter.port,
                 heap=HEAP,
                 version=version,
-                overrides=settings | dict(of_controllers),
+                overrides=dict(of_controllers),
             )
             for voter in self.voters
         ]
         if brokers:
-            specs += broker_specs(brokers, self.voters, heap=HEAP, version=version, overrides=settings)
+            specs += broker_specs(brokers, self.voters, heap=HEAP, version=version, overrides=dict(of_brokers))
         self.cluster = KafkaCluster.create(directory, specs)
 
     @property

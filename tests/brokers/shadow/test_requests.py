@@ -28,7 +28,7 @@ def sent(api: Api, version: int, values: Values) -> Values:
 @pytest.mark.parametrize("version", range(FETCH.version_min, FETCH.version_max + 1))
 def test_a_fetch_is_that_of_nobody(version: int) -> None:
     high_watermark = 7 if version >= 18 else None
-    request = sent(FETCH, version, fetch_values(Position(5, 3), 2, high_watermark, 500))
+    request = sent(FETCH, version, fetch_values("c", Position(5, 3), 2, high_watermark, 500))
     assert request["ReplicaState"] == {"ReplicaId": -1, "ReplicaEpoch": -1}
     assert request["ReplicaId"] == -1
     [topic] = request["Topics"]
@@ -39,7 +39,7 @@ def test_a_fetch_is_that_of_nobody(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_snapshot_is_asked_for_as_nobody_and_with_its_topic(version: int) -> None:
-    request = sent(FETCH_SNAPSHOT, version, fetch_snapshot_values(SnapshotId(9, 2), 3, 0))
+    request = sent(FETCH_SNAPSHOT, version, fetch_snapshot_values("c", SnapshotId(9, 2), 3, 0))
     assert request["ReplicaId"] == -1
     [topic] = request["Topics"]
     assert topic["Name"] == "__cluster_metadata" and len(topic["Partitions"]) == 1
