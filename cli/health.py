@@ -16,10 +16,11 @@ from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json
 from conf.counted import counted
 from conf.settings import Settings
-from sinks.web.partitions import AT_MIN_ISR, OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, problems_of
+from sinks.web.partitions import UNDER_REPLICATED, problems_of
 from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
 from state.partition import Topic
+from state.risk import OFFLINE, RISKS, UNDER_MIN_ISR, stand_of
 from state.stored.codec import CodecError
 
 HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
@@ -27,7 +28,9 @@ EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}
 SHOWN_MAX = 10
 WATCH_INTERVAL_S = 0.5
 # Worst first.
-AT_RISK = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED)
+AT_RISK = (*RISKS, UNDER_REPLICATED)
+# The others do not make a cluster unhealthy: a partition may have been created without a spare replica.
+UNHEALTHY_IF = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
 
 
 class Health(NamedTuple):
@@ -140,8 +143,8 @@ def judged(found: Committed, min_spare: int = 0) -> Health:
     reasons = [f"broker {broker} is {found.cluster.brokers[broker].state.name}" for broker in sorted(away)]
     reasons += [
         counted(len(names), f"partition is {name.replace('_', ' ')}", f"partitions are {name.replace('_', ' ')}")
-        for name, names in at_risk.items()
-        if names
+        for name in UNHEALTHY_IF
+        if (names := at_risk[name])
     ]
     short = _without_spare(found, topics, min_spare) if min_spare else []
     if short:
@@ -177,7 +180,7 @@ def _at_risk(found: Committed, topics: list[Topic]) -> dict[str, list[str]]:
     for topic in topics:
         min_isr = found.min_isr(topic)
         for one in topic.partitions:
-            if problems := problems_of(one, min_isr, is_deleting=False):
+            if problems := problems_of(one, stand_of(one, min_isr), is_deleting=False):
                 rows.append((len(one.isr) - len(one.replicas), topic.topic, one.partition, problems))
     rows.sort()
     return {name: [f"{topic}-{number}" for _, topic, number, problems in rows if name in problems] for name in AT_RISK}
@@ -189,8 +192,7 @@ def _without_spare(found: Committed, topics: list[Topic], min_spare: int) -> lis
     for topic in topics:
         min_isr = found.min_isr(topic)
         for one in topic.partitions:
-            spare = len(one.isr) - one.required_isr(min_isr)
-            if spare < min_spare:
+            if (spare := stand_of(one, min_isr).spare) < min_spare:
                 rows.append((spare, topic.topic, one.partition))
     return [f"{topic}-{number}" for _, topic, number in sorted(rows)]
 

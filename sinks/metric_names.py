@@ -183,8 +183,14 @@ OWN = (
     Series(
         "isrflow_at_min_isr_partitions",
         "gauge",
-        "Partitions with exactly min.insync.replicas in sync.",
+        "Partitions with exactly min.insync.replicas in sync: one failure from refusing writes with acks=all.",
         lambda s: s.totals.at_min_isr,
+    ),
+    Series(
+        "isrflow_one_failure_from_offline_partitions",
+        "gauge",
+        "Partitions of which only the leader may lead. No series while that is not counted yet.",
+        lambda s: {} if s.one_from_offline is None else {(): s.one_from_offline},
     ),
     Series(
         "isrflow_not_preferred_partitions",

@@ -168,6 +168,8 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     backlog: Mapping[int, int] = {}
     # The worst ones.
     at_risk: tuple[Row, ...] = ()
+    # Partitions of which only the leader may lead; None if that is not known.
+    one_from_offline: int | None = None
     resources: Resources = Resources()
 
     @property

@@ -19,8 +19,9 @@ from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, MetricSnapshot, Recent, count_decisions
 from sinks.resources import ResourceMeter
-from sinks.web.partitions import Row
+from sinks.web.partitions import Summary
 from state.cluster import Cluster, Totals
+from state.risk import ONE_FROM_OFFLINE
 
 
 class MetricsError(Exception):
@@ -151,9 +152,10 @@ class Metrics(Collector):
                 phase_seconds=phases,
             )
 
-    def at_risk(self, rows: Sequence[Row]) -> None:
-        """Record the worst partitions at risk."""
-        self._replace(at_risk=tuple(rows))
+    def at_risk(self, found: Summary | None) -> None:
+        """Record the worst partitions at risk, and how many cannot lose their leader. None: neither is known."""
+        one_from_offline = None if found is None else found.problems.get(ONE_FROM_OFFLINE, 0)
+        self._replace(at_risk=() if found is None else found.rows, one_from_offline=one_from_offline)
 
     def bus_at(self, last_seq: int) -> None:
         """Record the newest event that a batch is due for, so that the lag also grows while no batch ends."""

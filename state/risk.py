@@ -1,25 +1,30 @@
 """What one failure would cost now: the partitions without a spare replica, and each broker and rack by its loss.
 
-An in-sync replica may lead while its broker is active and its log readable. No unclean election is assumed.
+An in-sync replica may lead while it is online: its broker serves, and its log can be read. No unclean election is
+assumed. A partition is at min ISR exactly if its ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount
+counts it, even if no replica is missing.
 
-    isr 1,2, leader 1, 2 is fenced     1 lost: no leader              one_failure_from_offline
+    isr 1,2, leader 1, 2 is offline    1 lost: no leader              one_failure_from_offline
     isr 1,2, min.insync.replicas 2     1 or 2 lost: one is too few    at_min_isr
-    isr 1,   min.insync.replicas 2     writes with acks=all fail      refusing_writes
+    isr 1,   min.insync.replicas 2     writes with acks=all fail      under_min_isr
 """
 
 from collections import Counter
-from collections.abc import Iterable, Set
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from operator import add
+from typing import Generic, NamedTuple, TypeVar
 
 from state.cluster import Cluster
 from state.ids import NO_LEADER
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import for_topic
 
+Lost = TypeVar("Lost", int, str)
+
 # Worst first.
 OFFLINE, ONE_FROM_OFFLINE = "offline", "one_failure_from_offline"
-REFUSING_WRITES, AT_MIN_ISR = "refusing_writes", "at_min_isr"
-RISKS = (OFFLINE, REFUSING_WRITES, ONE_FROM_OFFLINE, AT_MIN_ISR)
+UNDER_MIN_ISR, AT_MIN_ISR = "under_min_isr", "at_min_isr"
+RISKS = (OFFLINE, UNDER_MIN_ISR, ONE_FROM_OFFLINE, AT_MIN_ISR)
 
 
 class Stand(NamedTuple):
@@ -39,12 +44,12 @@ class Stand(NamedTuple):
 
     @property
     def risks(self) -> tuple[str, ...]:
-        """Its risks, worst first. A partition that is offline has no other."""
-        if self.leader == NO_LEADER:
-            return (OFFLINE,)
+        """Its risks, worst first."""
+        is_offline = self.leader == NO_LEADER
         found = (
-            (REFUSING_WRITES, self.spare < 0),
-            (ONE_FROM_OFFLINE, {*self.eligible} <= {self.leader}),
+            (OFFLINE, is_offline),
+            (UNDER_MIN_ISR, self.spare < 0),
+            (ONE_FROM_OFFLINE, not is_offline and {*self.eligible} <= {self.leader}),
             (AT_MIN_ISR, self.spare == 0),
         )
         return tuple([risk for risk, is_so in found if is_so])
@@ -58,6 +63,13 @@ class Loss(NamedTuple):
     # Those that accept writes now, and would have a leader but too small an ISR.
     refusing_writes: int = 0
     leaders_moved: int = 0
+
+    def plus(self, other: "Loss") -> "Loss":
+        """Add up two losses."""
+        return Loss(*map(add, self, other))
+
+
+NO_LOSS = Loss()
 
 
 class AtRisk(NamedTuple):
@@ -81,7 +93,6 @@ class Risk(NamedTuple):
 
 def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
     """Find what one failure would cost. Topics that are being deleted do not count."""
-    active = {broker.broker for broker in cluster.brokers.values() if broker.is_active}
     stands = Counter[Stand]()
     risks: dict[Stand, tuple[str, ...]] = {}
     at_risk: list[AtRisk] = []
@@ -90,7 +101,7 @@ def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
             continue
         min_isr = for_topic(cluster.policy, topic.config).min_insync_replicas
         for partition in topic.partitions:
-            stand = stand_of(partition, active, min_isr)
+            stand = stand_of(partition, min_isr)
             stands[stand] += 1
             if stand not in risks:
                 risks[stand] = stand.risks
@@ -98,20 +109,24 @@ def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
                 at_risk.append(AtRisk(topic.topic, partition.partition, stand, partition.replicas))
     at_risk.sort(key=lambda one: (RISKS.index(risks[one.stand][0]), one.stand.spare, one.topic, one.partition))
     counts = Counter(risk for stand, number in stands.items() for risk in risks[stand] * number)
-    racks: dict[str, set[int]] = {}
-    for broker in cluster.brokers.values():
-        if broker.rack is not None:
-            racks.setdefault(broker.rack, set()).add(broker.broker)
-    by_broker = [(broker, loss_of(stands, {broker})) for broker in sorted(cluster.brokers)]
-    by_rack = [(rack, loss_of(stands, members)) for rack, members in sorted(racks.items())]
-    by_broker.sort(key=lambda one: one[1], reverse=True)
-    by_rack.sort(key=lambda one: one[1], reverse=True)
-    return Risk({risk: counts[risk] for risk in RISKS}, by_broker, by_rack, at_risk)
+    racks = {number: broker.rack for number, broker in cluster.brokers.items() if broker.rack is not None}
+    by_broker, by_rack = losses_of(stands), _rack_losses_of(stands, racks)
+    return Risk(
+        {risk: counts[risk] for risk in RISKS},
+        _worst_first({broker: by_broker.get(broker, NO_LOSS) for broker in cluster.brokers}),
+        _worst_first({rack: by_rack.get(rack, NO_LOSS) for rack in racks.values()}),
+        at_risk,
+    )
 
 
-def stand_of(partition: Partition, active: Set[int], min_isr: int) -> Stand:
-    """Return how a partition stands while the brokers in ``active`` may lead."""
-    eligible = tuple([member for member in partition.in_sync if member in active])
+def _worst_first(losses: Mapping[Lost, Loss]) -> list[tuple[Lost, Loss]]:
+    """Sort losses, the worst first."""
+    return sorted(sorted(losses.items()), key=lambda one: one[1], reverse=True)
+
+
+def stand_of(partition: Partition, min_isr: int) -> Stand:
+    """Return how a partition stands. ``min_isr`` is min.insync.replicas."""
+    eligible = partition.in_sync
     # Few partitions have an offline replica, and there may be 100,000.
     if eligible and ReplicaState.OfflineReplica in partition.replica_states:
         states = dict(zip(partition.replicas, partition.replica_states, strict=True))
@@ -119,20 +134,51 @@ def stand_of(partition: Partition, active: Set[int], min_isr: int) -> Stand:
     return Stand(partition.leader, partition.isr, eligible, partition.required_isr(min_isr))
 
 
-def loss_of(stands: Counter[Stand], lost: Set[int]) -> Loss:
-    """Count what the loss of the brokers in ``lost`` would change."""
-    offline = refusing = moved = 0
+def losses_of(stands: Mapping[Stand, int]) -> dict[int, Loss]:
+    """Count what the loss of each broker would change. A broker whose loss changes nothing may be left out."""
+    tally = _Tally[int]()
     for stand, number in stands.items():
-        if stand.leader == NO_LEADER or lost.isdisjoint(stand.isr):
-            continue
-        isr = [member for member in stand.isr if member not in lost]
-        if stand.leader in lost:
-            # An election leaves only members that may lead in the ISR.
-            isr = [member for member in stand.eligible if member not in lost]
-            if not isr:
-                offline += number
+        if stand.leader != NO_LEADER:
+            tally.add(stand, stand.isr, number)
+    return tally.losses()
+
+
+def _rack_losses_of(stands: Mapping[Stand, int], racks: Mapping[int, str]) -> dict[str, Loss]:
+    tally = _Tally[str]()
+    for stand, number in stands.items():
+        if stand.leader != NO_LEADER:
+            tally.add(stand, [racks.get(member) for member in stand.isr], number)
+    return tally.losses()
+
+
+class _Tally(Generic[Lost]):
+    """Losses as they are counted. Most partitions have spare replicas, so most losses only move leaders."""
+
+    def __init__(self) -> None:
+        self._offline: Counter[Lost] = Counter()
+        self._refusing: Counter[Lost] = Counter()
+        self._moved: Counter[Lost] = Counter()
+
+    def add(self, stand: Stand, places: Sequence[Lost | None], number: int) -> None:
+        """Count ``number`` partitions with a leader. ``places`` has what each member of the ISR is lost with."""
+        isr, min_isr = stand.isr, stand.min_isr
+        home = places[isr.index(stand.leader)]
+        if len(isr) > max(min_isr, 1) and stand.eligible == isr and len(set(places)) == len(isr):
+            if home is not None:
+                self._moved[home] += number
+            return
+        for place in set(places):
+            if place is None:
                 continue
-            moved += number
-        if len(isr) < stand.min_isr <= len(stand.isr):
-            refusing += number
-    return Loss(offline, refusing, moved)
+            # An election leaves only members that may lead in the ISR.
+            members = stand.eligible if place == home else isr
+            left = sum(1 for member in members if places[isr.index(member)] != place)
+            if place == home and not left:
+                self._offline[place] += number
+                continue
+            self._moved[place] += number * (place == home)
+            self._refusing[place] += number * (left < min_isr <= len(isr))
+
+    def losses(self) -> dict[Lost, Loss]:
+        places = self._offline.keys() | self._refusing.keys() | self._moved.keys()
+        return {place: Loss(self._offline[place], self._refusing[place], self._moved[place]) for place in places}

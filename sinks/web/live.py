@@ -13,7 +13,7 @@ import structlog
 from bus.clock import now_ms, steady_ms
 from bus.interface import Bus, BusError, Decided
 from sinks.web.inbox import Inbox, Received
-from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
+from sinks.web.partitions import NO_FACTS, Summary, TopicFacts, added, facts_of, summarise
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
 from sinks.web.seen import Seen, seen
@@ -70,7 +70,7 @@ class Live(threading.Thread):
     """The thread that empties the inbox, and updates ``picture``, ``recent``, ``timeline`` and ``state_times``.
 
     A standby has no batches, so there the thread reads the bus. It calls ``looks`` at each look, and after each change
-    that a batch made ``told`` with the partitions at risk.
+    that a batch made ``told`` with the summary of all partitions, or None while it is not known.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Live(threading.Thread):
         bus: Bus,
         inbox: Inbox,
         is_standby: Callable[[], bool],
-        told: Callable[[Sequence[Row]], None],
+        told: Callable[[Summary | None], None],
         looks: Callable[[], None],
     ) -> None:
         super().__init__(name="isrflow-page", daemon=True)
@@ -134,7 +134,7 @@ class Live(threading.Thread):
         """Prepare to read the state from the bus at the next look, and return how long to wait for that."""
         self._inbox.begin()
         # The metrics would go on naming partitions that may be well by now.
-        self._told(())
+        self._told(None)
         return RETRY_S
 
     def stop(self) -> None:
@@ -233,7 +233,7 @@ class Live(threading.Thread):
         self.version += 1
         # A standby's picture grows old as soon as no browser shows the page.
         if not self._is_standby():
-            self._told(picture.summary.rows)
+            self._told(picture.summary)
 
     def _recall(self, through: int) -> None:
         """Take in the newest decisions through a seq, which were made before this thread or its job began."""

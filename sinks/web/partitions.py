@@ -12,10 +12,10 @@ from itertools import chain
 
 import msgspec
 
-from state.cluster import Totals, counted
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, TopicState
 from state.policy import Policy, policy_of
+from state.risk import AT_MIN_ISR, NO_LOSS, OFFLINE, ONE_FROM_OFFLINE, UNDER_MIN_ISR, Loss, Stand, losses_of, stand_of
 from state.setting_text import plainly_written
 from state.stored.codec import partitions_in
 from state.stored.slices import Slice
@@ -23,12 +23,12 @@ from state.stored.slices import Slice
 MIN_ISR = "min.insync.replicas"
 # At most this many of a page's worst partitions are kept as rows. The rest are only counted.
 ROWS_PER_PAGE_MAX = 200
-OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
-# They lack a replica, and after one more failure they refuse writes with acks=all.
-AT_MIN_ISR = "at_min_isr"
-RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
+UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING = "under_replicated", "recovering", "reassigning", "deleting"
 # Worst first.
-PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING)
+PROBLEMS = (
+    *(OFFLINE, UNDER_MIN_ISR, ONE_FROM_OFFLINE, AT_MIN_ISR),
+    *(UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING),
+)
 _RANK = {problem: rank for rank, problem in enumerate(PROBLEMS)}
 # The rank of the worst problem, how many replicas are in sync beyond those assigned (≤ 0), and the name.
 Order = tuple[int, int, str, int]
@@ -77,7 +77,9 @@ class Summary(msgspec.Struct, frozen=True):
     in_sync: Mapping[int, int] = {}
     # Numbers of partitions by problem.
     problems: Mapping[str, int] = {}
-    # Partitions that have a problem.
+    # What the loss of each broker would cost.
+    lost: Mapping[int, Loss] = {}
+    # Partitions with which something is wrong. Those that only were created without a spare replica do not count.
     at_risk: int = 0
     # The worst partitions, worst first.
     rows: tuple[Row, ...] = ()
@@ -104,7 +106,10 @@ def _own_min_isr(config: Mapping[str, str]) -> int | None:
 def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
     """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
     every: list[Partition] = []
-    problems = Counter[str]()
+    # Most partitions are well and have a spare replica, and the page looks at 100,000. A loss only moves their leader.
+    moved = Counter[int]()
+    stands = Counter[Stand]()
+    problems = Counter[tuple[str, ...]]()
     # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
     for one in slices:
@@ -113,40 +118,55 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
         min_isr = policy.min_insync_replicas if about.min_isr is None else about.min_isr
         every += partitions
         for partition in partitions:
-            if these := problems_of(partition, min_isr, about.is_deleting):
-                problems.update(these)
-                order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition
-                found.append((order, these, partition, min_isr))
+            is_well = not about.is_deleting and _is_well(partition)
+            if is_well and len(partition.isr) > max(min_isr, 1):
+                moved[partition.leader] += 1
+                continue
+            stand = stand_of(partition, min_isr)
+            these = problems_of(partition, stand, about.is_deleting)
+            problems[these] += 1
+            if not about.is_deleting:
+                stands[stand] += 1
+            if is_well:
+                continue
+            order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition
+            found.append((order, these, partition, min_isr))
     worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[0])
+    lost = losses_of(stands)
+    for leader, number in moved.items():
+        lost[leader] = lost.get(leader, NO_LOSS).plus(Loss(leaders_moved=number))
     return Summary(
         Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
         Counter(partition.replicas[0] for partition in every),
         Counter(chain.from_iterable(partition.replicas for partition in every)),
         Counter(chain.from_iterable(partition.isr for partition in every)),
-        problems,
+        Counter(problem for these, number in problems.items() for problem in these * number),
+        lost,
         len(found),
         tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
     )
 
 
-def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[str, ...]:
-    """List a partition's problems, worst first. Deletion hides all others."""
+def _is_well(partition: Partition) -> bool:
+    """Return whether nothing is wrong: there is a leader, every replica is in sync, and none is on its way."""
+    return (
+        len(partition.isr) == len(partition.replicas)
+        and partition.leader != NO_LEADER
+        and partition.leader_recovery_state != LeaderRecoveryState.RECOVERING
+        and not partition.is_reassigning
+    )
+
+
+def problems_of(partition: Partition, stand: Stand, is_deleting: bool) -> tuple[str, ...]:
+    """List the problems of a partition that stands so, worst first. Deletion hides all others."""
     if is_deleting:
         return (DELETING,)
-    is_recovering = partition.leader_recovery_state == LeaderRecoveryState.RECOVERING
-    # Most partitions have every replica in sync, and the page looks at 100,000.
-    if len(partition.isr) == len(partition.replicas) and partition.leader != NO_LEADER and not is_recovering:
-        return (REASSIGNING,) if partition.is_reassigning else ()
-    counts = Totals(0, *counted(partition, min_isr))
-    found = (
-        (OFFLINE, counts.offline),
-        (UNDER_MIN_ISR, counts.under_min_isr),
-        (AT_MIN_ISR, counts.at_min_isr and counts.under_replicated and not counts.offline),
-        (UNDER_REPLICATED, counts.under_replicated),
-        (RECOVERING, is_recovering),
-        (REASSIGNING, counts.reassigning),
+    others = (
+        (UNDER_REPLICATED, len(partition.isr) < len(partition.replicas) - len(partition.adding_replicas)),
+        (RECOVERING, partition.leader_recovery_state == LeaderRecoveryState.RECOVERING),
+        (REASSIGNING, partition.is_reassigning),
     )
-    return tuple(problem for problem, is_so in found if is_so)
+    return (*stand.risks, *(problem for problem, is_so in others if is_so))
 
 
 def _row(topic: str, partition: Partition, problems: tuple[str, ...], min_isr: int) -> Row:
@@ -168,6 +188,7 @@ def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
     """Add summaries up, and keep the ``rows_max`` worst partitions."""
     leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
     problems = Counter[str]()
+    lost: dict[int, Loss] = {}
     rows: list[Row] = []
     at_risk = 0
     for one in summaries:
@@ -176,7 +197,9 @@ def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
         replicas.update(one.replicas)
         in_sync.update(one.in_sync)
         problems.update(one.problems)
+        for broker, loss in one.lost.items():
+            lost[broker] = lost.get(broker, NO_LOSS).plus(loss)
         at_risk += one.at_risk
         rows += one.rows
     kept = tuple(nsmallest(rows_max, rows, key=lambda row: row.order))
-    return Summary(leaders, preferred, replicas, in_sync, problems, at_risk, kept)
+    return Summary(leaders, preferred, replicas, in_sync, problems, lost, at_risk, kept)

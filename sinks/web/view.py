@@ -14,6 +14,7 @@ from sinks.web.recent import Group
 from sinks.web.state_times import StateTimes
 from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
+from state.risk import NO_LOSS
 
 BROKERS_MAX = 200
 ROWS_MAX = 100
@@ -96,6 +97,7 @@ def _broker(broker: Broker, picture: Picture, state_times: StateTimes) -> Sectio
         "preferred": summary.preferred.get(number, 0),
         "replicas": replicas,
         "out_of_sync": replicas - summary.in_sync.get(number, 0),
+        "lost": summary.lost.get(number, NO_LOSS)._asdict(),
         **({} if broker.is_active else _away(broker, state_times)),
     }
 

@@ -9,7 +9,7 @@ from tests.cli.worked_cluster import said
 
 def test_each_broker_and_rack_has_its_cost(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     found = said(isrflow, "risk", "--format", "json")
-    assert found["counts"] == {"offline": 0, "refusing_writes": 0, "one_failure_from_offline": 1, "at_min_isr": 1}
+    assert found["counts"] == {"offline": 0, "under_min_isr": 0, "one_failure_from_offline": 1, "at_min_isr": 1}
     assert found["brokers"][0] == {
         "broker": 1,
         "state": "active",
@@ -28,7 +28,7 @@ def test_the_worst_partitions_come_first_and_the_others_are_counted(isrflow: Isr
     lines = isrflow("risk", "--limit", "1").stdout.splitlines()
     assert re.match("LostBroker +State +Offline +RefusingWrites +LeadersMoved$", lines[6])
     assert re.match("2 +active +2 +0 +0$", lines[7])
-    assert re.match("gone-soon +0 +none +1 +1 +- +1 +offline$", lines[-3])
+    assert re.match("gone-soon +0 +none +1 +1 +- +1 +offline,at_min_isr$", lines[-3])
     assert lines[-1] == "2 more partitions at risk; --limit shows more."
     assert len(said(isrflow, "risk", "--limit", "0", "--format", "json")["partitions"]) == 0
 

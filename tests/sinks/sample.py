@@ -7,7 +7,7 @@ from typing import Any
 from bus.interface import Decided
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, Resources
-from sinks.web.partitions import Row
+from sinks.web.partitions import Row, Summary
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster, Totals
 
@@ -71,6 +71,6 @@ def sample(*, kafka_names: bool = True) -> Metrics:
         engine_ms=NOW_MS,
     )
     metrics.blocked(3, 1_000, "")
-    metrics.at_risk(ROWS)
+    metrics.at_risk(Summary(problems={"one_failure_from_offline": 3}, rows=ROWS))
     metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)
     return metrics

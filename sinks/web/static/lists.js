@@ -23,7 +23,7 @@ export function drawTiles(at, cluster, isOld) {
   };
   at.replaceChildren(
     tile(cluster.partitions, `${cluster.partitions === 1 ? "partition" : "partitions"} in ${plural(cluster.topics, "topic")}`),
-    ...["offline", "under_min_isr", "under_replicated", "reassigning", "deleting"].map(problem),
+    ...["offline", "under_min_isr", "one_failure_from_offline", "at_min_isr", "under_replicated", "reassigning"].map(problem),
   );
 }
 
@@ -42,6 +42,8 @@ export function drawBrokers(at, text, cluster, isOld) {
     const out = one.out_of_sync ? `, ${number(one.out_of_sync)} out of sync` : "";
     const state = make("b", {}, (isOld ? "was " : "") + one.state.replace("_", " "));
     const away = make("span", { className: "away", "data-since": one.since_ms, "data-heard": one.heard_ms, "data-reason": one.reason });
+    const lost = [[one.lost.offline, "offline"], [one.lost.refusing_writes, "refusing writes"]].filter(([count]) => count);
+    item.querySelector(".lost").textContent = lost.length ? `its loss: ${lost.map(([count, what]) => `${number(count)} ${what}`).join(", ")}` : "";
     item.querySelector(".more").replaceChildren(state, away, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
     return item;
   });
@@ -63,7 +65,7 @@ function newBroker(broker) {
   const item = make("li", { className: "broker", "data-broker": broker },
     make("span", { className: "name" }, make("span", { className: "dot" }), `broker ${broker}`),
     make("span", { className: "bar", "aria-hidden": "true" }, make("i"), make("u", { title: "should lead" })),
-    make("span", { className: "count" }), make("span", { className: "more" }));
+    make("span", { className: "count" }), make("span", { className: "more" }), make("span", { className: "lost" }));
   return item;
 }
 

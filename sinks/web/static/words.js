@@ -9,7 +9,8 @@ export const LANES = {
   unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
 };
 export const PROBLEMS = {
-  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], at_min_isr: ["at min ISR", "warn"],
+  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], one_failure_from_offline: ["one failure from offline", "warn"],
+  at_min_isr: ["at min ISR", "warn"],
   under_replicated: ["under-replicated", "warn"],
   recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
 };

@@ -3,8 +3,11 @@
 import pytest
 
 from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy
+from state.risk import Loss, risk_of, stand_of
 from state.stored.slices import slices_of
 
 ONLINE = (ReplicaState.OnlineReplica,) * 3
@@ -19,31 +22,37 @@ def topic(*partitions: Partition, name: str = "orders", state: TopicState = Topi
     return Topic(name, "id", state, {key.replace("_", "."): value for key, value in config.items()}, partitions)
 
 
+def problems(one: Partition, min_isr: int) -> tuple[str, ...]:
+    return problems_of(one, stand_of(one, min_isr), is_deleting=False)
+
+
 def summary_of(*topics: Topic, policy: Policy | None = None) -> Summary:
     slices = [one for held in topics for one in slices_of(held)]
     return summarise(slices, facts_of(slices), policy or Policy())
 
 
 @pytest.mark.parametrize(
-    ("fields", "problems"),
+    ("fields", "expected"),
     [
         ({}, ()),
         ({"leader": -1}, ("offline",)),
+        ({"leader": -1, "isr": (1, 2)}, ("offline", "at_min_isr", "under_replicated")),
         ({"isr": (1, 2)}, ("at_min_isr", "under_replicated")),
         ({"replicas": (1, 2, 3, 4), "isr": (1, 2, 3)}, ("under_replicated",)),
-        ({"replicas": (1, 2), "isr": (1, 2)}, ()),
-        ({"isr": (1,)}, ("under_min_isr", "under_replicated")),
+        ({"replicas": (1, 2), "isr": (1, 2)}, ("at_min_isr",)),
+        ({"replicas": (1,), "isr": (1,)}, ("one_failure_from_offline", "at_min_isr")),
+        ({"isr": (1,)}, ("under_min_isr", "one_failure_from_offline", "under_replicated")),
         ({"isr": (1,), "leader": -1}, ("offline", "under_min_isr", "under_replicated")),
-        ({"isr": (1, 2), "adding_replicas": (3,)}, ("reassigning",)),
+        ({"isr": (1, 2), "adding_replicas": (3,)}, ("at_min_isr", "reassigning")),
         ({"removing_replicas": (3,)}, ("reassigning",)),
         (
             {"isr": (1,), "leader_recovery_state": LeaderRecoveryState.RECOVERING},
-            ("under_min_isr", "under_replicated", "recovering"),
+            ("under_min_isr", "one_failure_from_offline", "under_replicated", "recovering"),
         ),
     ],
 )
-def test_the_worst_problem_comes_first(fields: dict[str, object], problems: tuple[str, ...]) -> None:
-    assert problems_of(partition(**fields), 2, False) == problems
+def test_the_worst_problem_comes_first(fields: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert problems(partition(**fields), 2) == expected
 
 
 def test_a_partition_that_is_being_deleted_has_no_other_problem() -> None:
@@ -52,8 +61,8 @@ def test_a_partition_that_is_being_deleted_has_no_other_problem() -> None:
 
 
 def test_a_minimum_above_the_replicas_asks_for_all_of_them() -> None:
-    assert problems_of(partition(), 9, False) == ()
-    assert problems_of(partition(isr=(1, 2)), 9, False) == ("under_min_isr", "under_replicated")
+    assert problems(partition(), 9) == ("at_min_isr",)
+    assert problems(partition(isr=(1, 2)), 9) == ("under_min_isr", "under_replicated")
 
 
 def test_a_topics_own_minimum_counts_before_the_clusters() -> None:
@@ -66,6 +75,27 @@ def test_a_topics_own_minimum_counts_before_the_clusters() -> None:
     # The first rules took this for 1, and it may still be in an old state.
     lax = summary_of(topic(short, min_insync_replicas="1.0"), policy=Policy(min_insync_replicas=2))
     assert "under_min_isr" not in lax.problems
+
+
+def test_a_partition_that_was_created_without_a_spare_is_counted_and_is_not_at_risk() -> None:
+    summary = summary_of(topic(partition(0, replicas=(1,), isr=(1,)), partition(1)))
+    assert summary.problems == {"one_failure_from_offline": 1, "at_min_isr": 1}
+    assert (summary.at_risk, summary.rows) == (0, ())
+
+
+def test_each_brokers_loss_is_the_one_that_isrflow_risk_shows() -> None:
+    held = (
+        topic(partition(0), partition(1, isr=(2, 3), leader=3), partition(2, isr=(1,)), name="a"),
+        topic(partition(0, replicas=(2,), isr=(2,), leader=2), partition(1, replicas=(3, 1), isr=(3, 1), leader=3)),
+        topic(partition(0, leader=-1, isr=(2,)), partition(1, removing_replicas=(3,), leader=2), name="b"),
+        topic(partition(0, isr=(1,)), name="c", state=TopicState.deleting),
+    )
+    brokers = {number: Broker(number, number, "i", BrokerState.active, None, (), (), 0) for number in (1, 2, 3)}
+    cluster = Cluster(brokers=brokers, config={"min.insync.replicas": "2"})
+    expected = risk_of(cluster, held)
+    one_by_one = added([summary_of(one, policy=cluster.policy) for one in held], 10)
+    assert one_by_one.lost == dict(expected.brokers) == {1: Loss(1, 1, 1), 2: Loss(1, 1, 1), 3: Loss(0, 2, 2)}
+    assert {risk: one_by_one.problems.get(risk, 0) for risk in expected.counts} == expected.counts
 
 
 def test_summaries_add_up_to_that_of_the_whole() -> None:
@@ -93,7 +123,7 @@ def test_the_worst_is_one_failure_from_refusing_writes_or_lacks_most_replicas() 
     }
     topics = [topic(partition(0, **each), name=name) for name, each in fields.items()]
     policy = Policy(min_insync_replicas=2)
-    worst_first = ["g", "f", "e", "d", "c", "b", "a", "h"]
+    worst_first = ["g", "f", "e", "d", "c", "h", "b", "a"]
     assert [row.topic for row in summary_of(*topics, policy=policy).rows] == worst_first
     assert [row.topic for row in added([summary_of(one, policy=policy) for one in topics], 10).rows] == worst_first
 
