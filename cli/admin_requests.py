@@ -11,30 +11,20 @@ import msgspec
 from msgspec import UNSET
 
 from bus.clock import now_ms
-from bus.image import read_clusters, read_image
-from bus.interface import Entry, Image
 from bus.open_bus import open_bus
 from cli.closed_output import check_open
-from cli.committed import warn_if_old, without_state
 from cli.decision_line import text_of
+from cli.dry_run import total_of, would_decide
 from cli.errors import Refused, Unreachable
-from cli.options import existing_bus, with_settings
+from cli.options import with_settings
 from cli.output import format_option, show_json
 from cli.publish import wait_for_decisions
 from cli.topic_hints import TopicHints
 from conf.settings import Settings
-from controller_logic.guard import guarded_step
-from controller_logic.replay import logged
-from controller_logic.resharding import resharded
 from history import log
-from state.canonical import number
-from state.cluster import State
 from state.decisions import Answer, AnyDecision, PartitionResult, Rejected, decode
-from state.policy import Policy
 
 Request = dict[str, Any]
-# How many undecided events a dry run decides first. A running engine is never further behind.
-UNDECIDED_MAX = 100_000
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 # How many faults of a plan are listed.
 FAULTS_MAX = 100
@@ -52,7 +42,11 @@ class Ask(msgspec.Struct, frozen=True):
 def asks(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --dry-run, --timeout-ms, --format and the settings to a command, and pass it an ``ask``."""
 
-    @click.option("--dry-run", is_flag=True, help="Print what the rules would decide now, and change nothing.")
+    @click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Print what the rules would decide now, and in the last line what that would do. Nothing is changed.",
+    )
     @click.option(
         "--timeout-ms",
         type=click.IntRange(1, 86_400_000),
@@ -77,13 +71,19 @@ def perform(
     harmless: frozenset[str] = frozenset(),
     note: Callable[[AnyDecision], object] | None = None,
 ) -> None:
-    """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
+    """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make, and
+    what they would do in total.
 
     ``done`` describes an answer of which any part was done. ``harmless`` errors do not count as refusals. ``note`` gets
     all decisions on the requests before ``done`` is called. Raises ``Refused`` if a request is refused, and
     ``Unreachable`` if there is no answer in time.
     """
-    decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests, note)
+    decisions: Sequence[AnyDecision]
+    if ask.dry_run:
+        foreseen = would_decide(ask.settings, requests)
+        decisions = foreseen.decisions
+    else:
+        decisions = answers_to(ask, requests, note)
     if ask.form == "json":
         show_json(decisions)
     else:
@@ -92,6 +92,8 @@ def perform(
                 click.echo(f"would decide: {text_of(decision)}  ({decision.reason})")
             elif isinstance(decision, Answer) and _is_done(decision, harmless):
                 click.echo(done(decision))
+    if ask.dry_run:
+        click.echo(total_of(foreseen), err=ask.form == "json")
     # A request whose answer refuses it may also be rejected as an event, with the same words.
     hints = TopicHints(ask.settings)
     refused = {one.seq for one in decisions if isinstance(one, Answer) and _refusals(one, harmless, hints)}
@@ -109,7 +111,7 @@ def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | No
     """
     hints = TopicHints(ask.settings)
     found: list[str] = []
-    for decision in would_decide(ask.settings, requests, warns=False):
+    for decision in would_decide(ask.settings, requests, warns=False).decisions:
         if isinstance(decision, Answer):
             found += [
                 f"  {row.topic}-{row.partition}: {_told(row, hints)}"
@@ -183,27 +185,3 @@ def _encoded(request: Request, timeout_ms: int) -> bytes:
     # A heartbeat takes no time-out, and ignores it.
     fields = {"time_ms": now_ms(), "request_id": f"cli-{secrets.token_hex(8)}", "timeout_ms": timeout_ms}
     return msgspec.json.encode(request | fields)
-
-
-def would_decide(settings: Settings, requests: Sequence[Request], *, warns: bool = True) -> list[AnyDecision]:
-    """Return what the rules would decide on the requests now. Nothing is published. Raises ``Unreachable``."""
-    with existing_bus(settings) as bus:
-        image = bus.image()
-        if not image.pages:
-            raise without_state(settings.bus_name)
-        last = max(image.seq, bus.last_seq())
-        through = min(last, image.seq + UNDECIDED_MAX)
-        undecided = bus.read(image.seq, through) if through > image.seq else []
-        state = _whole(image)
-        if warns:
-            warn_if_old(state.cluster, bus)
-    state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
-    texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
-    asked = [Entry(last + nth, text, now_ms()) for nth, text in enumerate(texts, start=1)]
-    parts = guarded_step(state, list(logged(asked)), Policy(), overrides={}).parts
-    return [decode(body) for _, _, body in number(parts)]
-
-
-def _whole(image: Image) -> State:
-    """Return the state in an image as the state of one shard that decides everything."""
-    return resharded(read_clusters(image), read_image(image).topics, 1)[0]

@@ -31,7 +31,8 @@ def command(settings: Settings, limit: int, form: str) -> None:
     """Show what one failure would cost now: the partitions without a spare replica, and for each broker and rack what
     its loss would take offline, make refuse writes with acks=all, and move. The worst come first.
 
-    No unclean election is assumed.
+    No unclean election is assumed. What if broker 3 dies? 'isrflow brokers fence 3 --dry-run' shows every decision that
+    would follow.
 
     \b
     Examples:

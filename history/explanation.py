@@ -18,6 +18,7 @@ from state import decisions as d
 from state.ids import NO_LEADER
 from state.obstacle import Obstacle
 from state.reason import Reason
+from state.risk import records_at_risk
 from state.secrets import shown_event
 
 CHANGES_MAX = 20
@@ -66,8 +67,13 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
     gone = _unregistered(bus, seq, chain.last.isr) if is_waiting and chain.last is not None else ()
     steps: list[ToldStep] = []
     before = chain.before
+    unclean = [step for step in chain.steps if step.change is not None and step.change.unclean]
     for step in chain.steps:
-        steps.append(_told_step(step, before, topic, partition))
+        told_step = _told_step(step, before, topic, partition)
+        # Only for the newest one, because a former state has to be rebuilt.
+        if unclean and step is unclean[-1]:
+            told_step.sentences.append(_records_at_risk(bus, step, topic, partition))
+        steps.append(told_step)
         before = step.change or before
     summary = list(_summary(chain, topic, partition, seq, gone))
     return Explanation(topic, partition, seq, summary, _merged(steps), chain)
@@ -80,6 +86,20 @@ def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
     except BeyondReachError:
         return ()
     return tuple([broker for broker in ids if broker not in registered])
+
+
+def _records_at_risk(bus: Bus, step: Step, topic: str, partition: int) -> str:
+    """Say how many records an unclean election may have lost."""
+    leader = NO_LEADER if step.change is None else step.change.leader
+    try:
+        former = next((one for one in state_at(bus, step.seq - 1).topics() if one.topic == topic), None)
+    except BeyondReachError:
+        return "How many records it may have lost is no longer known, because the state before it is gone."
+    held = former is not None and partition < len(former.partitions)
+    count = records_at_risk(former.partitions[partition], leader) if former is not None and held else None
+    if count is None:
+        return "How many records it may have lost is not known, because no replica had reported the end of its log."
+    return f"Records at risk: {count:,}. The ISR had reported them, and broker {leader} had not."
 
 
 def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:

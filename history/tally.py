@@ -8,8 +8,9 @@ import msgspec
 
 from controller_logic.replay import DecisionText
 from state.cluster import State
-from state.ids import NO_LEADER, UNKNOWN_OFFSET
+from state.ids import NO_LEADER
 from state.partition import Partition, TopicState
+from state.risk import records_at_risk
 
 _LEADER = b'{"kind":"leader_and_isr"'
 _TOPIC = b'{"kind":"topic"'
@@ -191,8 +192,5 @@ def _records_at_risk(before: Iterable[State], name: Name, leader: int) -> int:
     for state in before:
         topic = state.topics.get(name[0]) if state.cluster.holds(name[0]) else None
         if topic is not None and name[1] < len(topic.partitions):
-            partition = topic.partitions[name[1]]
-            ends = dict(zip(partition.replicas, partition.log_end_offsets, strict=False))
-            known = max([partition.high_watermark, *(ends.get(member, UNKNOWN_OFFSET) for member in partition.isr)])
-            return max(0, known - max(0, ends.get(leader, UNKNOWN_OFFSET)))
+            return records_at_risk(topic.partitions[name[1]], leader) or 0
     return 0

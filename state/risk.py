@@ -15,7 +15,7 @@ from operator import add
 from typing import Generic, NamedTuple, TypeVar
 
 from state.cluster import Cluster
-from state.ids import NO_LEADER
+from state.ids import NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import for_topic
 
@@ -182,3 +182,13 @@ class _Tally(Generic[Lost]):
     def losses(self) -> dict[Lost, Loss]:
         places = self._offline.keys() | self._refusing.keys() | self._moved.keys()
         return {place: Loss(self._offline[place], self._refusing[place], self._moved[place]) for place in places}
+
+
+def records_at_risk(partition: Partition, leader: int) -> int | None:
+    """Return how many records of the ISR an unclean election of ``leader`` may lose; None if that is not known.
+
+    A member of the ISR has reported them, and ``leader`` has not. Brokers behind a gateway report none.
+    """
+    ends = dict(zip(partition.replicas, partition.log_end_offsets, strict=False))
+    known = max([partition.high_watermark, *(ends.get(member, UNKNOWN_OFFSET) for member in partition.isr)])
+    return max(0, known - max(0, ends.get(leader, UNKNOWN_OFFSET))) if ends else None

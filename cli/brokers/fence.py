@@ -19,6 +19,9 @@ def command(ask: Ask, broker: int) -> None:
     Use this for a broker that hangs. A broker that still sends heartbeats becomes active again with the next one.
     To keep it away, stop its process, and then unregister it.
 
+    What if the broker dies? --dry-run shows exactly that: every new leader, every partition that would have none, and
+    in the last line how many there are. 'isrflow risk' compares the loss of all brokers and racks.
+
     \b
     Examples:
       isrflow brokers fence 3 --dry-run
