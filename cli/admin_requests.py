@@ -18,6 +18,7 @@ from cli.dry_run import total_of, would_decide
 from cli.errors import Refused, Unreachable
 from cli.options import with_settings
 from cli.output import format_option, show_json
+from cli.principal import as_option, own_principal
 from cli.publish import wait_for_decisions
 from cli.topic_hints import TopicHints
 from conf.settings import Settings
@@ -37,10 +38,11 @@ class Ask(msgspec.Struct, frozen=True):
     form: str
     dry_run: bool
     timeout_ms: int
+    principal: str = msgspec.field(default_factory=own_principal)
 
 
 def asks(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --dry-run, --timeout-ms, --format and the settings to a command, and pass it an ``ask``."""
+    """Add --dry-run, --timeout-ms, --as, --format and the settings to a command, and pass it an ``ask``."""
 
     @click.option(
         "--dry-run",
@@ -54,12 +56,15 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="How long to wait. The engine does not begin the request after this time.",
     )
+    @as_option
     @format_option
     @with_settings
     @functools.wraps(function)
-    def wrapped(settings: Settings, form: str, dry_run: bool, timeout_ms: int, **rest: Any) -> Any:
+    def wrapped(
+        settings: Settings, form: str, dry_run: bool, timeout_ms: int, principal: str | None, **rest: Any
+    ) -> Any:
         check_open()
-        return function(ask=Ask(settings, form, dry_run, timeout_ms), **rest)
+        return function(ask=Ask(settings, form, dry_run, timeout_ms, principal or own_principal()), **rest)
 
     return wrapped
 
@@ -159,7 +164,7 @@ def answers_to(
     """
     settings = ask.settings
     with contextlib.closing(open_bus(settings.bus, create=False)) as bus:
-        bodies = [_encoded(request, ask.timeout_ms) for request in requests]
+        bodies = [_encoded(request, ask) for request in requests]
         before = bus.last_seq()
         last = bus.publish(bodies)
         try:
@@ -180,8 +185,8 @@ def answers_to(
         return answers
 
 
-def _encoded(request: Request, timeout_ms: int) -> bytes:
-    """Write a request with the present time, and with an id that the answer repeats."""
+def _encoded(request: Request, ask: Ask) -> bytes:
+    """Write a request with the present time, who asks, and an id that the answer repeats."""
+    named = {"request_id": f"cli-{secrets.token_hex(8)}", "principal": ask.principal}
     # A heartbeat takes no time-out, and ignores it.
-    fields = {"time_ms": now_ms(), "request_id": f"cli-{secrets.token_hex(8)}", "timeout_ms": timeout_ms}
-    return msgspec.json.encode(request | fields)
+    return msgspec.json.encode(request | {"time_ms": now_ms(), "timeout_ms": ask.timeout_ms} | named)

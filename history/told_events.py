@@ -85,6 +85,8 @@ def _outcomes(event: e.ReplicaReports) -> str:
 def _heartbeat(event: e.BrokerHeartbeat) -> str:
     """Tell a heartbeat, which may both report failed log directories and ask for something."""
     who, failed = f"Broker {event.broker}", f"that log directories failed: {', '.join(event.offline_log_dirs)}"
+    if event.want_fence and event.principal:
+        return f"{event.principal} asked to fence broker {event.broker}."
     if event.want_shutdown or event.want_fence:
         wish = "asked to shut down" if event.want_shutdown else "asked to be fenced"
         return f"{who} {wish}, and said {failed}." if event.offline_log_dirs else f"{who} {wish}."

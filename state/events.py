@@ -77,6 +77,8 @@ class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
     want_shutdown: bool
     caught_up: bool | None = None
     offline_log_dirs: Texts = ()
+    # Who asks in the broker's name, in Kafka's form: an admin who has it fenced. Nothing is decided by it.
+    principal: Text | UnsetType | None = UNSET
 
 
 class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):

@@ -56,6 +56,8 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     field: str = ""
     message: str = ""
+    # Who asked for it; empty if no request did, or if that is not known.
+    principal: str = ""
     delete: bool = False
     to: tuple[int, ...] = ()
     # The lane of the time line that counts it. Decisions have no such field: it is derived here, and sent to the page.

@@ -18,6 +18,10 @@ ALICE = '"principal":"User:alice"'
         (f'"delete_topic","topic":"t",{ALICE}', "User:alice asked to delete the topic t."),
         (f'"broker_unregister","broker":1,{ALICE}', "User:alice unregistered broker 1."),
         (f'"create_acls","acls":[],{ALICE}', "User:alice asked for 0 ACLs."),
+        (
+            f'"broker_heartbeat","broker":3,"broker_epoch":1,"want_fence":true,"want_shutdown":false,{ALICE}',
+            "User:alice asked to fence broker 3.",
+        ),
         ('"delete_acls","filters":[]', "An admin asked to delete ACLs."),
     ],
 )

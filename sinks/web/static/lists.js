@@ -126,7 +126,7 @@ export function drawDecisions(at, text, sent, newest, role) {
     const verb = one.kind === "broker" ? (more ? " are" : " is") : ":";
     const name = one.topic && one.partition >= 0 ? make("button", { type: "button", "data-topic": one.topic, "data-partition": one.partition }, what) : make("b", {}, what);
     const line = make("span", {}, name, `${others}${verb} ${became}`,
-      make("span", { className: "why" }, `, because ${reason(one.reason)} `, more && apart ? `(and ${plural(more, "more partition")}) ` : ""),
+      make("span", { className: "why" }, `, because ${reason(one.reason)}${one.principal ? `, by ${one.principal}` : ""} `, more && apart ? `(and ${plural(more, "more partition")}) ` : ""),
       one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
     return make("li", { className: `decision ${one.lane}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
       make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
@@ -154,7 +154,7 @@ export function drawDetail(at, answer) {
     const lines = answer.decisions.map((one) => {
       const [, became] = told(one);
       return make("li", { className: one.lane }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
-        `${became}, because ${reason(one.reason)} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
+        `${became}, because ${reason(one.reason)}${one.principal ? `, by ${one.principal}` : ""} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
     });
     children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision about it can be read. There is no such partition, or its last change was long ago."), make("ol", { className: "story" }, ...lines));
   }
