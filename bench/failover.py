@@ -26,6 +26,7 @@ from bench.failover_client import Pace
 from bench.failover_setups import BROKERS, Running, Setup, setups
 from bench.machine import facts
 from bus.interface import Bus
+from conf.kafka_versions import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
 from state.decisions import BrokerDecision, decode
 
 TOPIC, PARTITIONS = "paced", 6
@@ -209,11 +210,11 @@ def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator
     yield f"`make bench-failover`, {time.strftime('%Y-%m-%d')}, on {facts()}."
     settings = ", ".join(f"`{key}={value}`" for key, value in given.set) or "Kafka's default settings"
     yield (
-        f"Three brokers of Kafka 4.1.0, or of 3.9.1 in ZooKeeper mode, with {settings}, and one topic of "
-        f"{PARTITIONS} partitions with three replicas each. An idempotent producer (librdkafka, acks=all) sends to "
-        "each partition every "
-        f"{INTERVAL_MS} ms. A leading broker is killed with SIGKILL. The gap is the longest time between two "
-        "acknowledgements on any partition after that. "
+        f"Three brokers of Kafka {KAFKA_VERSION}, or of {ZOOKEEPER_KAFKA_VERSION} in ZooKeeper mode, with {settings}, "
+        f"and one topic of {PARTITIONS} partitions with three replicas each. "
+        f"An idempotent producer (librdkafka, acks=all) sends to each partition every {INTERVAL_MS} ms. "
+        "A leading broker is killed with SIGKILL. The gap is the longest time between two acknowledgements on any "
+        "partition after that. "
         f"All setups alternate in one run (rounds: {given.rounds}). The load is a one-minute average."
     )
     yield ""

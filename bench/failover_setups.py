@@ -20,6 +20,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Bus
 from cli.cluster.led_cluster import ZOOKEEPER_ENGINE_SETTINGS
 from conf.jars import fetch
+from conf.kafka_versions import ZOOKEEPER_KAFKA_VERSION
 from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.spark_engine import SparkEngine
 
@@ -151,8 +152,12 @@ def setups(session_ms: int) -> list[Setup]:
         Plain(f"Kafka's controller, session {session_ms / 1000:g} s", session_ms),
         UnderEngine(f"engine, session {session_ms / 1000:g} s, told of lost connections", session_ms, 0),
         UnderEngine(f"engine, session {session_ms / 1000:g} s alone", session_ms, -1),
-        PlainInZookeeper(f"Kafka 3.9.1's controller in ZooKeeper mode, session {session_ms / 1000:g} s", session_ms),
+        PlainInZookeeper(
+            f"Kafka {ZOOKEEPER_KAFKA_VERSION}'s controller in ZooKeeper mode, session {session_ms / 1000:g} s",
+            session_ms,
+        ),
         InZookeeperUnderEngine(
-            f"engine, brokers of 3.9.1 in ZooKeeper mode, session {session_ms / 1000:g} s", session_ms
+            f"engine, brokers of {ZOOKEEPER_KAFKA_VERSION} in ZooKeeper mode, session {session_ms / 1000:g} s",
+            session_ms,
         ),
     ]

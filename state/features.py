@@ -1,7 +1,7 @@
 """The features of a Kafka cluster whose levels can be changed (KIP-584, 1022), and the levels that are served.
 
 The levels and what they need are those of Kafka's ``MetadataVersion`` and ``Feature``. The records that gateways write
-have the same versions from the metadata version of Kafka 3.9 to that of 4.2.
+have the same versions from the metadata version of Kafka 3.9 to that of 4.2, at which later brokers are led.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,9 @@ KRAFT_LEVELS = Levels(0, 1)
 # What a gateway supports.
 SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
 # The newest metadata version of each release of Kafka.
-METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29}
+METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29, "4.3": 30, "4.4": 33}
+# The newest one at which brokers of each release are led.
+LED_AT = {release: min(level, SUPPORTED[METADATA_VERSION].high) for release, level in METADATA_VERSIONS.items()}
 # The level of a feature in a freshly formatted cluster, and the metadata version from which on it has that level.
 _BEGINNINGS = {
     "group.version": (1, 22),

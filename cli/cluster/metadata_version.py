@@ -8,8 +8,10 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from conf.settings import Settings
 from state.decisions import Rejected
 from state.entity import FEATURES
-from state.features import METADATA_VERSION, METADATA_VERSIONS
+from state.features import LED_AT, METADATA_VERSION, METADATA_VERSIONS
 
+# The releases at whose own metadata version brokers are led.
+RELEASES = [release for release, level in LED_AT.items() if level == METADATA_VERSIONS[release]]
 # A cold engine on a busy machine decides late.
 TIMEOUT_MS = 120_000
 
@@ -18,7 +20,7 @@ def level_of(kafka: str | None, release: str | None) -> int | None:
     """Return the level of the chosen release, or else of the version of Kafka. None means the usual one."""
     if release is None and kafka is not None and kafka != KAFKA_VERSION:
         release = KAFKA_VERSIONS[kafka].release
-    return METADATA_VERSIONS[release] if release else None
+    return LED_AT[release] if release else None
 
 
 def check_metadata_version(kafka: str, release: str) -> None:

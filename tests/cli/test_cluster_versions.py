@@ -1,24 +1,37 @@
 """Which versions of Kafka ``isrflow cluster up`` takes, and in which modes and at which levels."""
 
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
+from cli.cluster.metadata_version import RELEASES, level_of
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
+from state.features import METADATA_VERSIONS
 from tests.support.cluster_command import on_cluster
 
 
 def test_zookeeper_and_its_version_go_together(cluster_folder: Path) -> None:
-    for wrong in (["--zookeeper"], ["--kafka", "4.1.0", "--zookeeper"]):
+    for wrong in (["--zookeeper"], ["--kafka", KAFKA_VERSION, "--zookeeper"]):
         code, said = on_cluster(cluster_folder, "up", *wrong)
-        assert (code, "--zookeeper needs --kafka 3.9.1" in said) == (2, True)
+        assert (code, f"--zookeeper needs --kafka {ZOOKEEPER_KAFKA_VERSION}" in said) == (2, True)
     for wrong in (["--secure"], ["--metadata-version", "3.9"]):
-        code, said = on_cluster(cluster_folder, "up", "--kafka", "3.9.1", "--zookeeper", *wrong)
+        code, said = on_cluster(cluster_folder, "up", "--kafka", ZOOKEEPER_KAFKA_VERSION, "--zookeeper", *wrong)
         assert (code, "--zookeeper excludes" in said) == (2, True)
     assert not cluster_folder.exists()
 
 
 def test_a_version_that_cannot_be_run_is_refused_with_those_that_can(cluster_folder: Path) -> None:
     code, said = on_cluster(cluster_folder, "up", "--kafka", "4.0.0")
-    assert (code, "is not one of '3.9.1', '4.0.2', '4.1.0', '4.2.1'" in said) == (2, True)
-    for version, newer in (([], "4.2"), (["--kafka", "4.0.2"], "4.1"), (["--kafka", "3.9.1"], "4.0")):
-        code, said = on_cluster(cluster_folder, "up", *version, "--metadata-version", newer)
-        assert (code, f"--metadata-version {newer}: brokers of Kafka " in said) == (2, True)
+    assert (code, f"is not one of {', '.join(map(repr, KAFKA_VERSIONS))}" in said) == (2, True)
+    for older, newer in pairwise(RELEASES):
+        kafka = OF_RELEASE[older].number
+        code, said = on_cluster(cluster_folder, "up", "--kafka", kafka, "--metadata-version", newer)
+        assert (code, f"--metadata-version {newer}: brokers of Kafka {kafka} support {older}" in said) == (2, True)
     assert not cluster_folder.exists()
+
+
+@pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
+def test_a_new_cluster_of_each_version_has_a_level_that_its_brokers_support(kafka: KafkaVersion) -> None:
+    level = level_of(kafka.number, None)
+    assert level == (None if kafka.number == KAFKA_VERSION else min(METADATA_VERSIONS[kafka.release], 29))

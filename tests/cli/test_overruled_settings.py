@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from conf.kafka_versions import ZOOKEEPER_KAFKA_VERSION
 from tests.support.cluster_command import on_cluster
 
 
-@pytest.mark.parametrize("options", [[], ["--voters", "100@127.0.0.1:1"], ["--kafka", "3.9.1", "--zookeeper"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--voters", "100@127.0.0.1:1"], ["--kafka", ZOOKEEPER_KAFKA_VERSION, "--zookeeper"]]
+)
 @pytest.mark.parametrize("setting", ["min.insync.replicas=2", "unclean.leader.election.enable=true"])
 def test_a_led_cluster_does_not_take_them_for_its_brokers(
     cluster_folder: Path, options: list[str], setting: str

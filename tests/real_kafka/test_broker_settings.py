@@ -13,11 +13,14 @@ from tests.real_kafka.kafkas_classes import run_java
 
 pytestmark = pytest.mark.kraft
 TYPES = ("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
+LISTS_FROM_4_2 = (
+    *("advertised.listeners", "controller.listener.names", "early.start.listeners", "listeners", "log.dir"),
+    "log.dirs",
+)
 # The settings that have another type in some releases than in 4.1.
 CHANGED = {
     ("3.9", "group.share.max.size", "SHORT"),
-    *(("4.2", name, "LIST") for name in ("advertised.listeners", "controller.listener.names", "early.start.listeners")),
-    *(("4.2", name, "LIST") for name in ("listeners", "log.dir", "log.dirs")),
+    *((release, name, "LIST") for release in ("4.2", "4.3", "4.4") for name in LISTS_FROM_4_2),
 }
 OTHER_NAMES = [
     *("leader.replication.throttled.rate", "follower.replication.throttled.rate", "no.such.setting", "super.users"),

@@ -13,7 +13,7 @@ from msgspec import structs
 from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import FEATURES, ToolError, run_tool
-from conf.kafka_versions import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import POLICY
@@ -63,7 +63,7 @@ def levels(cluster: UpCluster) -> dict[str, str]:
 def test_brokers_of_an_older_release_are_led_in_kraft_mode(cluster_folder: Path, tmp_path: Path) -> None:
     """The engine of the cluster itself takes the choice, and the gateway starts after it."""
     prepare(ZOOKEEPER_KAFKA_VERSION)
-    with up(cluster_folder, tmp_path / "bus.db", "--kafka", "3.9.1") as cluster:
+    with up(cluster_folder, tmp_path / "bus.db", "--kafka", ZOOKEEPER_KAFKA_VERSION) as cluster:
         assert levels(cluster) == {"metadata.version": "3.9-IV0"}
         die_and_return(cluster, 2)
         with pytest.raises(ToolError, match=r"metadata\.version"):
@@ -75,7 +75,7 @@ def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is
     cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
-    with up(cluster_folder, tmp_path / "bus.db", "--kafka", "4.0.2", brokers=2) as cluster:
+    with up(cluster_folder, tmp_path / "bus.db", "--kafka", OF_RELEASE["4.0"].number, brokers=2) as cluster:
         assert levels(cluster) == OF_4_0
         die_and_return(cluster, 1)
         replace(cluster, 1, KAFKA_VERSION)
@@ -90,11 +90,12 @@ def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is
         quorum_is_told(cluster)
 
 
-def test_brokers_of_the_newest_release_are_led_at_its_level(
-    cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
+@pytest.mark.parametrize("kafka", [number for number in KAFKA_VERSIONS if number > KAFKA_VERSION])
+def test_brokers_of_each_newer_release_are_led(
+    kafka: str, cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
-    with up(cluster_folder, tmp_path / "bus.db", "--kafka", "4.2.1", brokers=2) as cluster:
+    with up(cluster_folder, tmp_path / "bus.db", "--kafka", kafka, brokers=2) as cluster:
         assert levels(cluster) == OF_4_0 | OF_4_2
         die_and_return(cluster, 1)
 

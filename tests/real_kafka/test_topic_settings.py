@@ -56,6 +56,15 @@ VALUES = [
     ),
     *("*", " * ", "*,*", "0:1", "0:1,1:2", "0:1, 1:2", "0:1,", "0:x", ":", "0", "a:b"),
 ]
+# The settings that no topic gets. A fix release may have some that the first version of its release lacks, and a broker
+# does not tell which of them it is.
+REFUSED = {
+    "4.2": {"max.decompressed.message.bytes"},
+    "4.4": {
+        *("errors.deadletterqueue.group.enable", "max.decompressed.message.bytes", "remote.copy.lag.bytes"),
+        "remote.copy.lag.ms",
+    },
+}
 
 
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
@@ -66,8 +75,9 @@ def test_the_gateway_accepts_the_same_topic_settings_as_kafka(kafka: KafkaVersio
     pairs = [(name, value) for name in (*every, "no.such.setting") for value in VALUES]
     told = run_java(SOURCE, lines=(f"{name}={value}" for name, value in pairs), kafka=kafka)
     names, *verdicts = told.splitlines()
-    assert set(names.split()) == set(known)
+    refused = REFUSED.get(kafka.release, set())
+    assert set(names.split()) == set(known) | refused
+    verdicts = ["refused" if name in refused else verdict for (name, _), verdict in zip(pairs, verdicts, strict=True)]
     ours = ["taken" if complaint_about(name, value, level) is None else "refused" for name, value in pairs]
-    assert len(verdicts) == len(pairs)
     differ = [(pair, there) for pair, there, here in zip(pairs, verdicts, ours, strict=True) if there != here]
     assert differ == []

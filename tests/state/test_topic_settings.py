@@ -46,8 +46,8 @@ def test_a_value_is_accepted_as_kafka_does_whatever_its_length(name: str, value:
     [
         ("segment.bytes", "14", ["3.9", "4.0"]),
         ("segment.bytes", "13", []),
-        ("segment.bytes", "1048576", ["3.9", "4.0", "4.1", "4.2"]),
-        ("internal.segment.bytes", "100", ["4.1", "4.2"]),
+        ("segment.bytes", "1048576", [*METADATA_VERSIONS]),
+        ("internal.segment.bytes", "100", ["4.1", "4.2", "4.3", "4.4"]),
         ("message.downconversion.enable", "false", ["3.9"]),
         ("message.timestamp.difference.max.ms", "5", ["3.9"]),
         ("message.timestamp.difference.max.ms", "-1", []),

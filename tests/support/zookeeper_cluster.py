@@ -174,7 +174,18 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
     """
     given = OVERRIDES | {name.replace("_", "."): value for name, value in overrides.items()}
     sets = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
-    up = ("up", "--kafka", "3.9.1", "--zookeeper", "--bus", str(bus_path), "--heap", "384m", *options, *sets)
+    up = (
+        "up",
+        "--kafka",
+        ZOOKEEPER_KAFKA_VERSION,
+        "--zookeeper",
+        "--bus",
+        str(bus_path),
+        "--heap",
+        "384m",
+        *options,
+        *sets,
+    )
     prepare(ZOOKEEPER_KAFKA_VERSION)
     try:
         code, said = on_cluster(folder, *up)
@@ -182,7 +193,7 @@ def started(folder: Path, bus_path: Path, *options: str, **overrides: str) -> It
             # A broker that gets no processor time while it starts loses its session with ZooKeeper, and ends.
             code, said = on_cluster(folder, "up")
         assert code == 0, said
-        assert "3 nodes of Kafka 3.9.1" in said
+        assert f"3 nodes of Kafka {ZOOKEEPER_KAFKA_VERSION}" in said
         yield ZookeeperCluster(folder, bus_path)
     finally:
         if (folder / "cluster.json").exists() and (led := LedCluster.open(KafkaCluster.open(folder))) is not None:

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from brokers.launch.kafka.java_properties import properties_text
 from brokers.voters import NodeId, Port, Voter, text_of
-from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
+from conf.kafka_versions import KAFKA_VERSION, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 ZOOKEEPER_SESSION_MS = 18_000
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
-_VERSION = rf"^({'|'.join(map(re.escape, KAFKA_VERSIONS))})\Z"
+_VERSION = rf"^({'|'.join(map(re.escape, OF_RELEASE))})\.[0-9]{{1,4}}\Z"
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,13 +45,14 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     overrides: dict[str, str] = {}
     # The ZooKeeper of a broker in ZooKeeper mode, which has no voters; None for a node in KRaft mode.
     zookeeper: str | None = None
-    # The version of Kafka of a node in KRaft mode.
+    # The version of Kafka with which a node in KRaft mode was made.
     version: Annotated[str, Meta(pattern=_VERSION)] = KAFKA_VERSION
 
     @property
     def kafka(self) -> KafkaVersion:
-        """The version of Kafka that the node runs."""
-        return KAFKA_VERSIONS[self.version if self.zookeeper is None else ZOOKEEPER_KAFKA_VERSION]
+        """The version of Kafka that the node runs: of its release the one that isrflow has now."""
+        made = self.version if self.zookeeper is None else ZOOKEEPER_KAFKA_VERSION
+        return OF_RELEASE[made.rpartition(".")[0]]
 
 
 def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:

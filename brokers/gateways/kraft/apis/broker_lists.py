@@ -1,4 +1,4 @@
-"""The settings of brokers that are lists, each with Kafka's default (``KafkaConfig`` of Kafka 3.9 to 4.2).
+"""The settings of brokers that are lists, each with Kafka's default (``KafkaConfig`` of Kafka 3.9 to 4.4).
 
 They depend on the release of the brokers. ``tests/real_kafka`` compares them with Kafka's own.
 """
@@ -38,6 +38,8 @@ _OF_4_2 = _OF_4_1 | {
     "log.dir": "/tmp/kafka-logs",
     "log.dirs": "",
 }
+_OF_4_3 = _OF_4_2 | {"cordoned.log.dirs": ""}
+_OF_4_4 = _OF_4_3 | {"group.streams.assignors": "sticky", "group.streams.rack.aware.assignment.tags": ""}
 _OF_4_0 = {name: value for name, value in _OF_4_1.items() if name != _SHARE_ASSIGNORS} | {
     _PROTOCOLS: "classic,consumer"
 }
@@ -49,12 +51,11 @@ _OF_3_9 = _OF_4_0 | {
     "zookeeper.ssl.cipher.suites": "",
     "zookeeper.ssl.enabled.protocols": "",
 }
+_LISTS = {"3.9": _OF_3_9, "4.0": _OF_4_0, "4.1": _OF_4_1, "4.2": _OF_4_2, "4.3": _OF_4_3, "4.4": _OF_4_4}
+_UP_TO = [(METADATA_VERSIONS[release], lists) for release, lists in _LISTS.items()]
 
 
 def broker_lists_in(metadata_version: int) -> Mapping[str, str]:
     """Return the lists among brokers' settings, each with the value that Kafka takes where nothing is set."""
-    if metadata_version > METADATA_VERSIONS["4.1"]:
-        return _OF_4_2
-    if metadata_version > METADATA_VERSIONS["4.0"]:
-        return _OF_4_1
-    return _OF_4_0 if metadata_version > METADATA_VERSIONS["3.9"] else _OF_3_9
+    # A level between two releases has the settings of the later one.
+    return next((lists for level, lists in _UP_TO if metadata_version <= level), _OF_4_4)

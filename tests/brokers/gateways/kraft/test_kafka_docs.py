@@ -4,15 +4,18 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from brokers.gateways.kraft import settings
 from brokers.gateways.kraft.log import comparison, directory
 from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.serving import APIS
 from conf.kafka_versions import KAFKA_VERSIONS
-from state.features import METADATA_VERSIONS
+from state.features import LED_AT
 from state.policy import Policy
 
-DOCS = Path(__file__).parents[4] / "docs" / "kafka.md"
+ROOT = Path(__file__).parents[4]
+DOCS = ROOT / "docs" / "kafka.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- end of apis -->"
 
 
@@ -45,8 +48,14 @@ def test_the_docs_tell_the_defaults() -> None:
 
 def test_the_docs_list_every_version_of_kafka_with_its_level() -> None:
     listed = re.findall(r"^\| ([\d.]+) \| (\d+) \|", DOCS.read_text(), re.MULTILINE)
-    levels = {number: METADATA_VERSIONS[version.release] for number, version in KAFKA_VERSIONS.items()}
+    levels = {number: LED_AT[version.release] for number, version in KAFKA_VERSIONS.items()}
     assert {number: int(level) for number, level in listed} == levels
+
+
+@pytest.mark.parametrize("place", ["README.md", "docs/kafka.md", "docs/zookeeper.md", "cli/cluster/up.py"])
+def test_no_text_names_a_version_that_is_not_run(place: str) -> None:
+    named = re.findall(r"\b(?:3\.9|4\.\d)\.\d+\b", (ROOT / place).read_text())
+    assert set(named) <= set(KAFKA_VERSIONS)
 
 
 def test_the_docs_quote_the_codes_messages() -> None:

@@ -13,17 +13,28 @@ from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.layout import Versions, versions
 from conf.jars import fetch
-from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
+from conf.kafka_versions import KAFKA_VERSIONS
 from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 from tests.support.waiting import TIMEOUT_S
 
+# The last version that isrflow knows.
+*_, NEWEST = KAFKA_VERSIONS
+# How many newer versions of a message there are than a gateway claims. At the levels that are served it needs none.
+LATER = {
+    "ApiVersionsRequest": 1,
+    "ApiVersionsResponse": 1,
+    "BrokerHeartbeatRequest": 1,
+    "BrokerHeartbeatResponse": 1,
+    "BrokerRegistrationChangeRecord": 1,
+    "RegisterBrokerRecord": 1,
+}
 PACKAGES = ("brokers.wire", "brokers.wire.metadata", "brokers.gateways.shared", "brokers.gateways.kraft")
 
 
 @cache
-def released() -> dict[str, Shape]:
+def released(number: str) -> dict[str, Shape]:
     # Once, because it checks the hash of every jar.
-    return schemas_in(fetch("kafka-broker"), KAFKA_VERSION)
+    return schemas_in(fetch(KAFKA_VERSIONS[number].jars), number)
 
 
 def ours(name: str) -> Shape:
@@ -35,23 +46,24 @@ def ours(name: str) -> Shape:
 
 @pytest.mark.parametrize("name", sorted(layouts()))
 def test_a_layout_is_what_kafka_released(name: str) -> None:
-    mine, theirs = ours(name), released()[name]
+    mine, theirs = ours(name), released(NEWEST)[name]
     assert {key: mine.get(key) for key in ("name", "type", "apiKey")} == {
         key: theirs.get(key) for key in ("name", "type", "apiKey")
     }
     claimed, valid = versions(mine["validVersions"]), versions(theirs["validVersions"])
     assert claimed != Versions(0, -1)
     assert claimed.low >= valid.low
-    assert claimed.high == valid.high, "the newest version is always claimed"
+    assert claimed.high == valid.high - LATER.get(name, 0), "the newest version is always claimed"
     for version in range(claimed.low, claimed.high + 1):
         assert shape_of(mine, version) == shape_of(theirs, version)
-    assert ignorable(mine["fields"]) == ignorable(theirs["fields"])
+    told = ignorable(theirs["fields"])
+    assert ignorable(mine["fields"]) == {field: told[field] for field in ignorable(mine["fields"])}
 
 
-@pytest.mark.parametrize("number", [number for number in KAFKA_VERSIONS if number != KAFKA_VERSION])
+@pytest.mark.parametrize("number", [number for number in KAFKA_VERSIONS if number != NEWEST])
 def test_every_led_version_reads_and_writes_a_message_alike(number: str) -> None:
     """So the gateway need not know which version a broker has."""
-    others = schemas_in(fetch(KAFKA_VERSIONS[number].jars), number)
+    others = released(number)
     for name, layout in layouts().items():
         if layout.kind in ("request", "response") and layout.api_key not in APIS:
             continue
@@ -63,7 +75,7 @@ def test_every_led_version_reads_and_writes_a_message_alike(number: str) -> None
         for version in range(max(claimed.low, valid.low), min(claimed.high, valid.high) + 1):
             assert shape_of(mine, version) == shape_of(theirs, version), (name, version)
         if mine["type"] == "metadata":
-            assert valid.high == claimed.high, "a log is written in versions that each of them reads"
+            assert valid.high >= claimed.high, "a log is written in versions that each of them reads"
 
 
 def test_layouts_hold_no_texts() -> None:
@@ -74,8 +86,8 @@ def test_layouts_hold_no_texts() -> None:
 def test_the_comparison_notices_a_difference() -> None:
     changed = json.loads(json.dumps(ours("PartitionRecord")))
     changed["fields"][-1]["tag"] = 9
-    assert shape_of(changed, 1) == shape_of(released()["PartitionRecord"], 1)
-    assert shape_of(changed, 2) != shape_of(released()["PartitionRecord"], 2)
+    assert shape_of(changed, 1) == shape_of(released(NEWEST)["PartitionRecord"], 1)
+    assert shape_of(changed, 2) != shape_of(released(NEWEST)["PartitionRecord"], 2)
 
 
 READ_AT_ONCE = """

@@ -10,7 +10,7 @@ from brokers.launch.kafka.java_properties import properties_text
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import NodeSpec, server_properties
 from brokers.voters import Voter
-from conf.kafka_versions import KAFKA_VERSION
+from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 
 
 def read(text: str) -> dict[str, str]:
@@ -79,11 +79,19 @@ def test_an_invalid_cluster_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_node_runs_the_chosen_version_and_in_zookeeper_mode_the_one_that_knows_it() -> None:
-    (spec,) = plain_specs(1, version="4.0.2")
-    assert (spec.kafka.number, spec.kafka.jars) == ("4.0.2", "kafka-broker-4.0")
+    for version in KAFKA_VERSIONS.values():
+        assert plain_specs(1, version=version.number)[0].kafka == version
     assert plain_specs(1)[0].kafka.number == KAFKA_VERSION
     (spec,) = broker_specs(1, (), zookeeper="127.0.0.1:2181")
     assert "zookeeper" in spec.kafka.modes
+
+
+def test_a_node_of_an_earlier_fix_release_runs_the_one_that_there_is_now(tmp_path: Path) -> None:
+    """A cluster that an older isrflow made names a version whose jars this one does not have."""
+    (spec,) = plain_specs(1)
+    KafkaCluster.create(tmp_path, [msgspec.structs.replace(spec, version="4.1.0")])
+    (node,) = KafkaCluster.open(tmp_path).nodes.values()
+    assert node.spec.kafka.number == KAFKA_VERSION == "4.1.2"
 
 
 def test_a_cluster_id_is_a_uuid_in_kafkas_form() -> None:
