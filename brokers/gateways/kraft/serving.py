@@ -194,7 +194,7 @@ APIS: dict[int, Api] = {
     59: Api(0, 1, metadata_fetch.fetch_snapshot, is_leaders=False),
     60: Api(0, 2, describe.describe_cluster, is_leaders=False),
     62: Api(0, 4, registration.broker_registration),
-    63: Api(0, 1, registration.broker_heartbeat),
+    63: Api(0, 2, registration.broker_heartbeat),
     64: Api(0, 0, registration.unregister_broker, is_forwarded=True),
     67: Api(0, 0, partitions.allocate_producer_ids),
     73: Api(0, 0, log_directories.assign_replicas_to_dirs),

@@ -23,8 +23,6 @@ from tests.support.waiting import TIMEOUT_S
 LATER = {
     "ApiVersionsRequest": 1,
     "ApiVersionsResponse": 1,
-    "BrokerHeartbeatRequest": 1,
-    "BrokerHeartbeatResponse": 1,
     "BrokerRegistrationChangeRecord": 1,
     "RegisterBrokerRecord": 1,
 }

@@ -37,6 +37,16 @@ def test_a_registered_broker_is_fenced_until_it_asks_to_serve(
     assert quorum.broker(10)["state"] == "active"
 
 
+@pytest.mark.parametrize("cordoned", [None, [], ["12LAAAAAAAAAAAAAAAAAAA"]])
+def test_a_heartbeat_may_name_cordoned_log_directories(
+    quorum: InProcessQuorum, client: ControllerClient, cordoned: list[str] | None
+) -> None:
+    """A broker of Kafka 4.3 sends a list with every heartbeat, even if it is empty, at a level that has cordoning."""
+    epoch = registered(quorum, client, 40)
+    beat = client.ask("BrokerHeartbeat", 2, **heartbeat(40, epoch, CordonedLogDirs=cordoned))
+    assert (beat["ErrorCode"], beat["IsFenced"]) == (ErrorCode.NONE, False)
+
+
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_broker_registers_in_every_version(quorum: InProcessQuorum, client: ControllerClient, version: int) -> None:
     responses = quorum.registration(20 + version)
