@@ -10,6 +10,7 @@ from cli.lazy_group import LazyGroup
 
 COMMANDS = (
     "run",
+    "gateway",
     "publish",
     "topics",
     "partitions",

@@ -1,20 +1,23 @@
 """Check whether this machine has what isrflow needs, and fetch jars."""
 
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cli.errors import Unreachable, WrongUse
-from cli.findings import Finding, bus, java, versions
-from cli.options import with_settings
+from cli.findings import Finding, bus, java, places_of_engine, versions
+from cli.options import bus_option, conf_option, name_client_config, set_option
 from cli.output import format_option, show_json
 from cli.parameters import NearChoice, file_option
 from conf.cache import cache_dir, cache_is_temporary
 from conf.counted import counted
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
+from conf.loader import load
 from conf.settings import Settings
 
 _FOR = {
@@ -25,31 +28,27 @@ _FOR = {
 }
 
 
+class _SetOrFile(NearChoice):
+    """The name of a set of jars, or a gateway's settings file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return Path(value) if str(value).endswith(".toml") else super().convert(value, param, ctx)
+
+
 @click.command("doctor")
-@click.argument("names", nargs=-1, type=NearChoice(SETS), metavar="[SET]...")
+@click.argument("named", nargs=-1, type=_SetOrFile(SETS), metavar="[GATEWAY.toml | SET...]")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
 @file_option(
     "--broker",
     help="Compare a broker's server.properties with a gateway's settings, and check nothing else.",
 )
-@click.option(
-    "--gateway-set",
-    "gateway_sets",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="With --broker: a setting that the gateway is started with. May be repeated.",
-)
 @format_option
-@with_settings
+@conf_option
+@bus_option
+@set_option
 def command(
-    settings: Settings,
-    names: tuple[str, ...],
-    fetching: bool,
-    preparing: bool,
-    broker: Path | None,
-    gateway_sets: tuple[str, ...],
-    form: str,
+    named: tuple[str | Path, ...], fetching: bool, preparing: bool, broker: Path | None, form: str, **given: Any
 ) -> None:
     """Check versions, Java, the bus, clocks and Kafka's jars. With --fetch, fetch missing jars first.
 
@@ -59,8 +58,10 @@ def command(
     version of Kafka whose jars are there, and one for Kafka's admin tools. Each takes up to a quarter of a minute.
     Engines of this Python environment, Kafka brokers and tools then start faster.
 
-    With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
-    certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
+    With the file of a gateway, check its settings and the files that they name, the bus, its directories and the other
+    voters. The environment and --set override the file, as for the gateway. With --broker too, compare a broker's
+    server.properties with these settings: protocols, certificates, mechanisms and passwords, and whether the broker's
+    principal is its node id (docs/security.md).
 
     The sets of jars are those that the command lists, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's
     cache). The exit code is 3 if something is wrong: there is no Java, a jar does not match its hash, a clock is
@@ -73,26 +74,36 @@ def command(
       isrflow doctor --fetch
       isrflow doctor --fetch kafka-broker
       isrflow doctor --prepare
+      isrflow doctor gateway.toml
+      isrflow doctor gateway.toml --broker server.properties
     """
-    if broker or gateway_sets:
-        _compare(broker, gateway_sets, form)
+    files, names = [one for one in named if isinstance(one, Path)], [one for one in named if isinstance(one, str)]
+    if files or broker:
+        if len(files) > 1 or names or fetching or preparing:
+            raise WrongUse("a gateway's file goes with --broker, --bus, --set and --format alone")
+        _of_gateway(files[0] if files else None, broker, given["bus"], given["sets"], form)
         return
-    sets = names or SETS
-    for name in sets if fetching else ():
+    settings = load(given["conf"], given["sets"], bus=given["bus"], environment=os.environ)
+    name_client_config(settings.kafka_client_config)
+    wanted = names or SETS
+    for name in wanted if fetching else ():
         _fetch(name)
     if preparing:
         _prepare()
-    _show(list(_findings(settings, sets)), form, "something is wrong")
+    _show(list(_findings(settings, wanted)), form, "something is wrong")
 
 
-def _compare(broker: Path | None, gateway_sets: Sequence[str], form: str) -> None:
-    # This loads the codec of Kafka's messages, which nothing else here needs.
+def _of_gateway(file: Path | None, broker: Path | None, bus: str | None, sets: Sequence[str], form: str) -> None:
+    # These load the codec of Kafka's messages, which nothing else here needs.
+    from cli.gateway.findings import of_gateway
     from cli.security_findings import broker_and_gateway
 
     if broker is None:
-        raise WrongUse("--gateway-set needs --broker")
-    findings = list(broker_and_gateway(broker, gateway_sets))
-    _show(findings, form, "the broker and the gateway do not fit each other")
+        assert file is not None
+        _show(list(of_gateway(file, bus, sets)), form, "something is wrong")
+    else:
+        findings = list(broker_and_gateway(broker, file, sets))
+        _show(findings, form, "the broker and the gateway do not fit each other")
 
 
 def _show(findings: Sequence[Finding], form: str, complaint: str) -> None:
@@ -146,7 +157,8 @@ def _prepare() -> None:
 def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
     yield from versions()
     yield from java()
-    yield from bus(settings)
+    yield from bus(settings.bus, needed=False)
+    yield from places_of_engine(settings)
     yield _cache()
     for name in sets:
         yield _jars(name)

@@ -11,7 +11,7 @@ from cli.errors import Interrupted, Refused, Unreachable, WrongUse
 from cli.extras import missing_extra, not_installed
 from conf.jars import JarsError
 from conf.java import JavaError
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from isrflow.masking import masked
 from state.stored.codec import CodecError, LevelError
 

@@ -9,6 +9,7 @@ _ENGINE = (
     "cryptography",
     "google",
     "immutables",
+    "kazoo",
     "pandas",
     "prometheus_client",
     "psutil",

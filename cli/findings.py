@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
@@ -67,19 +67,21 @@ def _java_version(home: Path) -> str:
     return f", version {found[0]}" if found else ""
 
 
-def bus(settings: Settings) -> Iterator[Finding]:
-    """Check whether the bus can be read and written, whether an engine decides, and whether its clock is right."""
+def bus(url: str, *, needed: bool) -> Iterator[Finding]:
+    """Check whether the bus can be read, whether an engine decides, and whether its clock is right.
+
+    A bus that is missing is wrong only if it is ``needed``, because the first engine makes it.
+    """
     try:
-        opened = open_bus(settings.bus, read_only=True)
+        opened = open_bus(url, read_only=True)
     except NoBusError as error:
-        # The first engine makes it.
-        yield Finding("bus", False, False, masked(str(error)))
+        yield Finding("bus", False, needed, masked(str(error)))
     except BusError as error:
         yield Finding("bus", False, True, masked(str(error)))
     else:
         try:
-            yield Finding("bus", True, False, f"{masked(settings.bus)}{_number(opened)}")
-            found = read_committed(opened, settings.bus_name)
+            yield Finding("bus", True, False, f"{masked(url)}{_number(opened)}")
+            found = read_committed(opened, url.removeprefix(SQLITE))
         except Unreachable as error:
             yield Finding("engine", False, False, error.message)
         except (BusError, CodecError) as error:
@@ -88,7 +90,6 @@ def bus(settings: Settings) -> Iterator[Finding]:
             yield from _engine(opened, found.age_s, found.cluster.clock_skew_ms or 0)
         finally:
             opened.close()
-    yield from _writable(settings)
 
 
 def _number(opened: Bus) -> str:
@@ -108,7 +109,7 @@ def _engine(opened: Bus, age_s: float, skew_ms: int) -> Iterator[Finding]:
     yield Finding("clock", is_right, True, text if is_right else f"{text}: set the clocks of both machines")
 
 
-def _writable(settings: Settings) -> Iterator[Finding]:
+def places_of_engine(settings: Settings) -> Iterator[Finding]:
     """Check whether this user may write the checkpoint and the file of the bus, and whether there is room."""
     places = {}
     checkpoint = settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint"
@@ -118,6 +119,11 @@ def _writable(settings: Settings) -> Iterator[Finding]:
         yield Finding("checkpoint", False, False, f"{masked(checkpoint)} was not checked: only Spark reaches it")
     if settings.bus.startswith(SQLITE):
         places["bus file"] = Path(settings.bus.removeprefix(SQLITE))
+    yield from writable(places)
+
+
+def writable(places: Mapping[str, Path]) -> Iterator[Finding]:
+    """Check whether this user may write each of the ``places``, and whether there is room."""
     for name, place in places.items():
         held = _nearest(place)
         # The bus itself is a file, but everything above it must be a directory.

@@ -42,19 +42,19 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
         settings = load(conf, sets, bus=bus, environment=os.environ)
-        name_client_config(settings)
+        name_client_config(settings.kafka_client_config)
         return function(settings=settings, **rest)
 
     return wrapped
 
 
-def name_client_config(settings: Settings) -> None:
-    """Name the file of ``kafka.client.config`` where every client of a bus looks for it.
+def name_client_config(file: str) -> None:
+    """Name the file of ``kafka.client.config``, if there is one, where every client of a bus looks for it.
 
     This process and those that it starts find it there, also the Python processes of Spark.
     """
-    if settings.kafka_client_config:
-        os.environ[variable_of("kafka.client.config")] = str(Path(settings.kafka_client_config).absolute())
+    if file:
+        os.environ[variable_of("kafka.client.config")] = str(Path(file).absolute())
 
 
 @contextlib.contextmanager

@@ -3,21 +3,20 @@
 Neither is started. TLS is tried in memory with the files of both, so the finding is what their handshake would be.
 """
 
+import os
 import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from brokers.gateways.kraft.security.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import BROKERS_KEY, GATEWAYS_KEY, TokenKey
-from brokers.gateways.kraft.settings import Settings, settings_of
-from brokers.process.given_settings import parsed
+from brokers.gateways.kraft.settings import Settings, load
 from brokers.voters import voters_of
 from brokers.wire.security.connecting import PLAIN
 from cli.findings import Finding
+from conf.layers import SettingsError
 from conf.security.tls import TlsFiles, client_contexts
 from state.policy import TOPIC_NAMES
 
@@ -65,19 +64,19 @@ class _BrokerFile:
         return found.get(self.listener, self.listener or "PLAINTEXT")
 
 
-def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
-    """Compare a broker's file with the settings that a gateway is started with (``--set``)."""
+def broker_and_gateway(file: Path, conf: Path | None, sets: Sequence[str]) -> Iterator[Finding]:
+    """Compare a broker's file with the settings of a gateway: those in ``conf``, the environment and ``sets``."""
     try:
         broker = _BrokerFile(file)
     except (OSError, UnicodeDecodeError) as error:
         yield Finding("broker", False, True, f"{file}: {getattr(error, 'strerror', None) or 'expected UTF-8 text'}")
         return
     try:
-        settings = parsed(given, settings_of)
+        settings = load(conf, sets, environment=os.environ)
         security = security_of(settings)
         token_key = TokenKey(settings.delegation_token_secret_key_file)
-    except (ValueError, click.BadParameter) as error:
-        yield Finding("gateway", False, True, error.message if isinstance(error, click.BadParameter) else str(error))
+    except (ValueError, SettingsError) as error:
+        yield Finding("gateway", False, True, str(error))
         return
     protocol = settings.security_protocol
     same = broker.protocol == protocol

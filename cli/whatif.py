@@ -72,7 +72,7 @@ def command(
     """
     overrides = policy_text(from_sets(sets))
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
-    name_client_config(settings)
+    name_client_config(settings.kafka_client_config)
     with existing_bus(settings) as found:
         after, through = _span(found, start, end)
         changes = Changes(overrides, frozenset(without), _added(files, after, through))

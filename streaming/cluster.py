@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.place_uri import is_uri
 from conf.settings import Settings
 from conf.spark_settings import is_local

@@ -3,7 +3,7 @@
 import structlog
 
 from bus.interface import Bus, Claim, Image
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.settings import Settings
 from state.stored.codec import CodecError, LevelError
 from streaming.job_errors import JobError

@@ -1,7 +1,7 @@
 """What `isrflow run` runs: one job on the bus that the settings name."""
 
 from bus.open_bus import open_bus
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.security.exposure import Protection, protection_of
 from conf.settings import Settings
 from sinks.metrics import Metrics

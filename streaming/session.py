@@ -21,7 +21,7 @@ from conf import LOG4J2
 from conf.class_archive import ClassArchive
 from conf.jars import jars, missing
 from conf.java import java_home
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.python import keep_paths_safe
 from conf.settings import Settings
 from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret

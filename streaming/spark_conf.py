@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.settings import Settings
 from conf.spark_settings import FIXED, MASTER, OF_THE_LAUNCH, STATE_STORE, is_local
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH

@@ -13,9 +13,13 @@ _CONNECT_TIMEOUT_S = 0.5
 
 
 class GatewayService(Service):
-    """A gateway of either kind, with its files in ``folder``. ``settings`` are its own, under their names with dots."""
+    """A gateway of either kind, with its files in ``folder``. ``settings`` are its own, under their names with dots.
 
-    module: str
+    It serves its metrics on any free port.
+    """
+
+    # The command of ``isrflow gateway`` that runs it.
+    kind: str
 
     def __init__(
         self,
@@ -25,22 +29,24 @@ class GatewayService(Service):
         bus: str,
         folder: Path,
         settings: Mapping[str, str],
-        arguments: Sequence[str],
+        flags: Sequence[str] = (),
     ) -> None:
         super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
         self.voter = voter
-        self.settings = dict(settings)
-        self._arguments = [
-            *("--gateway", str(voter.voter)),
-            *("--voters", text_of(tuple(voters))),
-            *("--cluster-id", cluster_id),
-            *("--bus", bus),
-            *arguments,
-        ]
+        self.settings = {
+            "node.id": str(voter.voter),
+            "controller.quorum.voters": text_of(tuple(voters)),
+            "cluster.id": cluster_id,
+            "metrics.port": "0",
+            **settings,
+        }
+        self._bus = bus
+        self._flags = flags
 
     def command(self) -> list[str]:
         sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
-        return [*PYTHON, "-m", self.module, *self._arguments, *sets]
+        program = "from cli import main; main()"
+        return [*PYTHON, "-c", program, "gateway", self.kind, *self._flags, "--bus", self._bus, *sets]
 
     def is_ready(self) -> bool:
         """Return whether the gateway listens, which it does once it has read all decisions."""
@@ -54,7 +60,7 @@ class GatewayService(Service):
 class GatewayProcess(GatewayService):
     """A gateway on the bus ``bus``, to brokers of Kafka 4. ``copies`` are brokers' directories of the metadata log."""
 
-    module = "brokers.gateways.kraft"
+    kind = "kraft"
 
     def __init__(
         self,
@@ -68,18 +74,18 @@ class GatewayProcess(GatewayService):
     ) -> None:
         self.copies = tuple(copies)
         self.log_directory = folder.resolve() / "log"
-        arguments = [
-            *("--dir", str(self.log_directory)),
-            *("--audit-dir", str(folder.resolve())),
-            *(part for copy in copies for part in ("--rebuild-from", str(copy))),
-        ]
-        super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)
+        places = {
+            "metadata.log.dir": str(self.log_directory),
+            "authorizer.log.dir": str(folder.resolve()),
+            "rebuild.from.dirs": ",".join(map(str, copies)),
+        }
+        super().__init__(voter, voters, cluster_id, bus, folder, places | dict(settings))
 
 
 class ZookeeperGatewayProcess(GatewayService):
     """A gateway to brokers that use the ZooKeeper at ``zookeeper``. It listens once a gateway is their controller."""
 
-    module = "brokers.gateways.zk"
+    kind = "zookeeper"
 
     def __init__(
         self,
@@ -93,5 +99,5 @@ class ZookeeperGatewayProcess(GatewayService):
         *,
         adopts: bool = False,
     ) -> None:
-        arguments = ("--zookeeper", zookeeper, *(["--adopt"] if adopts else []))
-        super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)
+        own = {"zookeeper.connect": zookeeper, **settings}
+        super().__init__(voter, voters, cluster_id, bus, folder, own, ["--adopt"] if adopts else [])

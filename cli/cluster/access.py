@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from brokers.launch.kafka.node import KafkaNode
 from cli.cluster.certificates import CLIENT, SECURE_LISTENER
-from conf.loader import as_text
+from conf.layers import as_text
 from conf.settings import Settings
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cli.errors import WrongUse
-from conf.loader import as_text
+from conf.layers import as_text
 from state.cluster import Cluster
 from state.policy import TOPIC_NAMES
 

@@ -3,8 +3,9 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +14,7 @@ from brokers.launch.kafka.node import KafkaError
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Refused, Unreachable
 from cli.options import name_client_config
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.private_dir import private_dir
 
 dir_option = click.option(
@@ -24,6 +25,11 @@ dir_option = click.option(
     show_default=True,
     help="The folder with the cluster's files.",
 )
+
+
+def cluster_id_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``cluster_id``, Kafka's id of the cluster."""
+    return click.option("--cluster-id", metavar="ID", help=purpose)
 
 
 def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
@@ -39,7 +45,7 @@ def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
     # A command that needs the settings says what is wrong with them. The others, such as `down`, go on without.
     with contextlib.suppress(SettingsError):
         if led is not None:
-            name_client_config(led.engine.settings())
+            name_client_config(led.engine.settings().kafka_client_config)
     return kafka, led
 
 

@@ -8,13 +8,12 @@ import click
 
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.settings import Identity
-from brokers.gateways.shared.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.launch.gateway import GatewayProcess
 from bus.interface import BusError
 from cli.closed_output import check_open
 from cli.cluster.bus_place import BusPlace
-from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.folder import cluster_id_option, dir_option, open_cluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option
 from conf.environment import variable_of
@@ -22,15 +21,22 @@ from conf.loader import load
 
 
 @click.command("rebuild")
-@click.option("--gateway", type=GATEWAY_ID, help="A gateway of the cluster in --dir, for example 100.")
+@click.option("--gateway", type=click.IntRange(min=0), help="A gateway of the cluster in --dir, for example 100.")
 @click.option(
     "--log",
     "metadata_log",
     type=click.Path(path_type=Path),
-    help="The --dir of a gateway that you started by hand.",
+    help="The metadata.log.dir of a gateway that you started by hand.",
 )
 @cluster_id_option("With --log: Kafka's cluster id.")
-@copies_option("--from", "; once for each broker. With --gateway, defaults to the cluster's brokers.")
+@click.option(
+    "--from",
+    "copies",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A broker's __cluster_metadata-0; once for each broker. With --gateway, defaults to the cluster's brokers.",
+)
 @click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost for good.")
 @bus_option
 @dir_option

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from brokers.gateways.shared.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
@@ -14,7 +13,7 @@ from cli.closed_output import check_open
 from cli.cluster.access import secure_bootstrap
 from cli.cluster.certificates import Certificates
 from cli.cluster.file_settings import check_not_overruled
-from cli.cluster.folder import dir_option, held, open_cluster
+from cli.cluster.folder import cluster_id_option, dir_option, held, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.cluster.metadata_version import RELEASES, check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
@@ -219,7 +218,7 @@ def _create_cluster(
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
     settings = load(conf, bus=bus, environment=os.environ)
-    name_client_config(settings)
+    name_client_config(settings.kafka_client_config)
     led = LedCluster.create(
         folder,
         settings.bus,

@@ -34,7 +34,7 @@ class Pair:
         self.file.write_text(text.replace(former, now))
 
     def compared(self) -> tuple[int, str]:
-        sets = (part for key, value in self.gateway.items() for part in ("--gateway-set", f"{key}={value}"))
+        sets = (part for key, value in self.gateway.items() for part in ("--set", f"{key}={value}"))
         result = CliRunner().invoke(command, ["doctor", "--broker", str(self.file), *sets])
         assert CANARY not in result.output
         return result.exit_code, result.output
@@ -148,8 +148,15 @@ def test_settings_that_a_gateway_refuses_are_found(pair: Pair) -> None:
     code, said = pair.compared()
     assert code == 3
     assert "ssl.keystore.location: /none.pem: No such file" in said
-    result = CliRunner().invoke(command, ["doctor", "--gateway-set", "security.protocol=SSL"])
-    assert (result.exit_code, "needs --broker" in result.output) == (2, True)
+
+
+def test_settings_of_a_gateway_may_be_in_its_file(pair: Pair, tmp_path: Path) -> None:
+    conf = tmp_path / "gateway.toml"
+    conf.write_text("\n".join(f'"{key}" = "{value}"' for key, value in pair.gateway.items()))
+    result = CliRunner().invoke(command, ["doctor", str(conf), "--broker", str(pair.file)])
+    assert (result.exit_code, "User:broker-1 is broker 1" in result.output) == (0, True), result.output
+    result = CliRunner().invoke(command, ["doctor", str(conf), "--broker", str(pair.file), "kafka-broker"])
+    assert (result.exit_code, "goes with --broker" in result.output) == (2, True)
 
 
 def test_authorizers_are_compared(pair: Pair) -> None:

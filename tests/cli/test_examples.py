@@ -24,9 +24,18 @@ EVENTS = """\
 {"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
 {"kind":"create_topic","time_ms":1002,"topic":"orders","partitions":2,"replication_factor":1}
 """
+GATEWAY = """\
+node.id = 100
+controller.quorum.voters = "100@127.0.0.1:9093"
+cluster.id = "c"
+metadata.log.dir = "gateway-100"
+"""
 # These start Spark or real brokers, fetch, or run until they are stopped. Set-up, test_demo.py, test_cluster.py and the
 # tests of streaming/ run them.
-RUN_ELSEWHERE = ("isrflow run", "isrflow demo", "--engine spark", "isrflow cluster", "--fetch", "--prepare")
+RUN_ELSEWHERE = (
+    *("isrflow run", "isrflow gateway", "isrflow demo", "isrflow cluster"),
+    *("--engine spark", "--fetch", "--prepare"),
+)
 
 
 Path_ = tuple[str, ...]
@@ -96,6 +105,8 @@ def test_examples_work_in_a_shell(example: str, tmp_path: Path, bus: EmbeddedBus
 @pytest.mark.parametrize("example", [example for example in runnable() if not in_shell(example)])
 def test_examples_work(example: str, tmp_path: Path, isrflow: Isrflow) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
+    (tmp_path / "gateway.toml").write_text(GATEWAY)
+    (tmp_path / "server.properties").write_text("controller.listener.names=PLAINTEXT\n")
     shutil.copytree(CONF, tmp_path / "conf")
     # An example that waits for health needs brokers that all serve.
     engine = started(tmp_path, is_healthy="health" in example)

@@ -20,7 +20,7 @@ def files() -> list[Path]:
         *ROOT.glob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "deploy").rglob("*.y*ml"),
-        ROOT / "conf/reference.toml",
+        *(ROOT / "conf").glob("*reference.toml"),
     ]
     return [*found, *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
 

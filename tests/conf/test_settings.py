@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from brokers.gateways.kraft.settings import Settings as GatewaySettings
+from brokers.gateways.kraft.settings import load as load_gateway
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.environment import OTHERS, variable_of
-from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
+from conf.layers import SettingsError
+from conf.loader import KEYS, from_sets, load, policy_text
 from conf.settings import Settings
 from isrflow.masking import masked
 from state.policy import NAMES
@@ -22,13 +24,14 @@ def test_the_reference_file_holds_every_key_with_its_default() -> None:
     assert [key for key in sorted(KEYS) if f"\n{key} = " not in text] == []
 
 
-@pytest.mark.parametrize("profile", sorted(PROFILES.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_profiles_load(profile: Path) -> None:
-    assert load(profile) != Settings()
+@pytest.mark.parametrize("name", ["laptop", "production", "spark-cluster"])
+def test_the_profiles_load(name: str) -> None:
+    assert load(PROFILES / f"{name}.toml") != Settings()
 
 
-def test_three_profiles_are_there() -> None:
-    assert {path.stem for path in PROFILES.glob("*.toml")} == {"laptop", "production", "spark-cluster"}
+def test_there_are_three_profiles_of_engines_and_one_of_a_gateway() -> None:
+    assert {path.stem for path in PROFILES.glob("*.toml")} == {"gateway", "laptop", "production", "spark-cluster"}
+    assert load_gateway(PROFILES / "gateway.toml") != GatewaySettings()
 
 
 @pytest.mark.parametrize("line", ['driver.memory = "1g\\n"', 'bus = "kafka://localhost:1\\n"'])

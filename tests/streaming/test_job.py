@@ -11,7 +11,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Claim, Page
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.settings import Settings
 from sinks.metrics import Metrics, MetricsError
 from state.cluster import Cluster

@@ -20,7 +20,7 @@ from bus.interface import DivergedError, Entry, FencedError, Image
 from bus.kafka.mark import Mark, newer
 from bus.open_bus import open_bus
 from cli.commands import command
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 from conf.settings import Settings
 from controller_logic.replay import decide
 from state.policy import Policy

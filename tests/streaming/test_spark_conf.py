@@ -6,7 +6,8 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.kafka.bus import KafkaBus
-from conf.loader import SettingsError, load
+from conf.layers import SettingsError
+from conf.loader import load
 from conf.settings import Settings
 from streaming.cluster import check_fits
 from streaming.sources.interface import source_of

@@ -119,7 +119,11 @@ class InProcessQuorum:
         """Start a gateway that already runs a second time, on another port and ``directory``; return the port."""
         (port,) = free_ports(1)
         identity = Identity(
-            gateway=gateway, voters=self.voters, cluster_id=self.cluster_id, directory=directory, listen_port=port
+            gateway=gateway,
+            voters=self.voters,
+            cluster_id=self.cluster_id,
+            directory=directory,
+            listener=(LOOPBACK, port),
         )
         self.gateways[gateway] = GatewayThread(identity, self.bus_path, **self.settings)
         return port

@@ -1,11 +1,13 @@
-"""Every setting with its type, default and explanation, made from the types and from ``conf/reference.toml``."""
+"""Every setting with its type, default and explanation, made from the types and from the reference documents."""
 
 import re
 from pathlib import Path
 
 import msgspec
 
-from conf.loader import as_text
+from brokers.gateways.kraft.settings import Settings as KraftSettings
+from brokers.gateways.zk.settings import Settings as ZookeeperSettings
+from conf.layers import as_text
 from conf.settings import Settings
 from conf.spark_settings import MASTER_EXPECTED, PREFIX
 from state.policy import NAMES as POLICY_KEYS
@@ -13,34 +15,48 @@ from state.policy import TOPIC_NAMES, Policy
 from tests.support.contract_tables import in_words
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference.toml"
+GATEWAY_REFERENCE = REFERENCE.with_name("gateway-reference.toml")
 
 
-def tables() -> str:
-    """Describe all settings, section by section, in the order of the reference file."""
-    fields = {f.encode_name: f for struct in (Policy, Settings) for f in msgspec.structs.fields(struct)}
+def of_engine() -> str:
+    """Describe all settings of the engine, section by section, in the order of the reference file."""
+    text, left = _tables(REFERENCE, Policy, Settings)
+    assert left == {"policy", "spark"}, f"{REFERENCE} lacks {sorted(left)}"
+    return text
+
+
+def of_gateways() -> str:
+    """Describe all settings of gateways in the same way."""
+    text, left = _tables(GATEWAY_REFERENCE, KraftSettings, ZookeeperSettings)
+    assert not left, f"{GATEWAY_REFERENCE} lacks {sorted(left)}"
+    return text
+
+
+def _tables(reference: Path, *structs: type[msgspec.Struct]) -> tuple[str, set[str]]:
+    fields = {f.encode_name: f for struct in structs for f in msgspec.structs.fields(struct)}
+    is_engines = Policy in structs
     parts: list[str] = []
-    for title, text in re.findall(r"^# --- (.*?) -+\n(.*?)(?=^# --- |\Z)", REFERENCE.read_text(), re.M | re.S):
+    for title, text in re.findall(r"^# --- (.*?) -+\n(.*?)(?=^# --- |\Z)", reference.read_text(), re.M | re.S):
         parts += ["", f"## {title}"]
-        for comment, lines in re.findall(r"((?:^# .*\n)+)((?:^[a-z].*\n?)+)", text, re.MULTILINE):
+        for comment, lines in re.findall(r'((?:^# .*\n)+)((?:^["a-z].*\n?)+)', text, re.MULTILINE):
             told = " ".join(line[2:] for line in comment.splitlines())
-            for key in re.findall(r"^([\w.]+) = ", lines, re.MULTILINE):
+            for key in re.findall(r'^"?([\w.]+)"? = ', lines, re.MULTILINE):
                 if key.startswith(PREFIX):
                     default = '""'
                     known = facts(key, MASTER_EXPECTED, default)
                 else:
                     field = fields.pop(key)
                     default = as_text(field.default) if field.default != "" else '""'
-                    known = facts(key, in_words(field.type), default)
+                    known = facts(key, in_words(field.type), default, is_engines=is_engines)
                 parts += ["", f"### `{key}`", "", told, "", known]
-    assert set(fields) == {"policy", "spark"}, f"conf/reference.toml lacks {sorted(fields)}"
-    return "\n".join(parts).lstrip("\n")
+    return "\n".join(parts).lstrip("\n"), set(fields)
 
 
-def facts(key: str, type_: str, default: str) -> str:
+def facts(key: str, type_: str, default: str, *, is_engines: bool = True) -> str:
     """Describe in one line which values a setting takes and where it can be changed."""
     where = ""
-    if key in TOPIC_NAMES:
+    if is_engines and key in TOPIC_NAMES:
         where = " `alter_config` changes it for the cluster or for one topic."
-    elif key in POLICY_KEYS:
+    elif is_engines and key in POLICY_KEYS:
         where = " `alter_config` changes it."
     return f"Default `{default}`: {type_}.{where}"

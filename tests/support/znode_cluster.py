@@ -35,7 +35,6 @@ class ZnodeCluster:
             voters=tuple(Voter(100 + number, "127.0.0.1", port) for number, port in enumerate(free_ports(2))),
             zookeeper=self.root,
             cluster_id=CLUSTER_ID,
-            listen_port=None,
         )
         outer = KazooClient(hosts=address)
         outer.start(timeout=TIMEOUT_S)

@@ -56,4 +56,4 @@ def test_every_error_of_the_rules_is_explained() -> None:
 
 
 def test_the_page_of_settings_has_every_setting() -> None:
-    expect("settings.md", {"settings": settings_page.tables()})
+    expect("settings.md", {"settings": settings_page.of_engine(), "gateways": settings_page.of_gateways()})

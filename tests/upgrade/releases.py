@@ -23,6 +23,11 @@ class Release(NamedTuple):
     isrflow: str
     python: tuple[str, ...]
 
+    @property
+    def has_gateway_command(self) -> bool:
+        """Whether gateways are started by ``isrflow gateway``. In 0.1.0 they were modules."""
+        return any(Path(self.isrflow).parents[1].glob("lib/python*/site-packages/cli/gateway"))
+
 
 def last_release(directory: Path) -> Release:
     """Install the last release of releases.toml."""

@@ -104,10 +104,15 @@ class Site:
 
     def launch_gateway(self, release: Release) -> subprocess.Popen[bytes]:
         """Start a gateway on the gateway's folder without waiting for it."""
-        where = ["--bus", str(self.cluster.bus_path), "--dir", str(self.directory / "gateway")]
-        who = ["--gateway", "100", "--voters", f"100@127.0.0.1:{self._port}", "--cluster-id", self._cluster_id]
+        bus, log, voters = self.cluster.bus_path, self.directory / "gateway", f"100@127.0.0.1:{self._port}"
+        if release.has_gateway_command:
+            texts = ("node.id=100", f"controller.quorum.voters={voters}", f"cluster.id={self._cluster_id}")
+            sets = [part for text in (*texts, f"metadata.log.dir={log}", "metrics.port=0") for part in ("--set", text)]
+            command = [release.isrflow, "gateway", "kraft", "--bus", str(bus), *sets]
+        else:
+            who = ["--gateway", "100", "--voters", voters, "--cluster-id", self._cluster_id]
+            command = [*release.python, "-m", "brokers.gateways.kraft", *who, "--bus", str(bus), "--dir", str(log)]
         with (self.directory / "gateway.log").open("ab") as output:
-            command = [*release.python, "-m", "brokers.gateways.kraft", *who, *where]
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def start_gateway(self, release: Release) -> None:

@@ -193,7 +193,7 @@ class Gateway:
         )
         limits = self._settings.limits
         server = Server(answering(context), limits, self._gone, door_of(context), decoded_bytes_max, is_quick)
-        here, port = self._identity.here, self._identity.port
+        host, port = self._identity.place
         async with asyncio.TaskGroup() as group:
             group.create_task(storage.failure.raised())
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
@@ -201,11 +201,11 @@ class Gateway:
             group.create_task(committed_state.keep_settled(self._deletions))
             await feed.caught_up.wait()
             await announce_here(context)
-            await server.start(here.host, port)
+            await server.start(host, port)
             self._heartbeats.start()
             self._is_serving = True
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
-            logger.info("serving", host=here.host, port=port, **told, changes_by=self._access.changes_by)
+            logger.info("serving", host=host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))
             group.create_task(self._file_settings.run())
             if self._security is not None:

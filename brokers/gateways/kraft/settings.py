@@ -1,15 +1,22 @@
 """The identity and the settings of a gateway."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from brokers.gateways.kraft.log.intervals import SNAPSHOT_INTERVAL_BYTES
-from brokers.gateways.shared.gateway_settings import GatewayIdentity, GatewaySettings
-from brokers.process.given_settings import Bytes, Count, Millis, converted
+from brokers.gateways.shared.gateway_settings import (
+    GatewayIdentity,
+    GatewaySettings,
+    MaybeFile,
+    Source,
+    checked_identity,
+)
+from brokers.process.given_settings import Bytes, Count, Millis
 from brokers.wire.server import Limits
+from conf.layers import SettingsError
 from conf.super_users import AuthorizerClass, SuperUsers
 from state.features import KRAFT_LEVELS
 
@@ -25,7 +32,6 @@ ListenerNames = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,255}(,[A-Za-z0-9
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 # Empty: required with SSL, where only a certificate says who a client is, and none with SASL_SSL.
 ClientAuthSetting = Literal["", "none", "requested", "required"]
-MaybeFile = Annotated[str, Meta(max_length=4_096)]
 Rules = Annotated[str, Meta(max_length=65_536)]
 # A name that is a CN alone becomes that CN, as ``broker.principal`` expects it by default. A longer name stays whole,
 # because an authority may have given the same CN to another subject.
@@ -47,6 +53,9 @@ class Identity(GatewayIdentity, frozen=True, kw_only=True):
 class Settings(GatewaySettings, frozen=True, kw_only=True):
     """The settings that only gateways of this kind have."""
 
+    metadata_log_dir: MaybeFile = ""
+    # Brokers' directories of the metadata log, with commas.
+    rebuild_from_dirs: str = ""
     state_wait_max_ms: Millis = 1_200
     followed_wait_max_ms: Millis = 500
     metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES
@@ -65,6 +74,7 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
     allow_everyone_if_no_acl_found: bool = False
     # On a PLAINTEXT listener any program can pose as a broker, and speak for any client.
     allow_authorizer_on_plaintext: bool = False
+    authorizer_log_dir: MaybeFile = ""
     authorizer_log_level: AuditLevel = "info"
     security_protocol: SecurityProtocol = "PLAINTEXT"
     ssl_keystore_location: MaybeFile = ""
@@ -104,6 +114,19 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
         )
 
 
-def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from their names (``given_settings.converted``)."""
-    return converted(given, Settings)
+SOURCE = Source(Settings)
+load = SOURCE.load
+settings_of = SOURCE.settings_of
+
+
+def identity_of(settings: Settings) -> Identity:
+    """Return the identity that settings name. Raises ``SettingsError`` that names a setting that does not fit."""
+    fields = checked_identity(settings, settings.listener_names)
+    if not settings.metadata_log_dir:
+        raise SettingsError("metadata.log.dir: expected the directory of the metadata log, got ''")
+    return Identity(
+        **fields,
+        directory=Path(settings.metadata_log_dir),
+        audit_directory=Path(settings.authorizer_log_dir) if settings.authorizer_log_dir else None,
+        copies=tuple(Path(one.strip()) for one in settings.rebuild_from_dirs.split(",") if one.strip()),
+    )

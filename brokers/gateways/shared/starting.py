@@ -1,14 +1,11 @@
-"""The common steps of the commands that start a gateway of either kind."""
+"""The common steps of the processes of gateways of either kind."""
 
 import asyncio
 import gc
 import signal
 from collections.abc import Callable
 
-import click
-
 from brokers.engine.retry import retry
-from brokers.voters import Voter, voters_of
 from bus.interface import Bus
 from bus.open_bus import open_bus
 
@@ -21,17 +18,6 @@ _GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 def collect_rarely() -> None:
     """Make full garbage collections rare."""
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
-
-
-def voters_with(gateway: int, voters: str) -> tuple[Voter, ...]:
-    """Read the voters that an option lists. Raises ``click.BadParameter`` if ``gateway`` is not one of them."""
-    try:
-        listed = voters_of(voters)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--voters") from error
-    if gateway not in [voter.voter for voter in listed]:
-        raise click.BadParameter(f"{gateway} is not one of the voters {voters}", param_hint="--gateway")
-    return listed
 
 
 async def opened(url: str, unreachable_max_ms: int) -> Bus:

@@ -264,7 +264,7 @@ class Gateway:
     async def _serve(self) -> None:
         # Brokers look for a controller when they start. Until /controller names a gateway they must not find this one.
         await self._settled.wait()
-        settings, here, port = self._settings, self._identity.here, self._identity.port
+        settings, (host, port) = self._settings, self._identity.place
         context = Context(
             self._identity,
             settings,
@@ -276,9 +276,9 @@ class Gateway:
             self._note_producer_ids,
         )
         server = Server(answering(context), settings.limits, self._proxy.close, decoded_bytes_max=decoded_bytes_max)
-        await server.start(here.host, port)
+        await server.start(host, port)
         self._is_serving = True
-        logger.info("serving", host=here.host, port=port)
+        logger.info("serving", host=host, port=port)
         try:
             await asyncio.Event().wait()
         finally:

@@ -1,10 +1,16 @@
 """The settings of a gateway to ZooKeeper-mode brokers: who it is, and its limits."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from brokers.gateways.shared.gateway_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.shared.gateway_settings import (
+    GatewayIdentity,
+    GatewaySettings,
+    Source,
+    checked_identity,
+)
 from brokers.gateways.zk.messages import WRITING_IBPS
-from brokers.process.given_settings import Bytes, Count, Millis, converted
+from brokers.process.given_settings import Bytes, Count, Millis
+from conf.layers import SettingsError
 from state.limits import Text
 
 
@@ -22,6 +28,7 @@ class Identity(GatewayIdentity, frozen=True, kw_only=True):
 class Settings(GatewaySettings, frozen=True, kw_only=True):
     """The settings that only gateways of this kind have."""
 
+    zookeeper_connect: str = ""
     broker_heartbeat_interval_ms: Millis = 2_000
     zookeeper_session_timeout_ms: Millis = 6_000
     zookeeper_connection_timeout_ms: Millis = 10_000
@@ -41,6 +48,14 @@ class Settings(GatewaySettings, frozen=True, kw_only=True):
         return self.inter_broker_protocol_version in WRITING_IBPS
 
 
-def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from their names (``given_settings.converted``)."""
-    return converted(given, Settings)
+SOURCE = Source(Settings)
+load = SOURCE.load
+settings_of = SOURCE.settings_of
+
+
+def identity_of(settings: Settings) -> Identity:
+    """Return the identity that settings name. Raises ``SettingsError`` that names a setting that does not fit."""
+    fields = checked_identity(settings, (settings.inter_broker_listener_name,))
+    if not settings.zookeeper_connect:
+        raise SettingsError("zookeeper.connect: expected HOST:PORT,... as brokers have it, got ''")
+    return Identity(**fields, zookeeper=settings.zookeeper_connect)

@@ -14,7 +14,7 @@ class Said:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, program: ModuleType) -> None:
         self.why: list[str] = []
         monkeypatch.setattr("brokers.process.ending.logger", self)
-        monkeypatch.setattr(program, "configure", lambda how: None)
+        monkeypatch.setattr(program, "configure", lambda *how: None)
 
     def error(self, what: str, *, why: str) -> None:
         self.why.append(why)

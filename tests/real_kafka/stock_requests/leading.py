@@ -62,7 +62,6 @@ def gateway(zookeeper: str, folder: Path) -> Iterator[Led]:
         voters=(Voter(CONTROLLER, LOOPBACK, port),),
         zookeeper=zookeeper,
         cluster_id=CLUSTER_ID,
-        listen_port=None,
     )
     leading = Gateway(identity, SETTINGS, bus)
     loop = asyncio.new_event_loop()

@@ -37,7 +37,7 @@ _ATTEMPTS = 6
 PEERS_FIRST_S = 3.0
 HINT = (
     "If another gateway of the quorum runs, this one rebuilds its log from there. Otherwise name brokers' copies with "
-    "--rebuild-from, or use 'isrflow cluster rebuild'"
+    "rebuild.from.dirs, or use 'isrflow cluster rebuild'"
 )
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokers.gateways.kraft import __main__ as command
-from brokers.gateways.kraft import probing
+from brokers.gateways.kraft import probing, process
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
@@ -15,6 +14,7 @@ from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.process.ending import EXIT_REFUSED, EXIT_UNREACHABLE
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
+from cli.commands import command
 from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 from tests.support.gateway_in_process import InProcessQuorum
@@ -38,8 +38,10 @@ def test_a_run_that_never_led_ends_when_another_replaces_it(tmp_path: Path) -> N
 
 
 def run(folder: Path, *more: str) -> int:
-    given = ["--gateway", "100", "--voters", "100@127.0.0.1:1", "--cluster-id", "c", "--bus", str(folder / "bus.db")]
-    return CliRunner().invoke(command.main, [*given, "--dir", str(folder / "log"), *more]).exit_code
+    given = {"node.id": 100, "controller.quorum.voters": "100@127.0.0.1:1", "cluster.id": "c", "metrics.port": 0}
+    texts = (*(f"{key}={value}" for key, value in given.items()), f"metadata.log.dir={folder / 'log'}", *more)
+    sets = (part for text in texts for part in ("--set", text))
+    return CliRunner().invoke(command, ["gateway", "kraft", "--bus", str(folder / "bus.db"), *sets]).exit_code
 
 
 @pytest.mark.parametrize(
@@ -59,21 +61,21 @@ def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
 ) -> None:
     fail(monkeypatch, Gateway, tmp_path, error)
-    said = Said(monkeypatch, command)
+    said = Said(monkeypatch, process)
     assert run(tmp_path) == code
     assert said.why == [why]
 
 
 def test_a_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     EmbeddedBus(tmp_path / "bus.db").close()
-    said = Said(monkeypatch, command)
-    assert run(tmp_path, "--dir", f"{tmp_path}/bus.db/log") == EXIT_UNREACHABLE
+    said = Said(monkeypatch, process)
+    assert run(tmp_path, f"metadata.log.dir={tmp_path}/bus.db/log") == EXIT_UNREACHABLE
     assert said.why == [f"{tmp_path}/bus.db: it is a file, but must be a directory"]
 
 
 def test_a_missing_bus_is_waited_for_and_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = Said(monkeypatch, command)
-    assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == EXIT_UNREACHABLE
+    said = Said(monkeypatch, process)
+    assert run(tmp_path, "bus.unreachable.max.ms=1") == EXIT_UNREACHABLE
     assert "there is no bus at" in said.why[0]
     assert not (tmp_path / "bus.db").exists()
 

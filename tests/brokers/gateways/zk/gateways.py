@@ -43,9 +43,7 @@ class Gateways:
         patch.setattr(connection, "ManyReads", lambda **options: self.tree.client(_gateway_here())(**options))
 
     def identity(self, number: int) -> Identity:
-        return Identity(
-            gateway=number, voters=self._voters, zookeeper="none:1", cluster_id=CLUSTER_ID, listen_port=None
-        )
+        return Identity(gateway=number, voters=self._voters, zookeeper="none:1", cluster_id=CLUSTER_ID)
 
     def start(self, number: int) -> None:
         identity = self.identity(number)

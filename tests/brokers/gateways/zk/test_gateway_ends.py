@@ -6,9 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from brokers.gateways.shared.whole_events import UnknownDecisionError
-from brokers.gateways.zk import __main__ as command
+from brokers.gateways.zk import process
 from brokers.gateways.zk.gateway import Gateway
 from bus.interface import BusError
+from cli.commands import command
 from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 
@@ -25,7 +26,9 @@ def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
 ) -> None:
     fail(monkeypatch, Gateway, tmp_path, error)
-    said = Said(monkeypatch, command)
-    given = ["--gateway", "100", "--voters", "100@127.0.0.1:1", "--cluster-id", "c", "--zookeeper", "127.0.0.1:1"]
-    assert CliRunner().invoke(command.main, [*given, "--bus", str(tmp_path / "bus.db")]).exit_code == code
+    said = Said(monkeypatch, process)
+    given = {"node.id": 100, "controller.quorum.voters": "100@127.0.0.1:1", "cluster.id": "c", "metrics.port": 0}
+    sets = (part for key, value in given.items() for part in ("--set", f"{key}={value}"))
+    line = ["gateway", "zookeeper", "--bus", str(tmp_path / "bus.db"), *sets, "--set", "zookeeper.connect=127.0.0.1:1"]
+    assert CliRunner().invoke(command, line).exit_code == code
     assert said.why == [why]

@@ -177,7 +177,7 @@ def test_without_another_gateway_the_log_comes_from_brokers(quorum: Lossy, tmp_p
     ]
     shutil.rmtree(quorum.log(100))
     shutil.rmtree(quorum.log(101))
-    with pytest.raises(StorageError, match=r"removed from the bus.*cannot be reached.*--rebuild-from"):
+    with pytest.raises(StorageError, match=r"removed from the bus.*cannot be reached.*rebuild\.from\.dirs"):
         opened(quorum, ())
     quorum.copies = tuple(copies)
     quorum.start(100)

@@ -28,7 +28,7 @@ def took(gateway: int = 100) -> Session:
     """Return the session of a gateway that has just taken the place."""
     session = Session("none:1", 6_000, lambda path: None, lambda why: None)
     session.open(1_000)
-    identity = Identity(gateway=gateway, voters=VOTERS, zookeeper="none:1", cluster_id="c", listen_port=None)
+    identity = Identity(gateway=gateway, voters=VOTERS, zookeeper="none:1", cluster_id="c")
     take_place(session, identity, BUS_ID, ClusterView())
     return session
 
