@@ -24,7 +24,7 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
 
     The caller has already committed that these brokers are not active.
     """
-    alike = Alike(batch, lambda topic, partition: replicas_failed(batch, topic, partition, failed))
+    alike = Alike(batch, replicas_failed, failed)
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.brokers_failed(batch, topic, failed)
@@ -34,7 +34,7 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
             if removed != partition.removed:
                 replicas_failed(batch, topic, partition, failed, removed)
             elif not failed.isdisjoint(partition.replicas):
-                alike.commit(topic, partition)
+                alike.commit(topic, partition, failed)
 
 
 def replicas_failed(
@@ -70,7 +70,7 @@ def failure_reason(change: PartitionChange) -> Reason:
 
 def broker_started(batch: Batch, broker: int) -> None:
     """Bring all replicas on ``broker`` online, elect where there is no leader, and tell it who leads the rest."""
-    alike = Alike(batch, lambda topic, partition: replica_started(batch, topic, partition, broker))
+    alike = Alike(batch, replica_started, (broker,))
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.broker_started(batch, topic, broker)
@@ -78,7 +78,7 @@ def broker_started(batch: Batch, broker: int) -> None:
         for partition in topic.partitions.on({broker}):
             if broker in partition.replicas:
                 if is_readable(partition, batch.state.brokers[broker]):
-                    alike.commit(topic, partition)
+                    alike.commit(topic, partition, broker)
             elif partition.removed:
                 removal.broker_started(batch, topic, partition, broker)
 

@@ -22,13 +22,14 @@ class LogEndReport(NamedTuple):
 class Batch:
     """A batch of events while it is applied to a shard's state."""
 
-    __slots__ = ("log_ends", "new_partitions", "recorder", "state")
+    __slots__ = ("broker_statuses", "effects", "log_ends", "recorder", "state")
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
         self.state = WorkingState(state, policy, overrides)
         self.recorder = DecisionRecorder(self.state)
-        # What ``commit_alike.AlikeNew`` remembers from one event to the next.
-        self.new_partitions: dict[object, Any] = {}
+        # What ``commit_alike`` remembers: effects, and a number for all that rules may depend on about a broker.
+        self.effects: dict[object, Any] = {}
+        self.broker_statuses: dict[tuple[object, ...], int] = {}
         # What ``log_end_report`` gathers.
         self.log_ends: list[LogEndReport] = []
 

@@ -25,8 +25,8 @@ whether a change was checked, counted and recorded.
 
 Other values have pipelines of their own, with fewer steps: ``commit_reports`` for what replicas report of their logs,
 ``commit_topic`` and ``commit_cluster``. For partitions that are alike, ``commit_alike`` repeats what this pipeline did
-to the first of them. Such a change is not checked again, because invariants depend on what is alike: on replicas, their
-states, the ISR and the leader, and on how far epochs rise.
+to the first of them. Such a change is not checked again, because invariants depend on what is alike: on the places of
+replicas, on their states, the ISR and the leader, and on how far epochs rise.
 """
 
 from msgspec.structs import replace

@@ -1,252 +1,240 @@
 """Commit what a rule decides about partitions that are alike: ask the rule for one of them, and repeat its effect.
 
 The problem: a lost broker changes tens of thousands of partitions at one tick. For each of them the rule elects, and
-the pipeline applies, checks, counts and records. But what the rule decides follows from few of a partition's values:
-its replicas, the ISR, the leader, replica states, and the requests to its brokers. A hundred thousand partitions on ten
-brokers have only a few hundred combinations of these values.
+the pipeline applies, checks, counts and records.
 
-The insight: what happened to one partition can be repeated for all that are like it. The effect is the difference
-between the partition before and after, the decisions recorded, and the change of the counts.
+The insight: no rule depends on which brokers have the replicas, only on what is at each place of the assignment: the
+state of the broker and of the replica there, and whether it leads, is in sync and has requests. So partitions are alike
+if they have the same at each place. A hundred thousand partitions have a few dozen such combinations, on any number of
+brokers. What happened to one partition is told in places too, and is repeated for all that are like it.
 
     partition ─► like one before? ── no ──► rule ─► commit ─► effect, remembered
                         │ yes                                    │
                         └──────────► the same effect  ◄──────────┘
-                                     epochs rise by as much, the partition keeps its own numbers
+                                     at the same places; epochs rise by as much
 
-So there is still one set of rules, and this file knows none of them. The rule itself decides each partition that is not
-plain (it is being reassigned, has removed replicas, is recovering, or had no leader yet), and each one whose effect has
-an unusual shape. Rejected: the rules a second time as array operations, because two sets of rules drift apart, and
-because pages hold rows: to convert partitions into arrays and back costs as much as to repeat an effect.
+So there is still one set of rules, and this file knows none of them. ``_likeness`` lists what a rule may depend on, and
+``_Effect`` what it may change. The rule itself decides each partition that is not plain (it is being reassigned, or has
+lost logs), and each one whose effect cannot be told in places. Rejected: the rules a second time as array operations,
+because two sets of rules drift apart, and because pages hold rows: to convert partitions into arrays and back costs as
+much as to repeat an effect.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import astuple, replace
 
+from controller_logic.apply import with_requested_epochs
 from controller_logic.batch import Batch
+from controller_logic.fencing import Refusal
 from controller_logic.running_totals import CountsDifference
 from controller_logic.working_topic import WorkingTopic
-from state.alike import Pattern, Said, pattern_of, pattern_on
+from state.alike import Form, Said, form_of
 from state.decisions import LeaderAndIsr, StopReplica
-from state.ids import NO_EPOCH
+from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
-from state.reason import Reason
 
-_RECOVERED = LeaderRecoveryState.RECOVERED
-# The most lists of replicas that a batch remembers.
+# The most effects that a batch remembers.
 REMEMBERED_MAX = 10_000
 
 T = TypeVar("T")
 
-# May depend only on its arguments, and change only the given partition and the counts.
+# May change only the given partition and the counts. It gets the batch, a topic, the partition, and what ``commit`` is
+# given. Of the brokers it may only use what ``_Statuses`` tells.
 Rule = Callable[..., T]
-NewRule = Callable[[WorkingTopic, tuple[int, ...]], None]
+# Bytes, because their hash is the cheapest one.
+_Places = bytes
 
 
 class _Effect(msgspec.Struct, frozen=True, gc=False):
-    """What a rule did to a partition."""
+    """What a rule did to a partition, with places in the assignment for brokers."""
 
-    # It applies to a partition in these states.
-    state_before: PartitionState
-    states_before: tuple[ReplicaState, ...]
     # What the rule returned.
     answer: Any
     # Whether the partition stays as it is.
     is_none: bool
-    after: Partition
+    state: PartitionState
+    replica_states: tuple[ReplicaState, ...]
+    # None: it stays as it is.
+    isr: _Places | None
+    # NO_LEADER if there is none.
+    leader: int
     leader_step: int
     partition_step: int
-    patterns: tuple[Pattern, ...]
+    leader_recovery_state: LeaderRecoveryState
+    # Whether the high watermark belongs to no epoch now.
+    is_unclean: bool
+    # The replicas that are asked to act on the leader epoch.
+    addressed: _Places
+    forms: tuple[Form, ...]
     difference: CountsDifference
 
-
-class Alike(Generic[T]):
-    """One rule, applied at one event to many partitions of topics that are not being deleted."""
-
-    def __init__(self, batch: Batch, rule: Rule[T]) -> None:
-        self._batch = batch
-        self.rule = rule
-        self._has_requests = bool(batch.state.reporting)
-        self._effects: dict[object, _Effect] = {}
-
-    def commit(self, topic: WorkingTopic, before: Partition, *asked: Hashable) -> T:
-        """Do to a partition what the rule does, and return what the rule returns.
-
-        The rule also gets ``asked``, and may depend on its values.
-        """
-        if not _is_plain(before):
-            return self.rule(topic, before, *asked)
-        key = (
-            before.replicas,
-            before.isr,
-            before.leader,
-            before.requested_epochs,
-            before.completed_epochs,
-            # Requests are noted by leader epoch. Brokers behind gateways get none.
-            before.leader_epoch if self._has_requests else NO_EPOCH,
-            topic.min_isr,
-            topic.unclean_allowed,
-            asked,
-        )
-        effect = self._effects.get(key)
-        if effect is None or effect.states_before != before.replica_states or effect.state_before != before.state:
-            return self._ask(topic, before, key, asked)
-        if not effect.is_none:
-            self._repeat(effect, topic, before)
-        answer: T = effect.answer
-        return answer
-
-    def _ask(self, topic: WorkingTopic, before: Partition, key: object, asked: tuple[Hashable, ...]) -> T:
-        recorder = self._batch.recorder
-        count = len(recorder.said)
-        answer = self.rule(topic, before, *asked)
-        effect = _effect_of(topic, before, topic.partitions[before.partition], recorder.said[count:], answer)
-        if effect is not None:
-            self._effects[key] = effect
-        return answer
-
-    def _repeat(self, effect: _Effect, topic: WorkingTopic, before: Partition) -> None:
-        like = effect.after
-        after = Partition(
+    def on(self, before: Partition) -> Partition:
+        """Return what becomes of a partition."""
+        replicas = before.replicas
+        leader_epoch = before.leader_epoch + self.leader_step
+        requested = before.requested_epochs
+        if self.addressed:
+            addressed = [replicas[place] for place in self.addressed]
+            requested = with_requested_epochs(replicas, requested, addressed, leader_epoch)
+        return Partition(
             before.partition,
-            like.state,
-            before.replicas,
-            like.replica_states,
-            like.isr,
-            like.leader,
-            before.leader_epoch + effect.leader_step,
-            before.partition_epoch + effect.partition_step,
-            _RECOVERED,
+            self.state,
+            replicas,
+            self.replica_states,
+            before.isr if self.isr is None else tuple([replicas[place] for place in self.isr]),
+            self.leader if self.leader == NO_LEADER else replicas[self.leader],
+            leader_epoch,
+            before.partition_epoch + self.partition_step,
+            self.leader_recovery_state,
             (),
             (),
             before.high_watermark,
-            before.high_watermark_epoch,
+            NO_EPOCH if self.is_unclean else before.high_watermark_epoch,
             before.log_end_offsets,
             before.offset_epochs,
             (),
             before.completed_epochs,
-            like.requested_epochs,
+            requested,
             before.received_epochs,
             before.lags,
+            (),
+            before.directories,
         )
-        topic.put(after)
-        self._batch.state.totals.add(effect.difference)
-        self._batch.recorder.say_alike(effect.patterns, topic, after)
 
 
-def _is_plain(partition: Partition) -> bool:
-    return not (
-        partition.adding_replicas
-        or partition.removing_replicas
-        or partition.removed
-        or partition.leader_recovery_state
-        or partition.leader_epoch == NO_EPOCH
-        or partition.partition_epoch == NO_EPOCH
-        or partition.lost_logs
-        or partition.directories
-    )
+class _Statuses(dict[int, int]):
+    """All that rules may depend on about each broker, as a number. It is found when a partition needs it."""
+
+    def __init__(self, batch: Batch, about: Collection[int]) -> None:
+        self._state = batch.state
+        self._numbers = batch.broker_statuses
+        self._about = about
+
+    def __missing__(self, broker: int) -> int:
+        held, sets = self._state.brokers.get(broker), self._state.broker_sets
+        status = (broker in self._about, held and held.state, *[broker in members for members in sets])
+        number = self[broker] = self._numbers.setdefault(status, len(self._numbers))
+        return number
 
 
-def _effect_of(
-    topic: WorkingTopic, before: Partition, after: Partition, said: list[Said], answer: object
-) -> _Effect | None:
+class Alike(Generic[T]):
+    """One rule, applied at one event to many partitions of topics that are not being deleted.
+
+    ``about`` are the brokers that the event is about.
+    """
+
+    def __init__(self, batch: Batch, rule: Rule[T], about: Collection[int] = ()) -> None:
+        self.batch = batch
+        self.rule = rule
+        self._statuses = _Statuses(batch, about)
+        self._saying = batch.recorder.saying()
+
+    def commit(
+        self, topic: WorkingTopic, before: Partition, *given: Any, named: tuple[int, ...] = (), asked: Hashable = None
+    ) -> T:
+        """Do to a partition what the rule does, and return what the rule returns.
+
+        The rule also gets what is ``given``. Of this it may depend on ``named``, which are brokers, and on ``asked``.
+        """
+        key = None
+        if not (before.adding_replicas or before.removing_replicas or before.removed or before.lost_logs):
+            key = self._likeness(topic, before, named, asked)
+        effect: _Effect | None = self.batch.effects.get(key)
+        if effect is None:
+            return self._ask(topic, before, given, key)
+        if not effect.is_none:
+            after = effect.on(before)
+            topic.put(after)
+            self.batch.state.totals.add(effect.difference, after.replicas)
+            self.batch.recorder.say_alike(effect.forms, self._saying, topic, after)
+        answer: T = effect.answer
+        return answer
+
+    def _likeness(
+        self, topic: WorkingTopic, before: Partition, named: tuple[int, ...], asked: Hashable
+    ) -> Hashable | None:
+        """Return all that the rule may depend on; None if it has to be asked.
+
+        A new field of ``Partition`` that rules depend on must be here, and in ``_Effect`` if a rule may change it.
+        """
+        replicas, leader = before.replicas, before.leader
+        place, is_new = replicas.index, before.leader_epoch == NO_EPOCH
+        try:
+            return (
+                self.rule,
+                topic.min_isr,
+                topic.unclean_allowed,
+                bytes(map(self._statuses.__getitem__, replicas)),
+                bytes((before.state, before.leader_recovery_state, *before.replica_states)),
+                leader if leader == NO_LEADER else place(leader),
+                bytes(map(place, before.isr)),
+                is_new,
+                before.partition_epoch == NO_EPOCH,
+                # Who may choose a directory for a new replica is told in order of id.
+                bytes(map(place, sorted(replicas))) if is_new and self.batch.state.dir_choosers else b"",
+                before.requested_epochs and _from(before.leader_epoch, before.requested_epochs),
+                before.completed_epochs and _from(before.leader_epoch, before.completed_epochs),
+                bytes(map(place, named)),
+                asked,
+            )
+        except ValueError:
+            # It names a broker that has no replica, or has more replicas than a byte can count.
+            return None
+
+    def _ask(self, topic: WorkingTopic, before: Partition, given: tuple[Any, ...], key: Hashable | None) -> T:
+        recorder, effects = self.batch.recorder, self.batch.effects
+        count = len(recorder.said)
+        answer = self.rule(self.batch, topic, before, *given)
+        effect = None
+        if key is not None and not isinstance(answer, Refusal):
+            effect = _effect_of(topic, before, recorder.said[count:], answer)
+        if effect is not None:
+            if len(effects) >= REMEMBERED_MAX:
+                effects.clear()
+            effects[key] = effect
+        return answer
+
+
+def _from(leader_epoch: int, epochs: Iterable[int]) -> tuple[int | None, ...]:
+    return tuple([None if epoch == NO_EPOCH else epoch - leader_epoch for epoch in epochs])
+
+
+def _effect_of(topic: WorkingTopic, before: Partition, said: list[Said], answer: object) -> _Effect | None:
     """Return the effect that the rule had on a partition; None if it did something that an effect cannot repeat."""
-    usual = replace(
-        before,
-        state=after.state,
-        replica_states=after.replica_states,
-        isr=after.isr,
-        leader=after.leader,
-        leader_epoch=after.leader_epoch,
-        partition_epoch=after.partition_epoch,
-        requested_epochs=after.requested_epochs,
-    )
-    patterns = _patterns(after, said)
-    if usual != after or patterns is None:
+    after = topic.partitions[before.partition]
+    replicas = before.replicas
+    forms = _forms(after, said)
+    if forms is None or after.replicas != replicas:
         return None
-    return _Effect(
-        state_before=before.state,
-        states_before=before.replica_states,
+    requests = enumerate(after.requested_epochs if after.requested_epochs != before.requested_epochs else ())
+    effect = _Effect(
         answer=answer,
         is_none=after is before,
-        after=after,
+        state=after.state,
+        replica_states=after.replica_states,
+        isr=None if after.isr == before.isr else bytes(map(replicas.index, after.isr)),
+        leader=NO_LEADER if after.leader == NO_LEADER else replicas.index(after.leader),
         leader_step=after.leader_epoch - before.leader_epoch,
         partition_step=after.partition_epoch - before.partition_epoch,
-        patterns=patterns,
+        leader_recovery_state=after.leader_recovery_state,
+        is_unclean=any(form.told.unclean for form in forms),
+        addressed=bytes([place for place, epoch in requests if epoch == after.leader_epoch]),
+        forms=forms,
         difference=CountsDifference.between(before, after, topic.min_isr),
     )
+    return effect if effect.on(before) == after else None
 
 
-def _patterns(after: Partition, said: list[Said]) -> tuple[Pattern, ...] | None:
-    """Return the patterns of the decisions; None if one is not about this partition as it now stands."""
-    patterns = []
+def _forms(after: Partition, said: list[Said]) -> tuple[Form, ...] | None:
+    """Return the forms of the decisions; None if one is not about this partition as it now stands."""
+    forms = []
     for one in said:
         if not isinstance(one, LeaderAndIsr | StopReplica) or one.partition != after.partition:
             return None
-        told = one.partition_epoch if isinstance(one, LeaderAndIsr) else after.partition_epoch
-        if (one.leader_epoch, told) != (after.leader_epoch, after.partition_epoch):
+        form = form_of(one, after.replicas)
+        if form is None:
             return None
-        patterns.append(pattern_of(one))
-    return tuple(patterns)
-
-
-class _New(msgspec.Struct, frozen=True, gc=False):
-    """What a rule made of a list of replicas."""
-
-    # All fields of the partition but its number.
-    values: tuple[Any, ...]
-    patterns: tuple[Pattern, ...]
-    difference: CountsDifference
-
-
-class AlikeNew:
-    """The rule that adds a partition to a topic, at one event.
-
-    What it did to a list of replicas holds for the later topics of the batch too, as long as the brokers' states, the
-    topic's min.insync.replicas and the reason are the same.
-    """
-
-    def __init__(self, batch: Batch, topic: WorkingTopic, reason: Reason, rule: NewRule) -> None:
-        self._batch = batch
-        self.topic = topic
-        self.rule = rule
-        self._condition = (batch.state.broker_readings, topic.min_isr, reason)
-        self._made: dict[tuple[int, ...], _New] = {}
-
-    def commit(self, replicas: tuple[int, ...]) -> None:
-        """Add a partition on ``replicas``, as the rule does."""
-        made = self._made.get(replicas) or self._made_before(replicas)
-        if made is None:
-            self._ask(replicas)
-            return
-        after = Partition(self.topic.partitions.total, *made.values)
-        self.topic.append(after)
-        self._batch.state.totals.add(made.difference)
-        self._batch.recorder.say_alike(made.patterns, self.topic, after)
-
-    def _ask(self, replicas: tuple[int, ...]) -> None:
-        recorder, topic = self._batch.recorder, self.topic
-        count = len(recorder.said)
-        self.rule(topic, replicas)
-        after = topic.partitions[-1]
-        patterns = _patterns(after, recorder.said[count:])
-        if patterns is not None and not after.directories:
-            difference = CountsDifference.between(None, after, topic.min_isr)
-            made = self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
-            remembered = self._batch.new_partitions
-            if len(remembered) >= REMEMBERED_MAX:
-                remembered.clear()
-            remembered[self._condition, replicas] = made
-
-    def _made_before(self, replicas: tuple[int, ...]) -> _New | None:
-        """Return what was made of ``replicas`` at an earlier event of the batch, with patterns for this one."""
-        former: _New | None = self._batch.new_partitions.get((self._condition, replicas))
-        if former is None:
-            return None
-        state = self._batch.state
-        event = {"seq": state.seq, "controller_epoch": state.controller_epoch, "time_ms": state.now_ms}
-        patterns = tuple([pattern_on(pattern, **event) for pattern in former.patterns])
-        made = self._made[replicas] = replace(former, patterns=patterns)
-        return made
+        forms.append(form)
+    return tuple(forms)

@@ -18,7 +18,7 @@ from controller_logic.raw_text import shown
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
-from state.alike import AlikeDecision, Pattern, Said, TopicWatermarks, decisions_of, named
+from state.alike import AlikeDecision, Form, Said, Saying, TopicWatermarks, decisions_of, named
 from state.broker import Broker, BrokerState
 from state.decisions import (
     Answer,
@@ -90,10 +90,24 @@ class DecisionRecorder:
 
     # Partitions and topics
 
-    def say_alike(self, patterns: Iterable[Pattern], topic: WorkingTopic, partition: Partition) -> None:
-        """Record for ``partition`` the decisions that ``patterns`` give for a partition like it."""
-        row = (topic.topic, topic.topic_id, partition.partition, partition.leader_epoch, partition.partition_epoch)
-        self.said += [AlikeDecision(pattern, *row) for pattern in patterns]
+    def saying(self) -> Saying:
+        """Return what the decisions that are now recorded have in common."""
+        return Saying(self._state.seq, self._state.controller_epoch, self._state.now_ms)
+
+    def say_alike(self, forms: Iterable[Form], saying: Saying, topic: WorkingTopic, partition: Partition) -> None:
+        """Record the decisions that have these forms for a partition as it now stands."""
+        for form in forms:
+            row = AlikeDecision(
+                form,
+                saying,
+                partition.replicas,
+                topic.topic,
+                topic.topic_id,
+                partition.partition,
+                partition.leader_epoch,
+                partition.partition_epoch,
+            )
+            self.said.append(row)
 
     def say_leader_and_isr(
         self,

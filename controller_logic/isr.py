@@ -23,7 +23,7 @@ from state.reason import Reason
 from state.topic_events import IsrRow
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
-_UNKNOWN_BROKER_EPOCH = -1
+UNKNOWN_BROKER_EPOCH = -1
 # What is asked for one partition. A row asks the same as an event of its own.
 OneIsr = AlterIsr | IsrRow
 # The wire's default is 0, so a leader that does not know of recovery counts as recovered.
@@ -123,7 +123,7 @@ def ineligible(batch: Batch, partition: Partition, asked: OneIsr) -> Refusal | N
     if away:
         return Refusal("INELIGIBLE_REPLICA", f"brokers {away} are fenced, shutting down or without their log")
     for member, epoch in zip(asked.isr, asked.isr_epochs or (), strict=False):
-        if epoch not in (_UNKNOWN_BROKER_EPOCH, batch.state.brokers[member].broker_epoch):
+        if epoch not in (UNKNOWN_BROKER_EPOCH, batch.state.brokers[member].broker_epoch):
             return Refusal("INELIGIBLE_REPLICA", f"broker {member} has another broker epoch than {epoch}")
     behind = [member for member in asked.isr if member not in partition.isr and _is_behind(partition, member)]
     if behind:

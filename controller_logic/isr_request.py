@@ -8,14 +8,14 @@ Every shard decides the rows of its own topics. The request is answered once, wi
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit_alike import Alike
 from controller_logic.commit_reports import commit_watermarks_due_in
 from controller_logic.fencing import Refusal
-from controller_logic.isr import altered
+from controller_logic.isr import UNKNOWN_BROKER_EPOCH, altered
 from controller_logic.partition_results import answer_by_partition, result_of
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
@@ -38,7 +38,7 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     if broker is None:
         return
     request = _Request(batch, event, broker)
-    alike: Alike[Refusal | None] = Alike(batch, request.alter)
+    alike: Alike[Refusal | None] = Alike(batch, _alter, (event.broker,))
     refused: list[PartitionResult] = []
     for place in event.places_in(batch.state.cluster.shard, batch.state.cluster.shards):
         refused += request.refused(event.topics[place], alike)
@@ -86,22 +86,35 @@ class _Request(NamedTuple):
     def _decided(
         self, topic: WorkingTopic, before: Partition, row: IsrRow, alike: "Alike[Refusal | None]"
     ) -> Refusal | None:
-        if _is_current(before, row):
-            return alike.commit(topic, before, row.isr, row.isr_epochs, row.leader_recovery_state)
-        return altered(self.batch, self.broker, self.event.broker_epoch, topic, before, row)[0]
+        if self._is_current(before, row):
+            return alike.commit(topic, before, self, row, named=row.isr, asked=row.leader_recovery_state)
+        return _alter(self.batch, topic, before, self, row)
 
-    def alter(
-        self,
-        topic: WorkingTopic,
-        before: Partition,
-        isr: tuple[int, ...],
-        isr_epochs: tuple[int, ...] | None,
-        leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None,
-    ) -> Refusal | None:
-        """Decide a row that has the epochs of the partition; return why it is refused."""
-        numbers = (before.partition, before.leader_epoch, before.partition_epoch)
-        row = IsrRow(*numbers, isr, isr_epochs, leader_recovery_state)
-        return altered(self.batch, self.broker, self.event.broker_epoch, topic, before, row)[0]
+    def _is_current(self, partition: Partition, row: IsrRow) -> bool:
+        """Return whether the rule depends on nothing but what ``Alike`` compares.
+
+        It also depends on the epochs if they differ, and on the reported log ends if a replica joins.
+        """
+        return (
+            self.event.broker_epoch == self.broker.broker_epoch
+            and row.leader_epoch == partition.leader_epoch
+            and row.partition_epoch == partition.partition_epoch
+            and (row.isr_epochs is None or self._knows(row.isr, row.isr_epochs))
+            and (not partition.offset_epochs or set(row.isr).issubset(partition.isr))
+        )
+
+    def _knows(self, members: tuple[int, ...], epochs: tuple[int, ...]) -> bool:
+        """Return whether these are the members' broker epochs, as far as the leader knows them."""
+        brokers = self.batch.state.brokers
+        return len(members) == len(epochs) and all(
+            epoch == UNKNOWN_BROKER_EPOCH or (member in brokers and epoch == brokers[member].broker_epoch)
+            for member, epoch in zip(members, epochs, strict=True)
+        )
+
+
+def _alter(batch: Batch, topic: WorkingTopic, before: Partition, request: _Request, row: IsrRow) -> Refusal | None:
+    """Decide one row; return why it is refused."""
+    return altered(batch, request.broker, request.event.broker_epoch, topic, before, row)[0]
 
 
 def _named_twice(named: TopicIsrs) -> set[int]:
@@ -109,15 +122,3 @@ def _named_twice(named: TopicIsrs) -> set[int]:
     if len(set(numbers)) == len(numbers):
         return set()
     return {number for number, times in Counter(numbers).items() if times > 1}
-
-
-def _is_current(partition: Partition, row: IsrRow) -> bool:
-    """Return whether the rule depends on nothing but what ``Alike`` compares and what the row asks for.
-
-    It also depends on the epochs if they differ, and on the reported log ends if a replica joins.
-    """
-    return (
-        row.leader_epoch == partition.leader_epoch
-        and row.partition_epoch == partition.partition_epoch
-        and (not partition.offset_epochs or set(row.isr).issubset(partition.isr))
-    )

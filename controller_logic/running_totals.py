@@ -1,6 +1,5 @@
 """The counts of a shard, updated with each change, so that no rule counts all partitions."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -8,28 +7,30 @@ from msgspec.structs import astuple
 
 from controller_logic.working_topic import WorkingTopic
 from state.cluster import Totals, counted
-from state.partition import Partition
+from state.partition import Partition, PartitionState
 
 _TOPICS = Totals.__struct_fields__.index("topics")
 _OFFLINE = Totals.__struct_fields__.index("offline")
 
 
 class CountsDifference(NamedTuple):
-    """How a change affects the counts: pairs of (place or broker, amount), without zeros."""
+    """How a change affects the counts: pairs of (place, amount), without zeros."""
 
+    # By place in ``Totals``.
     counts: tuple[tuple[int, int], ...]
+    # By place in the assignment.
     backlog: tuple[tuple[int, int], ...]
 
     @classmethod
-    def between(cls, before: Partition | None, after: Partition, min_isr: int) -> "CountsDifference":
-        """Count one partition before and after a change; ``before`` is None for a new partition."""
-        counts, backlog = list(counted(after, min_isr)), Counter(after.backlog)
-        if before is not None:
+    def between(cls, before: Partition, after: Partition, min_isr: int) -> "CountsDifference":
+        """Count one partition before and after a change of anything but its replicas."""
+        counts = list(counted(after, min_isr))
+        if before.state != PartitionState.NonExistentPartition:
             counts = [now - former for now, former in zip(counts, counted(before, min_isr), strict=True)]
-            backlog.subtract(before.backlog)
+        backlog = [after.is_behind(place) - before.is_behind(place) for place in range(len(after.replicas))]
         return cls(
             tuple([(place, amount) for place, amount in enumerate(counts, start=1) if amount]),
-            tuple([(broker, amount) for broker, amount in backlog.items() if amount]),
+            tuple([(place, amount) for place, amount in enumerate(backlog) if amount]),
         )
 
 
@@ -88,18 +89,18 @@ class RunningTotals:
         if _requests(before) != _requests(after):
             self._change_backlog(before.backlog, after.backlog)
 
-    def add(self, difference: CountsDifference) -> None:
-        """Add what changed in a partition. The partition's topic must not be in deletion."""
+    def add(self, difference: CountsDifference, replicas: tuple[int, ...]) -> None:
+        """Add what changed in a partition with these replicas. Its topic must not be in deletion."""
         _, times = self._added.get(id(difference), (difference, 0))
         self._added[id(difference)] = difference, times + 1
+        for place, amount in difference.backlog:
+            self._backlog[replicas[place]] = self._backlog.get(replicas[place], 0) + amount
 
     def _settle(self) -> None:
         """Count the differences that were added. There are far fewer of them than partitions."""
         for difference, times in self._added.values():
             for place, amount in difference.counts:
                 self._counts[place] += times * amount
-            for broker, amount in difference.backlog:
-                self._backlog[broker] = self._backlog.get(broker, 0) + times * amount
         self._added = {}
 
     def change_backlog_at(self, before: Partition, after: Partition, place: int) -> None:
@@ -127,5 +128,4 @@ class RunningTotals:
         return Totals(*self._counts)
 
     def backlog(self) -> dict[int, int]:
-        self._settle()
         return {broker: count for broker, count in sorted(self._backlog.items()) if count}

@@ -48,14 +48,14 @@ def ask_shutdown(batch: Batch, broker: Broker) -> None:
 
 def _hand_over_all(batch: Batch, broker: int) -> int:
     remaining = 0
-    alike = Alike(batch, lambda topic, partition: _hand_over(batch, topic, partition, broker))
+    alike = Alike(batch, _hand_over, (broker,))
     for topic in batch.state.topics():
         if topic.is_deleting:
             continue
         for partition in topic.partitions.on({broker}):
             # A partition with one replica cannot move: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
-                remaining += alike.commit(topic, partition)
+                remaining += alike.commit(topic, partition, broker)
     return remaining
 
 

@@ -3,7 +3,7 @@
 from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
-from controller_logic.commit_alike import AlikeNew
+from controller_logic.commit_alike import Alike
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_topic_config, complaint_of_brokers, text_of
 from controller_logic.config_limits import complaint_about_size
@@ -16,7 +16,7 @@ from controller_logic.replica_machine import first_states, online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import CreatePartitions, CreateTopic
 from state.ids import NO_LEADER, topic_id_of
-from state.partition import Topic, TopicState
+from state.partition import Partition, PartitionState, Topic, TopicState
 from state.reason import Reason
 from state.topic_name import complaint_about_topic_name
 
@@ -71,15 +71,15 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
 
 
 def _add_partitions(batch: Batch, topic: WorkingTopic, assignment: Replicas, reason: Reason) -> None:
-    alike = AlikeNew(batch, topic, reason, lambda topic, replicas: _add_partition(batch, topic, replicas, reason))
-    for replicas in assignment:
-        alike.commit(replicas)
+    alike = Alike(batch, _add_partition)
+    for number, replicas in enumerate(assignment, start=len(topic.partitions)):
+        alike.commit(topic, Partition(number, PartitionState.NonExistentPartition, replicas, ()), reason, asked=reason)
 
 
-def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], reason: Reason) -> None:
-    states = first_states(replicas, batch.state.active)
-    partition = commit_new_partition(batch, topic, replicas, states)
-    elected = elect_first(online_replicas(replicas, states, batch.state.active))
+def _add_partition(batch: Batch, topic: WorkingTopic, before: Partition, reason: Reason) -> None:
+    states = first_states(before.replicas, batch.state.active)
+    partition = commit_new_partition(batch, topic, before.replicas, states)
+    elected = elect_first(online_replicas(before.replicas, states, batch.state.active))
     if elected is not None:
         commit_partition(batch, topic, partition, led_by(elected), reason)
 

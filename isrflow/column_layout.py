@@ -29,7 +29,9 @@ def _layout(rows: int) -> struct.Struct:
     return struct.Struct(f"<{3 * rows}i{rows}q")
 
 
-def packed(partitions: list[int], texts: list[int], leader_epochs: list[int], last_values: list[int]) -> bytes:
+def packed(
+    partitions: Sequence[int], texts: Sequence[int], leader_epochs: Sequence[int], last_values: Sequence[int]
+) -> bytes:
     """Return the bytes of columns. Raises ``struct.error`` if a number does not fit."""
     return _layout(len(partitions)).pack(*partitions, *texts, *leader_epochs, *last_values)
 

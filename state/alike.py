@@ -1,41 +1,63 @@
-"""Decisions that differ in topic, partition and epochs alone: a pattern, and a row of values for each.
+"""Decisions that are alike: a form with blanks, and a row of values for each.
 
-A lost broker changes tens of thousands of partitions, but in a few hundred ways. The pattern holds what such
-decisions have in common, and it is encoded once. A decision then costs a row and the numbers in its text.
+A lost broker changes tens of thousands of partitions, but in a few ways. Decisions of one form differ in the event, in
+the topic, partition and epochs, and in which brokers have the replicas. A form is encoded once, with a blank for each
+of these. So a decision costs a row and the values in its text.
 """
 
-from collections.abc import Iterable
-from functools import lru_cache
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from state.decision_columns import SILENT, CountedBy
-from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, decode, encode
+from state.ids import NO_LEADER
 
+Ids = tuple[int, ...]
 # Writes a name as it is in a decision's text.
 encoded_name = msgspec.json.Encoder().encode
-# The part of a pattern's text that depends on the event.
-_EVENT = b'"seq":%d,"index":%%d,"controller_epoch":%d,"time_ms":%d,"reason":'
+# Stands in a form for the replica at a place of the assignment. No other number in its text is as great.
+_FIRST_MARK = 10**18
+_PLACES_MAX = 1_000
+_MARKED = re.compile(rb"10{15}(\d{3})(?!\d)")
 
 
-class Pattern(msgspec.Struct, frozen=True, gc=False):
-    """What decisions of one event have in common."""
+class Saying(NamedTuple):
+    """What all decisions on one event have in common."""
 
-    # Its topic, partition and epochs are blank.
-    common: LeaderAndIsr | StopReplica
-    # The text of ``common``, with the blanks of ``state.decision_columns``.
+    seq: int
+    controller_epoch: int
+    time_ms: int
+    # The field with the admin who asked, as it is in a text with blanks; empty if there is none.
+    principal: bytes = b""
+
+
+class Form(msgspec.Struct, frozen=True, gc=False):
+    """What decisions have in common that are alike."""
+
+    # Has blanks for a ``Saying`` and for ids, and, doubled, those of ``state.decision_columns``.
     text: bytes
-    # The seq and the rank of its decisions in the canonical order. Patterns of one event and kind share this object.
-    place: tuple[int, int]
+    # Whose ids these are: places in the assignment.
+    places: tuple[int, ...]
+    # Of its decisions in the canonical order.
+    rank: int
     told: CountedBy
+
+    def on(self, saying: Saying, replicas: Ids) -> bytes:
+        """Return the text for one event and some replicas, with the blanks of ``state.decision_columns``."""
+        return self.text % (*saying, *[replicas[place] for place in self.places])
 
 
 class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
-    """A row: one decision, as the values that fill in a pattern."""
+    """A row: one decision, as the values that fill in a form."""
 
-    pattern: Pattern
+    form: Form
+    saying: Saying
+    replicas: Ids
     topic: str
     topic_id: str
     partition: int
@@ -59,20 +81,45 @@ class TopicWatermarks(msgspec.Struct, frozen=True, gc=False):
 Said = AnyDecision | AlikeDecision | TopicWatermarks
 
 
-def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
-    """Return the pattern of decisions like ``decision``."""
-    common = replace(decision, topic="", topic_id="", partition=0, leader_epoch=0)
-    if isinstance(common, LeaderAndIsr):
-        common = replace(common, partition_epoch=0)
+def form_of(decision: LeaderAndIsr | StopReplica, replicas: Ids) -> Form | None:
+    """Return the form of decisions like ``decision``; None if it names a broker that has no replica."""
+    marks = {replica: _FIRST_MARK + place for place, replica in enumerate(replicas[:_PLACES_MAX])}
+    marks[NO_LEADER] = NO_LEADER
+    blank = {"seq": 0, "controller_epoch": 0, "time_ms": 0, "topic": "", "topic_id": "", "partition": 0}
+    blank |= {"leader_epoch": 0} | ({"partition_epoch": 0} if isinstance(decision, LeaderAndIsr) else {})
+    try:
+        marked = {name: _marked(name, value, marks) for name, value in asdict(decision).items()}
+    except KeyError:
+        return None
     # These two kinds of decisions have no free text, which might look like the fields that are replaced.
-    text = with_blank_index(encode(common))
-    text = text.replace(b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1)
-    text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
-    if isinstance(common, LeaderAndIsr):
-        text = text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1)
-    else:
-        text += SILENT
-    return Pattern(common, text, _place(common.seq, type(common)), told_of(decision))
+    text = encode(replace(decision, **marked | blank)).replace(b"%", b"%%%%")
+    for field, blanks in _BLANKS:
+        text = text.replace(field, blanks, 1)
+    places = tuple([int(place) for place in _MARKED.findall(text)])
+    if isinstance(decision, StopReplica):
+        text += SILENT.replace(b"%", b"%%")
+    return Form(_MARKED.sub(b"%d", text), places, _RANKS[type(decision)], told_of(decision))
+
+
+_RANKS = {LeaderAndIsr: KIND_RANK["leader_and_isr"], StopReplica: KIND_RANK["stop_replica"]}
+_BLANKS = (
+    (
+        b'"seq":0,"index":0,"controller_epoch":0,"time_ms":0',
+        b'"seq":%d,"index":%%d,"controller_epoch":%d,"time_ms":%d',
+    ),
+    (b',"topic":"","topic_id":"","partition":0', b'%b,"topic":%%b,"topic_id":%%b,"partition":%%d'),
+    (b'"leader_epoch":0', b'"leader_epoch":%%d'),
+    (b'"partition_epoch":0', b'"partition_epoch":%%d'),
+)
+
+
+def _marked(name: str, value: Any, marks: Mapping[int, int]) -> Any:
+    """Return a field's value with a mark for each broker. All lists of numbers, and all maps, are about brokers."""
+    if name == "leader":
+        return marks[value]
+    if isinstance(value, tuple):
+        return tuple([marks[broker] for broker in value])
+    return {marks[broker]: told for broker, told in value.items()} if isinstance(value, dict) else value
 
 
 def with_blank_index(text: bytes) -> bytes:
@@ -88,37 +135,13 @@ def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> CountedBy:
     return CountedBy(str(decision.reason), unclean=False, passes_over=False)
 
 
-@lru_cache(maxsize=64)
-def _place(seq: int, kind: type[LeaderAndIsr | StopReplica]) -> tuple[int, int]:
-    return seq, KIND_RANK["leader_and_isr" if kind is LeaderAndIsr else "stop_replica"]
-
-
-# The patterns of an event follow one another, and so do those of the event before it.
-@lru_cache(maxsize=64)
-def _event_text(seq: int, controller_epoch: int, time_ms: int) -> bytes:
-    return _EVENT % (seq, controller_epoch, time_ms)
-
-
-def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: int) -> Pattern:
-    """Return the pattern for the decisions that another event leads to."""
-    former = pattern.common
-    common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
-    was = _event_text(former.seq, former.controller_epoch, former.time_ms)
-    text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
-    return Pattern(common, text, _place(seq, type(common)), pattern.told)
-
-
 def named(said: Iterable[Said], principal: str) -> list[Said]:
     """Return decisions with the principal of the admin who asked for them."""
-    # Later events may share a pattern, so it is copied. The rows keep the patterns alive, so their ids stay unique.
-    copies: dict[int, Pattern] = {}
+    field = (b',"principal":%b' % encoded_name(principal)).replace(b"%", b"%%")
     result: list[Said] = []
     for one in said:
         if isinstance(one, AlikeDecision):
-            pattern = copies.get(id(one.pattern))
-            if pattern is None:
-                pattern = copies[id(one.pattern)] = pattern_of(replace(one.pattern.common, principal=principal))
-            result.append(replace(one, pattern=pattern))
+            result.append(replace(one, saying=one.saying._replace(principal=field)))
         elif isinstance(one, TopicWatermarks):
             result.append(replace(one, common=replace(one.common, principal=principal)))
         else:
@@ -126,30 +149,10 @@ def named(said: Iterable[Said], principal: str) -> list[Said]:
     return result
 
 
-def row_of(decision: LeaderAndIsr | StopReplica) -> AlikeDecision:
-    """Make a row of a decision, with a pattern of its own."""
-    partition_epoch = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0
-    return AlikeDecision(
-        pattern_of(decision),
-        decision.topic,
-        decision.topic_id,
-        decision.partition,
-        decision.leader_epoch,
-        partition_epoch,
-    )
-
-
-def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:
+def decision_of(row: AlikeDecision) -> AnyDecision:
     """Write a row out as a decision."""
-    values = {
-        "topic": row.topic,
-        "topic_id": row.topic_id,
-        "partition": row.partition,
-        "leader_epoch": row.leader_epoch,
-    }
-    if isinstance(row.pattern.common, LeaderAndIsr):
-        values["partition_epoch"] = row.partition_epoch
-    return replace(row.pattern.common, **values)
+    decision: AnyDecision = decode(encoded(row))
+    return decision
 
 
 def watermarks_of(marks: TopicWatermarks) -> list[HighWatermark]:
@@ -176,9 +179,5 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 def encoded(row: AlikeDecision) -> bytes:
     """Return what ``encode`` does for a row's decision, which has the index 0 until it is numbered."""
-    return encoded_about(row, encoded_name(row.topic), encoded_name(row.topic_id))
-
-
-def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes) -> bytes:
-    """Return what ``encoded`` does, given the topic's encoded name and id."""
-    return row.pattern.text % (0, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
+    names = encoded_name(row.topic), encoded_name(row.topic_id)
+    return row.form.on(row.saying, row.replicas) % (0, *names, row.partition, row.leader_epoch, row.partition_epoch)

@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
+from isrflow.column_layout import BLANKS as BLANKS
+
 # Buses and users' programs read the same layout.
 from isrflow.column_layout import ROW_BYTES, ColumnTable
 from isrflow.column_layout import ROWS_MAX as ROWS_MAX

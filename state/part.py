@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from state.alike import AlikeDecision, encoded
 from state.decision_columns import Columns, ReasonCount
 from state.decisions import (
     Answer,
@@ -42,10 +41,8 @@ Place = tuple[int, int, str, int, int]
 RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 
 
-def part_of(decision: AnyDecision | AlikeDecision) -> Part:
+def part_of(decision: AnyDecision) -> Part:
     """Encode a decision with its place."""
-    if isinstance(decision, AlikeDecision):
-        return Part(*decision.pattern.place, decision.topic, decision.partition, -1, encoded(decision))
     return Part(*place_of(decision), encode(decision))
 
 

@@ -17,14 +17,14 @@ from isrflow import column_blocks
 from isrflow.column_layout import ROWS_MAX, ColumnTable
 from isrflow.decision_blocks import is_block, rows_in_making
 from isrflow.decision_rows import opened
-from state.alike import Said, decision_of
+from state.alike import Said, Saying, decision_of, decisions_of
 from state.canonical import number, numbered_runs
 from state.decision_columns import Columns, CountedBy, packed
 from state.numbered_run import NumberedRun
 from state.part import part_of
 from state.runs import parts_of
 from tests.bus.test_decision_blocks import ALL, EVENT, rows
-from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermark
+from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermarks
 from tests.support.bus_rows import execute
 
 # More than a block holds.
@@ -32,13 +32,13 @@ PARTITIONS = 2_000
 
 
 def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:
-    """Return what an event leads to: decisions in patterns, some by themselves, and others."""
-    decisions: list[Said] = [refused(seq), row(led(seq), "alone", 3)]
+    """Return what an event leads to: decisions of some forms, some by themselves, and others."""
+    decisions: list[Said] = [refused(seq), row(led(), "alone", 3, seq)]
     for topic in TOPICS:
         for partition in range(partitions):
-            decisions += [row(led(seq), topic, partition), row(stopped(seq), topic, partition)]
-        decisions += [decision_of(row(led(seq), topic, partition)) for partition in range(partitions, partitions + 3)]
-        decisions += [watermark(seq, topic, partition) for partition in range(partitions)]
+            decisions += [row(form, topic, partition, seq) for form in (led(), stopped())]
+        decisions += [decision_of(row(led(), topic, partition, seq)) for partition in range(partitions, partitions + 3)]
+        decisions.append(watermarks(seq, topic, list(range(partitions))))
     return decisions
 
 
@@ -48,7 +48,7 @@ def runs_of(seq: int, partitions: int = PARTITIONS) -> DecidedRuns:
 
 def texts_of(seq: int, partitions: int = PARTITIONS) -> list[Decided]:
     """Encode each decision by itself."""
-    return [Decided(*one) for one in number(map(part_of, said(seq, partitions)))]
+    return [Decided(*one) for one in number(map(part_of, decisions_of(said(seq, partitions))))]
 
 
 DECISIONS = texts_of(1)
@@ -122,7 +122,8 @@ def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int
 
 
 def column_texts() -> list[bytes]:
-    return [led(4).text, stopped(4).text, b'{"a":%d,"t":%b%b,"p":%d%.0a,"last":%d}', b"100%%" + b"%.0a" * 6]
+    alike = [form.on(Saying(4, 1, 5), (1, 2)) for form in (led(), stopped())]
+    return [*alike, b'{"a":%d,"t":%b%b,"p":%d%.0a,"last":%d}', b"100%%" + b"%.0a" * 6]
 
 
 def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:

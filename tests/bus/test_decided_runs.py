@@ -28,7 +28,7 @@ def said() -> list[Said]:
     """Return decisions of all forms: elections in patterns and by themselves, clean and unclean, and others."""
     decisions = mixed()
     for number in range(20, 24):
-        one = decision_of(row(led(3), "plain", number))
+        one = decision_of(row(led(), "plain", number))
         assert isinstance(one, LeaderAndIsr)
         unclean = replace(one, unclean=number > 22, reason=Reason.UNCLEAN_ELECTION)
         decisions += [unclean, replace(one, partition=number + 10, passed_over={1: "FENCED"}, reason=Reason.ISR_SHRUNK)]

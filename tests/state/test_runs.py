@@ -1,8 +1,6 @@
 """Runs: decisions that are encoded together get the bytes and numbers of decisions that are encoded one by one."""
 
-import copy
 import random
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,18 +15,19 @@ from sinks.outcome_rows import outcomes_of, rows_of
 from state import columns_in_order, runs
 from state.alike import (
     AlikeDecision,
-    Pattern,
+    Form,
     Said,
+    Saying,
     TopicWatermarks,
     decision_of,
     decisions_of,
+    form_of,
     named,
-    pattern_of,
     watermarks_of,
 )
 from state.canonical import number, numbered_runs, parts_clash
 from state.decision_columns import ReasonCount
-from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica
+from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica, encode
 from state.numbered_run import flat
 from state.part import part_of
 from state.reason import Reason
@@ -38,24 +37,32 @@ from state.shard_outcome import ShardOutcome
 TOPICS = ("plain", "100%d", 'quo"te', "näme", "two\nlines")
 
 
+def form(decision: LeaderAndIsr | StopReplica) -> Form:
+    made = form_of(decision, (1, 2))
+    assert made is not None
+    return made
+
+
+COMMON: dict[str, Any] = {"seq": 0, "controller_epoch": 0, "time_ms": 0}
+
+
 @lru_cache
-def led(seq: int) -> Pattern:
-    common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.LEADER_FENCED}
+def led() -> Form:
     lists = {"isr": (2,), "replicas": (1, 2), "adding_replicas": (), "removing_replicas": (), "to": (2,)}
     rest = {"leader": 2, "leader_recovery_state": "RECOVERED", "is_new": False, "unclean": False}
     place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0, "partition_epoch": 0}
-    return pattern_of(LeaderAndIsr(**common, **place, **lists, **rest))
+    return form(LeaderAndIsr(**COMMON, reason=Reason.LEADER_FENCED, **place, **lists, **rest))
 
 
 @lru_cache
-def stopped(seq: int) -> Pattern:
-    common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.CONTROLLED_SHUTDOWN}
+def stopped() -> Form:
     place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0}
-    return pattern_of(StopReplica(**common, **place, delete=False, to=(1,)))
+    return form(StopReplica(**COMMON, reason=Reason.CONTROLLED_SHUTDOWN, **place, delete=False, to=(1,)))
 
 
-def row(pattern: Pattern, topic: str, partition: int) -> AlikeDecision:
-    return AlikeDecision(pattern, topic, f"id of {topic}", partition, 7, 9)
+def row(alike: Form, topic: str, partition: int, seq: int = 3) -> AlikeDecision:
+    replicas = (1 + partition % 3, 5)
+    return AlikeDecision(alike, Saying(seq, 1, 5), replicas, topic, f"id of {topic}", partition, 7, 9)
 
 
 def watermark(seq: int, topic: str, partition: int) -> HighWatermark:
@@ -76,32 +83,29 @@ def refused(seq: int) -> Rejected:
     return Rejected(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.MALFORMED, **why)
 
 
-def mixed(copies: Callable[[Pattern], Pattern] = lambda pattern: pattern) -> list[Said]:
-    """Return decisions of all forms, in an order that no rule makes. ``copies`` may give each its own pattern."""
+def mixed() -> list[Said]:
+    """Return decisions of all kinds and forms, in an order that no rule makes."""
     said: list[Said] = []
     for seq in (3, 4):
-        both = (led(seq), stopped(seq))
-        said += [row(copies(pattern), topic, n) for topic in TOPICS for n in range(5) for pattern in both]
-        said += [decision_of(row(led(seq), topic, n)) for topic in TOPICS for n in range(5, 9)]
+        both = (led(), stopped())
+        said += [row(one, topic, n, seq) for topic in TOPICS for n in range(5) for one in both]
+        said += [decision_of(row(led(), topic, n, seq)) for topic in TOPICS for n in range(5, 9)]
         said += [watermark(seq, topic, n) for topic in TOPICS[:3] for n in range(3)]
         said += [watermarks(seq, topic, numbers) for topic in TOPICS[2:] for numbers in ([3], [4, 6, 7])]
         said += [watermarks(seq, "marked", [0, 2, 3]), watermarks(seq, "alone", [4])]
-        said += [row(led(seq), "alone", 3), refused(seq)]
+        said += [row(led(), "alone", 3, seq), refused(seq)]
     random.Random(1).shuffle(said)
     return said
 
 
-@pytest.mark.parametrize("copies", [lambda pattern: pattern, copy.copy])
 @pytest.mark.parametrize("most", [1, 2, 4, runs.RUN_DECISIONS_MAX])
-def test_runs_are_numbered_as_their_decisions_are_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, most: int, copies: Callable[[Pattern], Pattern]
-) -> None:
+def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
         monkeypatch.setattr(module, name, most)
-    said = mixed(copies)
+    said = mixed()
     parts = parts_of(said)
     alike = [part for part in parts if part.rank < KIND_RANK["high_watermark"]]
-    assert any(part.columns for part in alike) == (copies is not copy.copy and most > 1)
+    assert any(part.columns for part in alike) == (most > 1)
     decisions = decisions_of(said)
     assert number(parts) == number(map(part_of, decisions))
     assert not parts_clash(parts)
@@ -132,14 +136,13 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     assert all(run.columns is None or 1 < run.decisions <= max(most, 4) for run in numbered)
 
 
-def test_a_decision_without_a_pattern_stands_in_columns_among_those_that_have_one() -> None:
-    said: list[Said] = [row(led(3), topic, n) for topic in ("a", "b%") for n in range(8)]
-    said += [decision_of(row(led(3), "b%", 11)), decision_of(row(led(3), "c", 1)), *(watermarks_of(MARKS))]
+def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one() -> None:
+    said: list[Said] = [row(led(), topic, n) for topic in ("a", "b%") for n in range(8)]
+    said += [decision_of(row(led(), "b%", 11)), decision_of(row(led(), "c", 1)), *(watermarks_of(MARKS))]
     parts = parts_of(said)
     assert sorted((part.topic, part.decisions, bool(part.columns)) for part in parts) == [
-        ("a", 17, True),
+        ("a", 18, True),
         ("b%", 2, True),
-        ("c", 1, False),
     ]
     assert number(parts) == number(map(part_of, decisions_of(said)))
 
@@ -154,7 +157,7 @@ def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
 
 @pytest.mark.parametrize("great", [2**31, 2**63, 2**64])
 def test_numbers_that_fit_into_no_column_are_written_all_the_same(great: int) -> None:
-    said: list[Said] = [replace(row(led(3), "t", n), leader_epoch=great) for n in range(4)]
+    said: list[Said] = [replace(row(led(), "t", n), leader_epoch=great) for n in range(4)]
     said += [replace(watermark(3, "t", n), high_watermark=great) for n in range(4)]
     said += [replace(watermarks(3, "u", [0, 1]), high_watermarks=[great, 1])]
     parts = parts_of(said)
@@ -163,7 +166,7 @@ def test_numbers_that_fit_into_no_column_are_written_all_the_same(great: int) ->
 
 
 def test_two_decisions_in_one_place_still_clash() -> None:
-    twice: list[Said] = [row(led(3), "t", 1), row(led(3), "t", 2), row(led(3), "t", 1)]
+    twice: list[Said] = [row(led(), "t", 1), row(led(), "t", 2), row(led(), "t", 1)]
     assert parts_clash(parts_of(twice))
     assert not parts_clash(parts_of(twice[:2]))
     assert len(parts_of(twice)) == 3
@@ -172,23 +175,21 @@ def test_two_decisions_in_one_place_still_clash() -> None:
     assert sorted(part.partition for part in parts_of(marks)) == [1, 1, 1, 2, 4]
 
 
+LED = decision_of(replace(row(led(), "t", 0), replicas=(1, 2)))
 ELECTIONS = [
-    replace(decision_of(row(led(3), "t", 0)), unclean=unclean, passed_over=passed_over)
+    replace(LED, unclean=unclean, passed_over=passed_over)
     for unclean in (False, True)
     for passed_over in (UNSET, {1: "fenced"})
 ]
 
 
-@pytest.mark.parametrize("are_columns", [True, False])
-def test_a_run_counts_its_elections_by_what_they_say(are_columns: bool) -> None:
+@pytest.mark.parametrize("are_alike", [True, False])
+def test_a_run_counts_its_elections_by_what_they_say(are_alike: bool) -> None:
     numbers = iter(range(100))
     said: list[Said] = [
-        row(pattern, "t", next(numbers))
-        for nth, pattern in enumerate(map(pattern_of, ELECTIONS))
-        for _ in range(2 + nth)
+        row(alike, "t", next(numbers)) for nth, alike in enumerate(map(form, ELECTIONS)) for _ in range(2 + nth)
     ]
-    [run] = numbered_runs(parts_of(said if are_columns else decisions_of(said)))
-    assert bool(run.columns) == are_columns
+    [run] = numbered_runs(parts_of(said if are_alike else decisions_of(said)))
     assert run.reasons == (
         ReasonCount("LEADER_FENCED", unclean=False, passes_over=False, decisions=2),
         ReasonCount("LEADER_FENCED", unclean=False, passes_over=True, decisions=3),
@@ -198,9 +199,9 @@ def test_a_run_counts_its_elections_by_what_they_say(are_columns: bool) -> None:
 
 
 def test_stops_and_high_watermarks_count_as_no_elections() -> None:
-    stops: list[Said] = [row(stopped(3), "t", n) for n in range(4)]
+    stops: list[Said] = [row(stopped(), "t", n) for n in range(4)]
     # One without a pattern stands in columns among the others.
-    stops.append(decision_of(row(stopped(3), "t", 4)))
+    stops.append(decision_of(row(stopped(), "t", 4)))
     runs_of_all = numbered_runs([*parts_of(stops), *parts_of([MARKS])])
     assert [run.reasons for run in runs_of_all] == [
         (ReasonCount("CONTROLLED_SHUTDOWN", unclean=False, passes_over=False, decisions=5),),
@@ -213,15 +214,10 @@ def test_an_admin_is_named_in_decisions_of_every_form() -> None:
     said = [*mixed(), MARKS]
     by_admin = named(said, "User:alice")
     assert decisions_of(by_admin) == [replace(one, principal="User:alice") for one in decisions_of(said)]
-    # Decisions that shared a pattern share one again.
-    patterns = {id(one.pattern) for one in by_admin if isinstance(one, AlikeDecision)}
-    assert len(patterns) == len({id(one.pattern) for one in said if isinstance(one, AlikeDecision)})
 
 
 def test_the_length_of_a_runs_texts_is_known_or_about_known() -> None:
-    decisions = [decision_of(row(led(3), "t" * 200, n)) for n in range(9)]
-    [lines] = numbered_runs(parts_of(decisions))
-    assert lines.text_bytes == len(lines.lines)
-    [columns] = numbered_runs(parts_of([row(led(3), "t" * 200, n) for n in range(9)]))
+    decisions = [decision_of(row(led(), "t" * 200, n)) for n in range(9)]
+    [columns] = numbered_runs(parts_of([row(led(), "t" * 200, n) for n in range(9)]))
     assert columns.columns
-    assert columns.text_bytes == pytest.approx(lines.text_bytes, rel=0.05)
+    assert columns.text_bytes == pytest.approx(sum(map(len, map(encode, decisions))), rel=0.05)
