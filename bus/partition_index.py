@@ -54,7 +54,7 @@ _BUCKET_BITS = 32 - (BUCKETS - 1).bit_length()
 
 # These kinds come first in the canonical order, so a decision's index is its place among them.
 _CHANGES = frozenset({b"leader_and_isr", b"stop_replica", b"topic"})
-_OTHERS = frozenset({b"answer", b"config", b"rejected"})
+_OTHERS = frozenset({b"answer", b"config", b"rejected", b"divergence", b"violation"})
 # In these decisions no free text comes before the topic. A name that has an escape does not match.
 _NAMED = re.compile(rb'"topic":"([^"\\]*)","topic_id":"[^"]*","partition":([0-9]+)')
 _WATERMARK = b"high_watermark"

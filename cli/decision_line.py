@@ -8,6 +8,7 @@ from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
+    Divergence,
     EntityDecision,
     HighWatermark,
     Imbalance,
@@ -18,6 +19,7 @@ from state.decisions import (
     Rejected,
     StopReplica,
     TopicDecision,
+    Violation,
 )
 from state.entity import named, shown_values
 from state.secrets import shown_settings
@@ -56,10 +58,8 @@ def text_of(decision: AnyDecision) -> str:
             what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
         case QuorumDecision():
             what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
-        case HighWatermark() | ProducerIds() | Imbalance():
+        case HighWatermark() | ProducerIds() | Imbalance() | LevelDecision():
             what = _numbers(decision)
-        case LevelDecision():
-            what = f"level {decision.level}"
         case AclsDecision():
             what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
         case ConfigDecision() | EntityDecision():
@@ -67,6 +67,8 @@ def text_of(decision: AnyDecision) -> str:
         case Answer():
             refused = f"refused: {decision.error} {decision.message}".rstrip()
             what = f"{decision.request} {'done' if decision.error == 'NONE' else refused}"
+        case Divergence() | Violation():
+            what = _audited(decision)
         case Rejected():
             what = ": ".join(filter(None, ("rejected", decision.field, decision.message)))
         case _:
@@ -74,8 +76,21 @@ def text_of(decision: AnyDecision) -> str:
     return printable(what)
 
 
-def _numbers(decision: HighWatermark | ProducerIds | Imbalance) -> str:
+def _audited(decision: Divergence | Violation) -> str:
+    name = f"{decision.topic}-{decision.partition}"
+    if isinstance(decision, Violation):
+        return f"{name} violates '{decision.invariant}': {decision.message}"
+    return f"{name} {decision.field} {_listed(decision.observed)}, by the rules {_listed(decision.predicted)}"
+
+
+def _listed(value: int | tuple[int, ...]) -> str:
+    return str(value) if isinstance(value, int) else ",".join(map(str, value)) or "none"
+
+
+def _numbers(decision: HighWatermark | ProducerIds | Imbalance | LevelDecision) -> str:
     match decision:
+        case LevelDecision():
+            return f"level {decision.level}"
         case HighWatermark():
             return f"{decision.topic}-{decision.partition} high watermark {decision.high_watermark}"
         case ProducerIds():

@@ -3,6 +3,9 @@
 Nothing is withheld either, because it has happened.
 """
 
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from controller_logic.batch import Batch
@@ -10,8 +13,28 @@ from controller_logic.candidates import passed_over
 from controller_logic.observed_reasons import is_unclean
 from controller_logic.replica_machine import ReplicaStates
 from controller_logic.working_topic import WorkingTopic
+from state.decisions import Divergence, Violation
 from state.partition import Partition, TopicState
 from state.reason import Reason
+
+
+class Difference(NamedTuple):
+    """A field of a partition in which the rules differ from the observed controller."""
+
+    field: str
+    observed: int | tuple[int, ...]
+    predicted: int | tuple[int, ...]
+    # The known defect that it looks like.
+    defect: str | UnsetType = UNSET
+
+
+class Broken(NamedTuple):
+    """An invariant that a partition breaks, and what is wrong."""
+
+    invariant: str
+    message: str
+    # The known defect that it looks like.
+    defect: str | UnsetType = UNSET
 
 
 def commit_observed_partition(
@@ -49,3 +72,19 @@ def commit_topic_gone(batch: Batch, topic: WorkingTopic, reason: Reason, *, is_t
 def commit_row_left_out(batch: Batch, topic: str, partition: int, message: str) -> None:
     """Record that a row about a partition was left out."""
     batch.recorder.say_row_left_out(topic, partition, message)
+
+
+def commit_divergence(
+    batch: Batch, topic: WorkingTopic, partition: Partition, *, offset: int, rule: str, difference: Difference
+) -> None:
+    """Record that the rules would have decided otherwise."""
+    batch.recorder.say_of_partition(
+        Divergence, Reason.RULES_DIFFER, topic, partition, offset=offset, rule=rule, **difference._asdict()
+    )
+
+
+def commit_violation(batch: Batch, topic: WorkingTopic, partition: Partition, *, offset: int, broken: Broken) -> None:
+    """Record that an invariant does not hold."""
+    batch.recorder.say_of_partition(
+        Violation, Reason.INVARIANT_VIOLATED, topic, partition, offset=offset, **broken._asdict()
+    )

@@ -247,6 +247,13 @@ class DecisionRecorder:
             raw = shown(self.logged.raw)
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
+    def say_of_partition(
+        self, kind: type[AnyDecision], reason: Reason, topic: WorkingTopic, partition: Partition, **fields: Any
+    ) -> None:
+        """Record something about one partition, on the shard that holds it."""
+        told = self._common(reason) | {"topic": topic.topic, "partition": partition.partition} | fields
+        self.said.append(kind(**told))
+
     def say_row_left_out(self, topic: str, partition: int, message: str) -> None:
         """Record that a row of the event at hand cannot be kept."""
         raw, common = shown(self.logged.raw), self._common(Reason.MALFORMED)

@@ -1,4 +1,6 @@
-"""What the controller of an observed cluster did: adopt it, so that the state is always that of the cluster.
+"""What the controller of an observed cluster did: predict it, compare, and adopt what was observed.
+
+The state is always that of the cluster. ``audit`` says where the rules would have decided otherwise.
 
 An operation's results are whole rows, so the state after it does not depend on the state before. Rows that say what is
 known already change nothing, and no decision follows from them.
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from msgspec.structs import replace
 
-from controller_logic import shadow
+from controller_logic import audit, shadow
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker
 from controller_logic.commit_observed import (
@@ -19,6 +21,7 @@ from controller_logic.commit_observed import (
     commit_topic_gone,
 )
 from controller_logic.commit_topic import commit_new_topic
+from controller_logic.kraft_dialect import Scene
 from controller_logic.log_directories import offline_dirs
 from controller_logic.observed_reasons import reason_of_broker, reason_of_partition, reason_of_topic
 from controller_logic.observed_settings import adopt_features, adopt_quorum, adopt_settings, topic_settings_of
@@ -42,9 +45,11 @@ def observed(batch: Batch, event: Observed) -> None:
     adopt_settings(batch, event)
     changed = _adopt_brokers(batch, event)
     _adopt_topics(batch, event)
-    for name, rows in _by_topic(batch, event.results.partitions).items():
-        _adopt_partitions(batch, event, name, rows)
+    scene, rows = audit.scene_of(batch, event), _by_topic(batch, event.results.partitions)
+    for name in rows:
+        _adopt_partitions(batch, event, scene, name, rows[name])
     _adopt_replica_states(batch, changed)
+    audit.audit_rest(batch, event, scene, rows)
     adopt_features(batch, event)
     adopt_quorum(batch, event)
     batch.recorder.answer_if_requested()
@@ -111,7 +116,9 @@ def _by_topic(batch: Batch, rows: Iterable[ObservedPartition]) -> Mapping[str, d
     return found
 
 
-def _adopt_partitions(batch: Batch, event: Observed, name: str, rows: Mapping[int, ObservedPartition]) -> None:
+def _adopt_partitions(
+    batch: Batch, event: Observed, scene: Scene, name: str, rows: Mapping[int, ObservedPartition]
+) -> None:
     topic = batch.state.topic(name)
     for number in sorted(rows):
         complaint = _complaint_about(topic, rows[number])
@@ -122,6 +129,9 @@ def _adopt_partitions(batch: Batch, event: Observed, name: str, rows: Mapping[in
         after = _partition_of(batch, rows[number], before)
         if after != before:
             commit_observed_partition(batch, topic, before, after, reason_of_partition(event.cause, before, after))
+            audit.check_partition(batch, event, topic, before, after)
+            if not (rows[number].elr or rows[number].last_known_elr):
+                audit.compare_partition(batch, event, scene, topic, before, after)
 
 
 def _complaint_about(topic: WorkingTopic | None, row: ObservedPartition) -> str | None:

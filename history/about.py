@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from bus.interface import Bus
 from state import decisions as d
+from state.divergence import FIELDS, INVARIANTS
 from state.part import Place, place_of
 
 # If an event led to fewer decisions than this, all of them are read.
@@ -35,7 +36,7 @@ def decisions_about(bus: Bus, topic: str, partition: int, seq: int) -> list[d.An
 
 def _is_about(decision: d.AnyDecision, topic: str, partition: int) -> bool:
     match decision:
-        case d.LeaderAndIsr() | d.StopReplica() | d.Rejected():
+        case d.LeaderAndIsr() | d.StopReplica() | d.Rejected() | d.Divergence() | d.Violation():
             return (decision.topic, decision.partition) == (topic, partition)
         case d.TopicDecision():
             return decision.topic == topic
@@ -60,8 +61,10 @@ def _among_many(decisions: "_Decisions", topic: str, partition: int) -> Iterator
         ("topic", topic, -1, 1),
         ("broker", "", -1, BROKERS_MAX),
         ("answer", "", -1, 1),
-        ("config", "", -1, 1),
+        ("config", f"topic {topic}", -1, 1),
         ("rejected", topic, partition, 2),
+        ("divergence", topic, partition, len(FIELDS)),
+        ("violation", topic, partition, len(INVARIANTS)),
     ]
     for kind, name, number, count in wanted:
         rank = d.KIND_RANK[kind]

@@ -31,6 +31,10 @@ RULES: dict[Reason, str] = {
     _R.ISR_ALTERED: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.TOPIC_DELETED: "a partition that is deleted has no leader, and each replica is told to remove its log",
     _R.LOG_DIR_ASSIGNED: "a broker says in which of its log directories a replica is",
+    _R.CONFIG_CHANGED: "with another min.insync.replicas the eligible leader replicas are cleared",
+    _R.OBSERVATION_BEGAN: "what was found when the observation began is taken as it is",
+    _R.RECORDS_MISSED: "what differs after a gap in the observed log is taken as it is",
+    _R.OBSERVED: "what the observed controller decided is taken as it is",
     _R.LEADER_RECOVERED: "a leader that was elected uncleanly says when it has recovered",
 }
 OBSTACLES: dict[str, str] = {
@@ -69,6 +73,10 @@ _BROKERS: dict[Reason, str] = {
     _R.BROKER_CONNECTION_LOST: "was fenced because its connection was lost for too long",
     _R.BROKER_ASKED_FENCE: "was fenced because it asked for it",
     _R.LOG_DIR_FAILED: "lost a log directory, and serves the others",
+    _R.BROKER_FENCED: "was fenced",
+    _R.OBSERVATION_BEGAN: "was found when the observation began",
+    _R.RECORDS_MISSED: "changed while records were missed",
+    _R.OBSERVED: "changed",
     _R.BROKER_UNREGISTERED: "was unregistered",
     _R.CONTROLLED_SHUTDOWN: "shuts down",
 }
@@ -89,8 +97,26 @@ def told(decision: d.AnyDecision, before: d.LeaderAndIsr | None) -> Iterator[str
         case d.ConfigDecision():
             settings = ", ".join(f"{name}={value}" for name, value in sorted(decision.config.items()))
             yield f"The topic's own settings are now: {settings or 'none'}."
+        case d.Divergence():
+            yield from _divergence(decision)
+        case d.Violation():
+            like = "" if decision.defect is UNSET else f" It looks like {decision.defect}."
+            yield f"Violation of '{decision.invariant}': {decision.message}.{like}"
         case d.Rejected():
             yield f"A change was withheld ({decision.reason}): {decision.message}."
+
+
+def _divergence(decision: d.Divergence) -> Iterator[str]:
+    field = {"isr": "ISR"}.get(decision.field, decision.field.replace("_", " "))
+    found, wanted = (_value(decision.field, value) for value in (decision.observed, decision.predicted))
+    like = "" if decision.defect is UNSET else f" It looks like {decision.defect}."
+    yield f"The rules would have decided otherwise: {field} {wanted}, where the controller left {found}.{like}"
+
+
+def _value(field: str, value: int | tuple[int, ...]) -> str:
+    if isinstance(value, tuple):
+        return listed(value)
+    return _id(value) if field == "leader" else str(value)
 
 
 _TOPICS = {

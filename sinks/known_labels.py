@@ -37,6 +37,8 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
     "acls": (R.ACLS_CHANGED,),
     "entity": (R.ENTITY_CHANGED, R.TOKEN_EXPIRED),
     "level": (R.LEVEL_RAISED,),
+    "divergence": (R.RULES_DIFFER,),
+    "violation": (R.INVARIANT_VIOLATED,),
 }
 KIND_REASONS: tuple[KindReason, ...] = tuple(
     (kind, reason.value) for kind, reasons in _BY_KIND.items() for reason in reasons

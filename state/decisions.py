@@ -9,6 +9,8 @@ from state.acl import Acl, AclWithId
 from state.broker import Broker
 from state.decision import CONTRACT_VERSION as CONTRACT_VERSION
 from state.decision import Decision as Decision
+from state.divergence import Divergence as Divergence
+from state.divergence import Violation as Violation
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
 from state.registration import Feature, Listener
@@ -280,6 +282,8 @@ AnyDecision = (
     | AclsDecision
     | EntityDecision
     | LevelDecision
+    | Divergence
+    | Violation
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

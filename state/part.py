@@ -9,12 +9,15 @@ from state.decisions import (
     Answer,
     AnyDecision,
     ConfigDecision,
+    Divergence,
     EntityDecision,
     HighWatermark,
     LeaderAndIsr,
     StopReplica,
+    Violation,
     encode,
 )
+from state.divergence import FIELDS, INVARIANTS
 from state.entity import entity_id_of
 
 
@@ -55,6 +58,10 @@ def place_of(decision: AnyDecision) -> Place:
         return decision.seq, rank, decision.topic, decision.partition, -1
     if isinstance(decision, ConfigDecision):
         return decision.seq, rank, f"{decision.entity} {decision.name or ''}", -1, -1
+    if isinstance(decision, Divergence):
+        return decision.seq, rank, decision.topic, decision.partition, FIELDS.index(decision.field)
+    if isinstance(decision, Violation):
+        return decision.seq, rank, decision.topic, decision.partition, INVARIANTS.index(decision.invariant)
     if isinstance(decision, EntityDecision):
         return decision.seq, rank, entity_id_of(decision.entity_type, decision.names), -1, -1
     topic = getattr(decision, "topic", "") or ""

@@ -96,6 +96,10 @@ class Reason(StrEnum):
     CONTROLLER_CHANGED = "CONTROLLER_CHANGED"
     # An observed cluster changed, and no reason above fits.
     OBSERVED = "OBSERVED"
+    # The controller of an observed cluster decided otherwise than the rules would have.
+    RULES_DIFFER = "RULES_DIFFER"
+    # The controller of an observed cluster did what no controller may do.
+    INVARIANT_VIOLATED = "INVARIANT_VIOLATED"
     # An event leads something on a bus that is a shadow, or observes another cluster than the bus's.
     SHADOW_REFUSED = "SHADOW_REFUSED"
     # A request was carried out.

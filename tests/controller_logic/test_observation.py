@@ -160,8 +160,9 @@ def test_replicas_of_a_failed_directory_are_offline() -> None:
 
 def test_an_unregistered_broker_is_gone_and_its_replicas_are_offline() -> None:
     world = led_by_1()
-    world.observe("broker_unregistered", evidence={"broker": 3}, unregistered_brokers=[3])
-    assert reasons(world) == [("broker", "BROKER_UNREGISTERED")]
+    row = partition(0, (1, 2, 3), (1, 2), 1, (4, 10))
+    world.observe("broker_unregistered", evidence={"broker": 3}, unregistered_brokers=[3], partitions=[row])
+    assert reasons(world) == [("leader_and_isr", "REPLICA_FENCED"), ("broker", "BROKER_UNREGISTERED")]
     assert sorted(world.state.cluster.brokers) == [1, 2]
     assert world.replica_states("t") == "Online,Online,Offline"
 
@@ -220,7 +221,8 @@ def test_a_row_that_cannot_be_kept_is_left_out_and_named() -> None:
 
 def test_replica_states_follow_a_broker_that_comes_back() -> None:
     world = led_by_1()
-    world.observe("session_expired", evidence={"broker": 3}, brokers=[broker(3, fenced=True)])
+    row = partition(0, (1, 2, 3), (1, 2), 1, (4, 10))
+    world.observe("session_expired", evidence={"broker": 3}, brokers=[broker(3, fenced=True)], partitions=[row])
     assert world.replica_states("t") == "Online,Online,Offline"
     world.observe("broker_ready", evidence={"broker": 3}, brokers=[broker(3)])
     assert world.partition("t").replica_states == (ReplicaState.OnlineReplica,) * 3

@@ -113,6 +113,10 @@ def _of_the_cluster(decision: d.AnyDecision) -> list[str]:
             return [f"config {who}: {settings(decision.config) or 'nothing'}"]
         case d.QuorumDecision():
             return [f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}   {decision.reason}"]
+        case d.Divergence():
+            return [f"{_name(decision)} {decision.field} {decision.observed}, by the rules {decision.predicted}"]
+        case d.Violation():
+            return [f"{_name(decision)} violates {decision.invariant!r}: {decision.message}"]
         case d.LevelDecision():
             return [f"level {decision.level}   {decision.reason}"]
         case d.EntityDecision():
