@@ -1,0 +1,56 @@
+"""Which replicas outside the ISR still have every committed record (KIP-966; Kafka's ``PartitionChangeBuilder``).
+
+A leader commits only while the ISR has min.insync.replicas members. So a replica that leaves an ISR which is then
+smaller has every committed record until the ISR is large enough again. It is eligible: it may lead without a loss, if
+its broker has not lost the end of its log.
+
+    replicas 1,2,3   min.insync.replicas 2
+
+    isr 1,2,3    elr             3 leaves: 1 and 2 commit without it
+    isr 1,2      elr             2 leaves: 1 commits nothing alone
+    isr 1        elr 2           1 leaves
+    isr          elr 1,2         1 crashes, and its log may have lost its end
+    isr          elr 2           2 leads
+    isr 2        elr             1 and 3 catch up
+    isr 1,2,3    elr
+
+Kafka applies this before an election and not after it. With min.insync.replicas 1 a new leader commits alone, so the
+replicas that were eligible beside it are not eligible any more. Hence it is applied to the result of the whole change.
+"""
+
+from collections.abc import Collection
+
+from state.ids import NO_LEADER
+
+Ids = tuple[int, ...]
+
+
+def eligible_after(
+    former_isr: Ids, former_elr: Ids, isr: Ids, *, replicas: Ids, min_isr: int, unproven: Collection[int] = ()
+) -> Ids:
+    """Return the eligible replicas after a change, in order of assignment.
+
+    ``isr`` and ``replicas`` are those after the change, and ``min_isr`` is the topic's min.insync.replicas. The logs of
+    ``unproven`` replicas may lack committed records.
+    """
+    if len(isr) >= min(min_isr, len(replicas)):
+        return ()
+    complete = {*former_isr, *former_elr}.difference(isr, unproven)
+    return tuple([replica for replica in replicas if replica in complete]) if complete else ()
+
+
+def last_known_after(
+    former_last: Ids, former_leader: int, former_isr: Ids, *, leader: int, isr: Ids, replicas: Ids
+) -> Ids:
+    """Return the last leader of a partition that has none, or else the last member of its ISR.
+
+    At most one replica is returned. It matters once neither the ISR nor the eligible replicas have a member left.
+    """
+    if leader != NO_LEADER:
+        return ()
+    last = former_last
+    if not last and former_leader != NO_LEADER:
+        last = (former_leader,)
+    elif not last and not isr:
+        last = former_isr[:1]
+    return tuple([replica for replica in last if replica in replicas])
