@@ -22,14 +22,15 @@ class LogEndReport(NamedTuple):
 class Batch:
     """A batch of events while it is applied to a shard's state."""
 
-    __slots__ = ("broker_statuses", "effects", "log_ends", "recorder", "state")
+    __slots__ = ("effects", "log_ends", "recorder", "state", "status_numbers", "statuses")
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
         self.state = WorkingState(state, policy, overrides)
         self.recorder = DecisionRecorder(self.state)
-        # What ``commit_alike`` remembers: effects, and a number for all that rules may depend on about a broker.
+        # What ``commit_alike`` remembers: effects, and what rules may depend on about brokers.
         self.effects: dict[object, Any] = {}
-        self.broker_statuses: dict[tuple[object, ...], int] = {}
+        self.status_numbers: dict[tuple[object, ...], int] = {}
+        self.statuses: Any = None
         # What ``log_end_report`` gathers.
         self.log_ends: list[LogEndReport] = []
 

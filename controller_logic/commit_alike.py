@@ -109,8 +109,9 @@ class _Statuses(dict[int, int]):
 
     def __init__(self, batch: Batch, about: Collection[int]) -> None:
         self._state = batch.state
-        self._numbers = batch.broker_statuses
+        self._numbers = batch.status_numbers
         self._about = about
+        self.broker_readings = batch.state.broker_readings
 
     def __missing__(self, broker: int) -> int:
         held, sets = self._state.brokers.get(broker), self._state.broker_sets
@@ -128,7 +129,12 @@ class Alike(Generic[T]):
     def __init__(self, batch: Batch, rule: Rule[T], about: Collection[int] = ()) -> None:
         self.batch = batch
         self.rule = rule
-        self._statuses = _Statuses(batch, about)
+        statuses = batch.statuses
+        if about or statuses is None or statuses.broker_readings != batch.state.broker_readings:
+            statuses = _Statuses(batch, about)
+        if not about:
+            batch.statuses = statuses
+        self._statuses = statuses
         self._saying = batch.recorder.saying()
 
     def commit(

@@ -38,7 +38,7 @@ def alter_isrs(batch: Batch, event: AlterIsrs) -> None:
     if broker is None:
         return
     request = _Request(batch, event, broker)
-    alike: Alike[Refusal | None] = Alike(batch, _alter, (event.broker,))
+    alike: Alike[Refusal | None] = Alike(batch, _alter)
     refused: list[PartitionResult] = []
     for place in event.places_in(batch.state.cluster.shard, batch.state.cluster.shards):
         refused += request.refused(event.topics[place], alike)
@@ -93,10 +93,11 @@ class _Request(NamedTuple):
     def _is_current(self, partition: Partition, row: IsrRow) -> bool:
         """Return whether the rule depends on nothing but what ``Alike`` compares.
 
-        It also depends on the epochs if they differ, and on the reported log ends if a replica joins.
+        It also depends on who asks, on the epochs if they differ, and on the reported log ends if a replica joins.
         """
         return (
-            self.event.broker_epoch == self.broker.broker_epoch
+            partition.leader == self.broker.broker
+            and self.event.broker_epoch == self.broker.broker_epoch
             and row.leader_epoch == partition.leader_epoch
             and row.partition_epoch == partition.partition_epoch
             and (row.isr_epochs is None or self._knows(row.isr, row.isr_epochs))

@@ -14,10 +14,9 @@ from controller_logic.batch import Batch
 from controller_logic.replay import DecidedLog, decide
 from controller_logic.shutdown import ask_shutdown
 from controller_logic.step import step
-from state.alike import AlikeDecision, Saying, decision_of, encoded, form_of
+from state.alike import AlikeDecision
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster, MappedTopics, State
-from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
 from state.event_text import decode
 from state.events import ControlledShutdown, Logged
 from state.ids import NO_EPOCH, NO_LEADER
@@ -32,7 +31,6 @@ from state.partition import (
     TopicState,
 )
 from state.policy import Policy
-from state.reason import Reason
 from tests.histories.recorded import History, all_histories
 from tests.support.by_reference import by_reference
 from tests.support.lying_clocks import entries
@@ -264,62 +262,3 @@ def test_a_later_topic_of_a_batch_repeats_the_effects_on_the_first() -> None:
     # A fenced broker is first in one of five partitions. The second topic has its own min.insync.replicas.
     assert [rows.count(topic) for topic in ("first", "second")] == [3, 3]
     assert rows.count("third") >= 5
-
-
-COMMON = {"seq": 7, "controller_epoch": 2, "time_ms": 9}
-SAID = {"seq": 123456, "controller_epoch": 78, "time_ms": 90}
-LED = LeaderAndIsr(
-    **COMMON,
-    reason=Reason.LEADER_FENCED,
-    topic="t",
-    topic_id="id",
-    partition=3,
-    leader=0,
-    leader_epoch=0,
-    isr=(0, 3),
-    partition_epoch=0,
-    replicas=(3, 7, 0),
-    adding_replicas=(),
-    removing_replicas=(),
-    leader_recovery_state="RECOVERED",
-    is_new=False,
-    unclean=False,
-    to=(0, 3),
-    passed_over={3: "NOT_IN_SYNC", 7: "BROKER_FENCED"},
-    directories={0: "100%d"},
-)
-STOPPED = StopReplica(
-    **COMMON,
-    reason=Reason.CONTROLLED_SHUTDOWN,
-    topic="t",
-    topic_id="i",
-    partition=0,
-    leader_epoch=0,
-    delete=False,
-    to=(7,),
-)
-
-
-def test_a_decision_about_a_broker_without_a_replica_has_no_form() -> None:
-    assert form_of(replace(STOPPED, to=(7, 8)), LED.replicas) is None
-
-
-@pytest.mark.parametrize("decision", [LED, STOPPED])
-@pytest.mark.parametrize("topic", ["u", 'quo"te', "100%d", "näme", '","partition":0'])
-@pytest.mark.parametrize("ids", [(0, 1, 2), (10**9, 4, 2**31 - 1), (3, 7, 0)])
-def test_a_row_has_the_bytes_of_the_decision_that_it_stands_for(
-    decision: LeaderAndIsr | StopReplica, topic: str, ids: tuple[int, ...]
-) -> None:
-    form = form_of(decision, LED.replicas)
-    assert form is not None
-    row = AlikeDecision(form, Saying(123456, 78, 90), ids, topic, f"id of {topic}", 12, 34, 56)
-    first, second, third = ids
-    named = {"topic": topic, "topic_id": f"id of {topic}", "partition": 12, "leader_epoch": 34}
-    if isinstance(decision, LeaderAndIsr):
-        told = {"passed_over": {first: "NOT_IN_SYNC", second: "BROKER_FENCED"}, "directories": {third: "100%d"}}
-        led = {"leader": third, "isr": (third, first), "replicas": ids, "to": (third, first), "partition_epoch": 56}
-        expected: AnyDecision = replace(decision, **SAID | named | led | told)
-    else:
-        expected = replace(decision, **SAID | named, to=(second,))
-    assert encoded(row) == encode(expected)
-    assert decision_of(row) == expected
