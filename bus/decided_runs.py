@@ -50,4 +50,4 @@ def runs_in(decisions: Sequence[Decided]) -> Sequence[NumberedRun]:
     """Return the runs of decisions. Each single decision is a run of its own."""
     if isinstance(decisions, DecidedRuns):
         return decisions.runs
-    return [NumberedRun(seq, idx, 1, body, kind=kind_of(body)) for seq, idx, body in decisions]
+    return [NumberedRun(seq, idx, body, kind=kind_of(body)) for seq, idx, body in decisions]

@@ -101,11 +101,7 @@ def entries_of(runs: Sequence[NumberedRun]) -> list[bytes]:
 def _entries_of_run(run: NumberedRun) -> Iterable[bytes]:
     if run.columns and run.kind in _CHANGES:
         return _entries_of_columns(run.seq, run.columns)
-    if run.lines and run.decisions > 1 and run.kind in _CHANGES:
-        named = _NAMED.findall(run.lines)
-        if len(named) == run.decisions:
-            return [_ENTRY.pack(zlib.crc32(b"%b/%b" % one), run.seq) for one in named]
-    return [entry for body in run.bodies() for entry in _entries_in(run.seq, run.kind, body)]
+    return [entry for body in run.each() for entry in _entries_in(run.seq, run.kind, body)]
 
 
 def _entries_of_columns(seq: int, columns: Columns) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ Numbers are little-endian.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
@@ -41,7 +41,7 @@ class Columns(Protocol):
 
 
 class Run(Protocol):
-    """Decisions on one event at consecutive indexes, the first of which is ``idx``, as lines of text or as columns."""
+    """A decision as a text, or several on one event as columns, at consecutive indexes from ``idx`` on."""
 
     @property
     def seq(self) -> int: ...
@@ -50,13 +50,13 @@ class Run(Protocol):
     @property
     def decisions(self) -> int: ...
     @property
-    def lines(self) -> bytes: ...
+    def text(self) -> bytes: ...
     @property
     def columns(self) -> Columns | None: ...
     @property
     def text_bytes(self) -> int: ...
-    def bodies(self) -> list[bytes]:
-        """Return the text of each decision."""
+    def each(self) -> Iterator[bytes]:
+        """Yield the text of each decision."""
         ...
 
 
@@ -79,7 +79,7 @@ class _Made:
 
     def add(self, run: Run) -> None:
         if run.columns is None:
-            self._add_texts(run.bodies())
+            self._add_text(run.text)
         else:
             self._add_columns(run.columns, run.decisions)
 
@@ -101,15 +101,14 @@ class _Made:
         self.leader_epochs.append(numbers[8 * rows : 12 * rows])
         self.last_values.append(numbers[12 * rows :])
 
-    def _add_texts(self, bodies: list[bytes]) -> None:
-        rows = len(bodies)
-        literals = [body.replace(b"%", b"%%") + SILENT * BLANKS for body in bodies]
+    def _add_text(self, body: bytes) -> None:
+        text = body.replace(b"%", b"%%") + SILENT * BLANKS
         self.names += (b"", b"")
-        self.counts.append(rows)
-        self.partitions.append(bytes(4 * rows))
-        self.places += [self.texts.setdefault(text, len(self.texts)) for text in literals]
-        self.leader_epochs.append(bytes(4 * rows))
-        self.last_values.append(bytes(8 * rows))
+        self.counts.append(1)
+        self.partitions.append(bytes(4))
+        self.places.append(self.texts.setdefault(text, len(self.texts)))
+        self.leader_epochs.append(bytes(4))
+        self.last_values.append(bytes(8))
 
 
 def packed(runs: Iterable[Run]) -> bytes:

@@ -112,7 +112,7 @@ def _groups(runs: Iterable[Run]) -> Iterator[_Group]:
 def _rows(group: _Group) -> list[Decided]:
     runs, count = group.runs, group.decisions
     if count < BLOCK_DECISIONS_MIN or not all(map(_has_lines, runs)):
-        return [Decided(run.seq, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
+        return [Decided(run.seq, run.idx + nth, body) for run in runs for nth, body in enumerate(run.each())]
     first = runs[0]
     content = column_blocks.packed(runs)
     body = _HEAD.pack(_MARK, count, len(content)) + zlib.compress(content, _LEVEL)
@@ -120,8 +120,8 @@ def _rows(group: _Group) -> list[Decided]:
 
 
 def _has_lines(run: Run) -> bool:
-    """Return whether each of a run's texts is one line. A text of several lines cannot be in a block."""
-    return run.columns is not None or run.lines.count(b"\n") == run.decisions - 1
+    """Return whether a run's texts are lines. A text of several lines cannot be in a block."""
+    return run.columns is not None or b"\n" not in run.text
 
 
 def content_of(row: Decided) -> tuple[bytes, int]:

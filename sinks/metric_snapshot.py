@@ -95,16 +95,16 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     # Of the last run of several decisions.
     event, time_ms = -1, 0
     for run in runs:
-        if run.reasons:
+        if run.columns:
             if run.seq != event:
                 event, time_ms = run.seq, decode(next(run.each())).time_ms
             by_time_ms[time_ms] += run.decisions
             kind = run.kind.decode()
-            for told in run.reasons:
+            for told in run.columns.reasons():
                 by_reason[kind, told.reason] += told.decisions
                 unclean += told.decisions * told.unclean
             continue
-        head = decode(run.lines)
+        head = decode(run.text)
         by_reason[head.kind, head.reason] += 1
         by_time_ms[head.time_ms] += 1
         unclean += head.unclean

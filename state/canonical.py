@@ -54,16 +54,11 @@ def numbered_runs(parts: Iterable[Part]) -> list[NumberedRun]:
     for part in _merged(_in_order(parts)):
         if part.seq != seq:
             seq, index = part.seq, 0
-        count, reasons = part.decisions, part.reasons
-        if part.columns:
-            text, reasons = b"", part.columns.reasons()
-        elif count > 1:
-            text = part.body % (*range(index, index + count),)
-        else:
-            # The first "index" is the decision's own, because it comes before any free text.
-            text = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
-        numbered.append(NumberedRun(seq, index, count, text, reasons, part.columns, _KINDS[part.rank]))
-        index += count
+        # The first "index" is the decision's own, because it comes before any free text.
+        text = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
+        run = NumberedRun(seq, index, text, part.columns, _KINDS[part.rank])
+        numbered.append(run)
+        index += run.decisions
     return numbered
 
 

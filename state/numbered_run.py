@@ -1,10 +1,10 @@
-"""Numbered decisions that belong together, as lines of text or as columns."""
+"""Numbered decisions that belong together: one as a text, or several as columns."""
 
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from itertools import count, repeat
 from typing import NamedTuple
 
-from state.decision_columns import Columns, ReasonCount
+from state.decision_columns import Columns
 
 # Every text of a decision begins so.
 _KIND = b'{"kind":"'
@@ -12,36 +12,31 @@ _KIND_END = 40
 
 
 class NumberedRun(NamedTuple):
-    """Decisions on one event at consecutive indexes. Nearly all are of one kind."""
+    """Decisions of one kind on one event at consecutive indexes."""
 
     seq: int
     # Of the first one.
     idx: int
-    # How many decisions these are.
-    decisions: int
-    # A line for each decision; empty if there are columns. A single decision may be any text.
-    lines: bytes
-    # Of a run of several decisions of one kind. Empty if only the texts tell.
-    reasons: tuple[ReasonCount, ...] = ()
+    # Of a single decision; empty if there are columns.
+    text: bytes
     columns: Columns | None = None
-    # Of the first decision.
     kind: bytes = b""
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions these are."""
+        return 1 if self.columns is None else self.columns.decision_count
 
     def each(self) -> Iterator[bytes]:
         """Yield the text of each decision. Those in columns are made one by one."""
-        if self.columns:
-            return self.columns.lines(self.idx)
-        return iter([self.lines] if self.decisions == 1 else self.lines.split(b"\n"))
-
-    def bodies(self) -> list[bytes]:
-        return list(self.each())
+        return iter((self.text,)) if self.columns is None else self.columns.lines(self.idx)
 
     @property
     def text_bytes(self) -> int:
         """The length of all texts together, which is an estimate for columns."""
         columns = self.columns
         if columns is None:
-            return len(self.lines)
+            return len(self.text)
         return self.decisions * (len(columns.texts[0]) + len(columns.names[0]) + len(columns.names[1]))
 
 
@@ -54,9 +49,5 @@ def flat(runs: Iterable[NumberedRun]) -> list[tuple[int, int, bytes]]:
     """Return each decision of the runs: (seq, index, text)."""
     decisions: list[tuple[int, int, bytes]] = []
     for run in runs:
-        if run.decisions == 1 and run.columns is None:
-            decisions.append((run.seq, run.idx, run.lines))
-        else:
-            indexes = range(run.idx, run.idx + run.decisions)
-            decisions += zip(repeat(run.seq, run.decisions), indexes, run.each(), strict=True)
+        decisions += zip(repeat(run.seq), count(run.idx), run.each(), strict=False)
     return decisions

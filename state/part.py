@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from state.decision_columns import Columns, ReasonCount
+from state.decision_columns import Columns
 from state.decisions import (
     Answer,
     AnyDecision,
@@ -30,13 +30,9 @@ class Part(NamedTuple):
     topic: str
     partition: int
     broker: int
-    # In a run: the texts about one topic in lines, with ``%d`` in place of each index. Empty if there are columns.
+    # Empty if there are columns.
     body: bytes
-    # How many decisions these are.
-    decisions: int = 1
-    # Of a run of lines.
-    reasons: tuple[ReasonCount, ...] = ()
-    # Of a run of decisions that are alike.
+    # Of a run.
     columns: Columns | None = None
 
 
@@ -72,10 +68,8 @@ def place_of(decision: AnyDecision) -> Place:
 
 def columns_part(place: tuple[int, int], columns: Columns) -> Part:
     """Return the part of decisions in columns at a seq and rank. A single decision becomes a text."""
-    rows, first = columns.decision_count, columns.first_partition
-    if rows == 1:
-        return Part(*place, columns.topics[0], first, -1, next(columns.lines(0)))
-    return Part(*place, columns.topics[0], first, -1, b"", rows, columns=columns)
+    first = Part(*place, columns.topics[0], columns.first_partition, -1, b"", columns)
+    return first if columns.decision_count > 1 else first._replace(body=next(columns.lines(0)), columns=None)
 
 
 def _number(value: int | UnsetType) -> int:

@@ -98,5 +98,5 @@ def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
     If the process is killed between the two, one balance check is lost, and the next one makes up for it. An event that
     is published twice takes effect once.
     """
-    found = [decode(run.lines) for run in runs_in(decisions) if run.kind == _IMBALANCE]
+    found = [decode(run.text) for run in runs_in(decisions) if run.kind == _IMBALANCE]
     return [msgspec.json.encode(event_of(decision)) for decision in found if isinstance(decision, Imbalance)]

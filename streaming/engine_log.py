@@ -72,16 +72,16 @@ class EngineLog:
                     _tell_elections(run, shown=elections)
                 elections += in_run
             elif run.kind in _OTHERS:
-                _tell_decision(run.lines)
+                _tell_decision(run.text)
         if elections > ELECTIONS_SHOWN_MAX:
             logger.info("more elections", of=elections, shown=ELECTIONS_SHOWN_MAX)
 
 
 def _elections_in(run: NumberedRun) -> int:
     """Count the elections among the leader_and_isr decisions of a run."""
-    if not run.reasons:
-        return int(_is_election(run.lines))
-    return sum(told.decisions for told in run.reasons if told.passes_over or told.reason in _ELECTIONS)
+    if run.columns is None:
+        return int(_is_election(run.text))
+    return sum(told.decisions for told in run.columns.reasons() if told.passes_over or told.reason in _ELECTIONS)
 
 
 def _tell_elections(run: NumberedRun, shown: int) -> None:
@@ -89,7 +89,7 @@ def _tell_elections(run: NumberedRun, shown: int) -> None:
 
     ``shown`` elections of the batch come before this run.
     """
-    is_clean = bool(run.reasons) and not any(told.unclean for told in run.reasons)
+    is_clean = run.columns is not None and not any(told.unclean for told in run.columns.told)
     for body in run.each():
         if shown >= ELECTIONS_SHOWN_MAX and is_clean:
             return

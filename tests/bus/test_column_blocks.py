@@ -96,24 +96,22 @@ def test_thinning_removes_high_watermarks_from_a_block(bus: EmbeddedBus) -> None
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 200), st.randoms(use_true_random=False))
-def test_blocks_hold_runs_of_columns_and_of_lines_in_any_mixture(kinds: list[int], most: int, draw: Any) -> None:
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60), st.integers(1, 200), st.randoms(use_true_random=False))
+def test_blocks_hold_columns_and_texts_in_any_mixture(kinds: list[int], most: int, draw: Any) -> None:
     runs: list[NumberedRun] = []
     idx = 0
     table = column_texts()
     for kind in kinds:
         count = draw.randint(2, most + 1)
         if kind == 0:
-            runs.append(NumberedRun(4, idx, 1, b'{"kind":"100%d"}'))
-        elif kind == 1:
-            runs.append(NumberedRun(4, idx, count, b"\n".join([b"line %d %%" % nth for nth in range(count)])))
+            runs.append(NumberedRun(4, idx, b'{"kind":"100%d"}'))
         else:
-            texts = table if kind == 2 else list(reversed(table))
-            runs.append(NumberedRun(4, idx, count, b"", columns=columns_of(texts, count, draw)))
+            texts = table if kind == 1 else list(reversed(table))
+            runs.append(NumberedRun(4, idx, b"", columns_of(texts, count, draw)))
         idx += runs[-1].decisions
     with rows_in_making(runs) as making:
         written = making()
-    expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.bodies())]
+    expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.each())]
     assert [one for row in written for one in opened(row, "bus").decisions()] == expected
     for place in range(0, len(expected), 7):
         block = max((row for row in written if row.idx <= place), key=lambda row: row.idx)
@@ -146,7 +144,7 @@ def test_damaged_columns_are_an_error(content: bytes) -> None:
 
 @pytest.mark.parametrize("text", [b"%d", b"%d" * 7, b"%q", b"%.0a" * 5 + b"%b"])
 def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
-    run = NumberedRun(1, 0, 1, b"", columns=columns_of([text], 1, random.Random(1)))
+    run = NumberedRun(1, 0, b"", columns_of([text], 1, random.Random(1)))
     block = column_blocks.opened(column_blocks.packed([run]), 1)
     with pytest.raises(ValueError, match=r"."):
         list(block.lines(0))

@@ -37,7 +37,7 @@ def said() -> list[Said]:
 
 
 RUNS = DecidedRuns(numbered_runs(parts_of(said())))
-ONE_BY_ONE = [Decided(*one[:2], one.lines) for one in numbered_runs(map(part_of, decisions_of(said())))]
+ONE_BY_ONE = [Decided(*one[:2], one.text) for one in numbered_runs(map(part_of, decisions_of(said())))]
 
 
 def test_they_are_a_sequence_of_decisions() -> None:

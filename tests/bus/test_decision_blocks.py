@@ -12,6 +12,7 @@ from bus import embedded_history
 from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DivergedError, TrimmedError
+from isrflow.column_layout import BLANKS, SILENT
 from isrflow.decision_blocks import (
     BLOCK_DECISIONS_MIN,
     ROWS_MAX,
@@ -22,6 +23,7 @@ from isrflow.decision_blocks import (
 from isrflow.decision_rows import opened
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
+from state.decision_columns import Columns, packed
 from state.numbered_run import NumberedRun
 from tests.support.bus_rows import execute
 from tests.support.trimming import trim
@@ -173,8 +175,11 @@ def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text
 @pytest.mark.parametrize("length", [10, TEXT_BYTES_MAX // 100, 2 * TEXT_BYTES_MAX])
 def test_a_run_of_any_size_is_read_back(length: int) -> None:
     bodies = [b"%d" % number * length for number in range(3 if length > TEXT_BYTES_MAX else 1_000)]
-    run = NumberedRun(7, 5, len(bodies), b"\n".join(bodies))
-    before, after = NumberedRun(7, 4, 1, b"before"), NumberedRun(7, 5 + len(bodies), 1, b"after")
+    places, zeros = range(len(bodies)), [0] * len(bodies)
+    silent = [body + SILENT * BLANKS for body in bodies]
+    columns = Columns(silent, [], ["t"], [b"t", b""], [len(bodies)], packed(zeros, places, zeros, zeros))
+    run = NumberedRun(7, 5, b"", columns)
+    before, after = NumberedRun(7, 4, b"before"), NumberedRun(7, 5 + len(bodies), b"after")
     with rows_in_making([before, run, after]) as rows:
         written = rows()
     texts = [b"before", *bodies, b"after"]

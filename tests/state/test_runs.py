@@ -29,7 +29,7 @@ from state.canonical import number, numbered_runs, parts_clash
 from state.decision_columns import ReasonCount
 from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica, encode
 from state.numbered_run import flat
-from state.part import part_of
+from state.part import Part, part_of
 from state.reason import Reason
 from state.runs import parts_of
 from state.shard_outcome import ShardOutcome
@@ -98,6 +98,10 @@ def mixed() -> list[Said]:
     return said
 
 
+def decisions_in(part: Part) -> int:
+    return part.columns.decision_count if part.columns else 1
+
+
 @pytest.mark.parametrize("most", [1, 2, 4, runs.RUN_DECISIONS_MAX])
 def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
@@ -109,8 +113,8 @@ def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest
     decisions = decisions_of(said)
     assert number(parts) == number(map(part_of, decisions))
     assert not parts_clash(parts)
-    assert max(part.decisions for part in parts) == most or most == runs.RUN_DECISIONS_MAX
-    assert sum(part.decisions for part in parts) == len(decisions)
+    assert max(map(decisions_in, parts)) == most or most == runs.RUN_DECISIONS_MAX
+    assert sum(map(decisions_in, parts)) == len(decisions)
     assert max(run.decisions for run in numbered_runs(parts)) <= most
 
 
@@ -140,7 +144,7 @@ def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one()
     said: list[Said] = [row(led(), topic, n) for topic in ("a", "b%") for n in range(8)]
     said += [decision_of(row(led(), "b%", 11)), decision_of(row(led(), "c", 1)), *(watermarks_of(MARKS))]
     parts = parts_of(said)
-    assert sorted((part.topic, part.decisions, bool(part.columns)) for part in parts) == [
+    assert sorted((part.topic, decisions_in(part), bool(part.columns)) for part in parts) == [
         ("a", 18, True),
         ("b%", 2, True),
     ]
@@ -190,7 +194,8 @@ def test_a_run_counts_its_elections_by_what_they_say(are_alike: bool) -> None:
         row(alike, "t", next(numbers)) for nth, alike in enumerate(map(form, ELECTIONS)) for _ in range(2 + nth)
     ]
     [run] = numbered_runs(parts_of(said if are_alike else decisions_of(said)))
-    assert run.reasons == (
+    assert run.columns is not None
+    assert run.columns.reasons() == (
         ReasonCount("LEADER_FENCED", unclean=False, passes_over=False, decisions=2),
         ReasonCount("LEADER_FENCED", unclean=False, passes_over=True, decisions=3),
         ReasonCount("LEADER_FENCED", unclean=True, passes_over=False, decisions=4),
@@ -203,7 +208,7 @@ def test_stops_and_high_watermarks_count_as_no_elections() -> None:
     # One without a pattern stands in columns among the others.
     stops.append(decision_of(row(stopped(), "t", 4)))
     runs_of_all = numbered_runs([*parts_of(stops), *parts_of([MARKS])])
-    assert [run.reasons for run in runs_of_all] == [
+    assert [run.columns and run.columns.reasons() for run in runs_of_all] == [
         (ReasonCount("CONTROLLED_SHUTDOWN", unclean=False, passes_over=False, decisions=5),),
         (ReasonCount("REPLICATED", unclean=False, passes_over=False, decisions=2),),
     ]
