@@ -6,6 +6,7 @@ raised epochs itself, a rule that forgot would let two leaders share one.
     partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
     leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)
     partition_epoch  + 1   replicas are in other log directories; the leader epoch stays (KIP-858)
+    partition_epoch  + 1   other replicas are eligible, or the last leader is another; the leader epoch stays (KIP-966)
     both             + 1   the leader acts on another ISR, and must hear of the one that is decided
     neither                only replica states differ, or the partition has had no leader yet
 """
@@ -36,6 +37,8 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     replicas = before.replicas if change.replicas is None else change.replicas
     adding = before.adding_replicas if change.adding_replicas is None else change.adding_replicas
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
+    elr = before.elr if change.elr is None else change.elr
+    last = before.last_known_elr if change.last_known_elr is None else change.last_known_elr
     differs = change.raises_epochs or (
         leader != before.leader
         or isr != before.isr
@@ -56,7 +59,8 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         isr,
         leader,
         leader_epoch,
-        before.partition_epoch + (differs or _is_moved(before, change, directories)),
+        before.partition_epoch
+        + (differs or (elr, last) != (before.elr, before.last_known_elr) or _is_moved(before, change, directories)),
         recovery,
         adding,
         removing,
@@ -73,6 +77,8 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         held.lags,
         _lost_logs(before, change, leader),
         directories,
+        elr,
+        last,
     )
 
 

@@ -19,11 +19,13 @@ from state.partition import Partition, RemovedReplica
 from state.reason import Reason
 
 
-def brokers_failed(batch: Batch, failed: Set[int]) -> None:
+def brokers_failed(batch: Batch, failed: Set[int], *, have_whole_logs: bool = True) -> None:
     """Take all replicas on ``failed`` offline, and elect new leaders where a leader is among them.
 
-    The caller has already committed that these brokers are not active.
+    The caller has already committed that these brokers are not active. Their logs may have lost their ends if they do
+    not ``have_whole_logs``.
     """
+    unproven = frozenset() if have_whole_logs else failed
     alike = Alike(batch, replicas_failed, failed)
     for topic in batch.state.topics():
         if topic.is_deleting:
@@ -32,9 +34,9 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
         for partition in topic.partitions.on(failed):
             removed = removal.held_up(batch, partition, failed) if partition.removed else ()
             if removed != partition.removed:
-                replicas_failed(batch, topic, partition, failed, removed)
+                replicas_failed(batch, topic, partition, failed, unproven, removed)
             elif not failed.isdisjoint(partition.replicas):
-                alike.commit(topic, partition, failed)
+                alike.commit(topic, partition, failed, unproven, asked=have_whole_logs)
 
 
 def replicas_failed(
@@ -42,17 +44,28 @@ def replicas_failed(
     topic: WorkingTopic,
     partition: Partition,
     failed: Set[int],
+    unproven: Set[int] = frozenset(),
     removed: tuple[RemovedReplica, ...] | None = None,
 ) -> None:
     """Take one partition's replicas on ``failed`` offline, with ``removed`` as its removed replicas from now on.
 
-    Both are one change, because between two a reassignment could end under a leader that is gone.
+    The logs of ``unproven`` ones may have lost their ends. All is one change, because between two a reassignment could
+    end under a leader that is gone.
     """
     states = states_with_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)
-    change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
+    change = partition_machine.without(
+        partition,
+        failed,
+        states,
+        online,
+        unclean_allowed=topic.unclean_allowed,
+        keeps_last=not batch.state.has_eligible_leaders,
+    )
     if removed is not None:
         change = replace(change or PartitionChange(), removed=removed)
+    if not unproven.isdisjoint((*partition.isr, *partition.elr)):
+        change = replace(change or PartitionChange(), unproven=unproven)
     addressed = batch.state.live_replicas(partition, but=failed)
     if change is None:
         # A replica that was out of sync before and is down now no longer holds the reassignment up.
@@ -63,9 +76,14 @@ def replicas_failed(
 
 def failure_reason(change: PartitionChange) -> Reason:
     """Return the reason for taking failed replicas out of leadership and ISR."""
-    if change.unclean:
-        return Reason.UNCLEAN_ELECTION
+    if change.unclean or change.eligible:
+        return reason_outside_isr(change)
     return Reason.REPLICA_FENCED if change.leader is None else Reason.LEADER_FENCED
+
+
+def reason_outside_isr(change: PartitionChange) -> Reason:
+    """Return the reason for electing a replica outside the ISR."""
+    return Reason.UNCLEAN_ELECTION if change.unclean else Reason.ELIGIBLE_ELECTION
 
 
 def broker_started(batch: Batch, broker: int) -> None:
@@ -119,8 +137,8 @@ def without_leader_reason(partition: Partition, broker: int, otherwise: Reason) 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:
     """Return the reason for electing a leader where there was none."""
-    if change.unclean:
-        return Reason.UNCLEAN_ELECTION
+    if change.unclean or change.eligible:
+        return reason_outside_isr(change)
     return Reason.TOPIC_CREATED if partition.leader_epoch == NO_EPOCH else Reason.LEADER_RETURNED
 
 

@@ -5,19 +5,26 @@ its claim, and brokers do not hear of claims. So a decision announces these sett
 were never announced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
+from state.features import ELIGIBLE_VERSION
 from state.policy import TOPIC_NAMES, Policy
 
 
-def in_force(policy: Policy) -> dict[str, str]:
-    """Return the settings that brokers act on, as text. A topic may override each of them."""
+def in_force(policy: Policy, told: Collection[str] = ()) -> dict[str, str]:
+    """Return the settings that brokers act on, as text. A topic may override each of them but the feature's level.
+
+    The level of eligible leader replicas is announced once they are on, and from then on: ``told`` are the settings of
+    the last announcement.
+    """
+    has_level = policy.eligible_leader_replicas_version > 0 or ELIGIBLE_VERSION in told
+    names = (*TOPIC_NAMES, ELIGIBLE_VERSION) if has_level else TOPIC_NAMES
     values = msgspec.to_builtins(policy)
-    return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
+    return {name: str(values[name]).lower() for name in sorted(names)}
 
 
 def set_again(batch: Batch, before: Mapping[str, str], config: Mapping[str, str | None]) -> tuple[str, ...]:
@@ -35,11 +42,11 @@ def tell_cluster_settings(batch: Batch, again: tuple[str, ...] = ()) -> None:
 
     ``again`` are those that were set to the value that they had.
     """
-    announced = in_force(batch.state.policy) if batch.state.quorum.is_kraft else {}
+    announced = in_force(batch.state.policy, batch.state.in_force) if batch.state.quorum.is_kraft else {}
     commit_announced_settings(batch, announced, again)
 
 
 def tell_changed_settings(batch: Batch) -> None:
     """Announce the cluster's settings if those in force differ from the last announcement."""
-    if batch.state.quorum.is_kraft and batch.state.in_force != in_force(batch.state.policy):
+    if batch.state.quorum.is_kraft and batch.state.in_force != in_force(batch.state.policy, batch.state.in_force):
         tell_cluster_settings(batch)

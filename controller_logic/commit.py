@@ -34,6 +34,7 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.batch import Batch
 from controller_logic.candidates import passed_over
+from controller_logic.eligible import eligible_after, last_known_after
 from controller_logic.reassignment import change_to_complete
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
@@ -100,6 +101,8 @@ def _commit_settled(
     # Apply
     if state.dirs_left and change.replicas is not None and change.directories is None:
         change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
+    if not topic.is_deleting and (state.has_eligible_leaders or before.elr or before.last_known_elr):
+        change = _with_eligible(before, change, topic.min_isr if state.has_eligible_leaders else None)
     if to is None and change.leader is not None and before.leader == NO_LEADER:
         to = _online_after(state, before, change)
     after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
@@ -120,13 +123,14 @@ def _commit_settled(
     # Record
     if differs:
         is_new = before.leader_epoch == NO_EPOCH
-        addressed = state.live_replicas(after) if to is None else to
+        addressed = _addressed(state, before, after, change, to)
         # A partition that is deleted loses its leader without an election.
         is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
         is_election |= reason is Reason.LOG_LEFT_BEHIND
         over = None
         if is_election:
             isr = before.isr if change.elected_from is None else change.elected_from
+            isr = (*isr, *before.elr) if change.eligible else isr
             lost = before.lost_logs
             over = passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=lost)
         batch.recorder.say_leader_and_isr(
@@ -142,6 +146,37 @@ def _commit_settled(
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after
+
+
+def _addressed(
+    state: WorkingState, before: Partition, after: Partition, change: PartitionChange, to: Ids | None
+) -> Ids:
+    """List the replicas that must act on a change."""
+    if after.leader_epoch == before.leader_epoch and not change.by_leader and change.directories is None:
+        # Only who is eligible changed. The leader must know the partition epoch.
+        return tuple(state.live.intersection((after.leader,)))
+    return state.live_replicas(after) if to is None else to
+
+
+def _with_eligible(before: Partition, change: PartitionChange, min_isr: int | None) -> PartitionChange:
+    """Add to a change who is eligible after it: nobody beside a leader that may lack records, or without ``min_isr``.
+
+    ``min_isr`` is None while partitions keep no eligible replicas.
+    """
+    if min_isr is None:
+        return replace(change, elr=(), last_known_elr=())
+    leader = before.leader if change.leader is None else change.leader
+    isr = before.isr if change.isr is None else change.isr
+    replicas = before.replicas if change.replicas is None else change.replicas
+    unproven = replicas if change.unclean else change.unproven
+    former = before.isr, before.elr
+    return replace(
+        change,
+        elr=eligible_after(*former, isr, replicas=replicas, min_isr=min_isr, unproven=unproven),
+        last_known_elr=last_known_after(
+            before.last_known_elr, before.leader, *former, leader=leader, isr=isr, replicas=replicas
+        ),
+    )
 
 
 def _with_new_logs(state: WorkingState, before: Partition, after: Partition) -> Partition:

@@ -58,6 +58,8 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     replica_states: tuple[ReplicaState, ...]
     # None: it stays as it is.
     isr: _Places | None
+    elr: _Places
+    last_known_elr: _Places
     # NO_LEADER if there is none.
     leader: int
     leader_step: int
@@ -101,6 +103,8 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
             before.lags,
             (),
             before.directories,
+            elr=tuple([replicas[place] for place in self.elr]),
+            last_known_elr=tuple([replicas[place] for place in self.last_known_elr]),
         )
 
 
@@ -176,6 +180,9 @@ class Alike(Generic[T]):
                 bytes((before.state, before.leader_recovery_state, *before.replica_states)),
                 leader if leader == NO_LEADER else place(leader),
                 bytes(map(place, before.isr)),
+                self.batch.state.has_eligible_leaders,
+                bytes(map(place, before.elr)),
+                bytes(map(place, before.last_known_elr)),
                 is_new,
                 before.partition_epoch == NO_EPOCH,
                 # Who may choose a directory for a new replica is told in order of id.
@@ -221,6 +228,8 @@ def _effect_of(topic: WorkingTopic, before: Partition, said: list[Said], answer:
         state=after.state,
         replica_states=after.replica_states,
         isr=None if after.isr == before.isr else bytes(map(replicas.index, after.isr)),
+        elr=bytes(map(replicas.index, after.elr)),
+        last_known_elr=bytes(map(replicas.index, after.last_known_elr)),
         leader=NO_LEADER if after.leader == NO_LEADER else replicas.index(after.leader),
         leader_step=after.leader_epoch - before.leader_epoch,
         partition_step=after.partition_epoch - before.partition_epoch,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from controller_logic import eligible_leaders
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import set_again, tell_cluster_settings
@@ -103,7 +104,7 @@ def alter_config(batch: Batch, event: AlterConfig) -> None:
 
 def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
     config = text_of(event.config)
-    complaint = _first_complaint(config)
+    complaint = _first_complaint(config) or eligible_leaders.complaint_about(batch, config)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
@@ -124,9 +125,9 @@ def change_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
     """Change the claim's settings and the cluster's dynamic ones, and do what follows for the partitions.
 
     If unclean elections are allowed now, partitions without a leader get one at once (KIP-226). Under another
-    min.insync.replicas, watermarks may move on and reassignments may end.
+    min.insync.replicas, watermarks may move on, reassignments may end, and fewer replicas may be eligible.
     """
-    before = batch.state.policy
+    before, had_eligible = batch.state.policy, batch.state.has_eligible_leaders
     commit_settings(batch, settings, config)
     is_min_isr_changed = batch.state.policy.min_insync_replicas != before.min_insync_replicas
     topics = list(batch.state.topics()) if is_min_isr_changed else []
@@ -135,6 +136,9 @@ def change_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
     elect_all_leaderless(batch)
     for topic in topics:
         recheck_reassignments(batch, topic)
+        eligible_leaders.judge_again(batch, topic)
+    if had_eligible and not batch.state.has_eligible_leaders:
+        eligible_leaders.forget_all(batch)
 
 
 def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
@@ -157,6 +161,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
         _derive_watermarks_again(batch, topic)
         elect_leaderless(batch, topic)
         recheck_reassignments(batch, topic)
+        eligible_leaders.judge_again(batch, topic)
     batch.recorder.answer(topic=name)
 
 
@@ -169,7 +174,11 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
     config = text_of(event.config)
     before = batch.state.broker_config.get(name, {})
     after = merged(before, config)
-    complaint = _complaint_about_names(config, NAMES) or _complaint_about_sizes(batch, before, after)
+    complaint = (
+        _complaint_about_names(config, NAMES)
+        or _complaint_about_sizes(batch, before, after)
+        or eligible_leaders.complaint_about_broker(batch, config)
+    )
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return

@@ -40,17 +40,13 @@ def eligible_after(
 
 
 def last_known_after(
-    former_last: Ids, former_leader: int, former_isr: Ids, *, leader: int, isr: Ids, replicas: Ids
+    former: Ids, former_leader: int, former_isr: Ids, former_elr: Ids, *, leader: int, isr: Ids, replicas: Ids
 ) -> Ids:
-    """Return the last leader of a partition that has none, or else the last member of its ISR.
+    """Return the last leader of a partition that has none, or else the last member of its ISR or an eligible replica.
 
-    At most one replica is returned. It matters once neither the ISR nor the eligible replicas have a member left.
+    At most one replica is returned, and one as soon as the ISR is empty. It matters once nobody is eligible either.
     """
     if leader != NO_LEADER:
         return ()
-    last = former_last
-    if not last and former_leader != NO_LEADER:
-        last = (former_leader,)
-    elif not last and not isr:
-        last = former_isr[:1]
-    return tuple([replica for replica in last if replica in replicas])
+    known = (*former, former_leader) if isr else (*former, former_leader, *former_isr, *former_elr)
+    return next(((one,) for one in known if one in replicas), ())

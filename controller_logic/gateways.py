@@ -39,6 +39,11 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         return
     if fencing.is_below_the_level(batch, event.level):
         return
+    if batch.state.has_eligible_leaders and not event.is_kraft:
+        message = "eligible.leader.replicas.version is 1, and brokers in ZooKeeper mode do not know eligible replicas"
+        batch.recorder.reject("is_kraft", message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
+        return
     former = batch.state.gateways.get(event.gateway)
     behind = _unheard(batch)
     voters = tuple(sorted(set(event.voters)))

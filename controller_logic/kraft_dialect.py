@@ -92,7 +92,10 @@ def _lost(scene: Scene, topic: WorkingTopic, before: Partition, _after: Partitio
         return None
     lost = {scene.broker}
     online = tuple([replica for replica in scene.online(before, before.replicas) if replica not in lost])
-    return partition_machine.without(before, lost, before.replica_states, online, unclean_allowed=topic.unclean_allowed)
+    unclean_allowed = topic.unclean_allowed
+    return partition_machine.without(
+        before, lost, before.replica_states, online, unclean_allowed=unclean_allowed, keeps_last=True
+    )
 
 
 def _directory_lost(scene: Scene, topic: WorkingTopic, before: Partition, after: Partition) -> PartitionChange | None:

@@ -14,7 +14,7 @@ Registering again in the same incarnation amends the registration and changes no
 
 from msgspec.structs import replace
 
-from controller_logic import fencing, gateways, log_directories
+from controller_logic import eligible_leaders, fencing, gateways, log_directories
 from controller_logic.availability import broker_started, broker_unregistered, brokers_failed
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_gateway
@@ -70,14 +70,28 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    has_whole_logs = _has_whole_logs(event, former)
     if former is not None and former.is_live:
-        brokers_failed(batch, frozenset({event.broker}))
+        brokers_failed(batch, frozenset({event.broker}), have_whole_logs=has_whole_logs)
+    elif not has_whole_logs:
+        reason = Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED
+        eligible_leaders.take_out_all(batch, event.broker, reason)
     forget_log_ends(batch, event.broker)
     log_directories.registered(batch, former, broker)
 
 
 def _offline_dirs(event: BrokerRegister, former: Broker | None) -> tuple[str, ...]:
     return log_directories.offline_dirs(former, event.log_dirs) if event.behind_gateway else ()
+
+
+def _has_whole_logs(event: BrokerRegister, former: Broker | None) -> bool:
+    """Return whether the logs of a new process are proven to be complete.
+
+    Its predecessor shut down cleanly if the process found that one's epoch in its directories (KIP-966). In place of a
+    directory that is gone it makes an empty one.
+    """
+    is_clean = former is not None and event.previous_broker_epoch == former.broker_epoch
+    return is_clean and former is not None and set(former.log_dirs).issubset(event.log_dirs)
 
 
 def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
@@ -176,7 +190,9 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
     commit_broker(batch, replace(broker, state=BrokerState.unregistered), Reason.BROKER_UNREGISTERED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if broker.is_live:
-        brokers_failed(batch, frozenset({broker.broker}))
+        brokers_failed(batch, frozenset({broker.broker}), have_whole_logs=False)
+    else:
+        eligible_leaders.take_out_all(batch, broker.broker, Reason.BROKER_UNREGISTERED)
     log_directories.unregistered(batch, broker)
     broker_unregistered(batch, broker.broker)
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from controller_logic import fencing, lost_logs, partition_machine
+from controller_logic import eligible_leaders, fencing, lost_logs, partition_machine
 from controller_logic.availability import election_reason, failure_reason, replicas_failed, without_leader_reason
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
@@ -78,8 +78,12 @@ def registered(batch: Batch, former: Broker | None, broker: Broker) -> None:
                 directory = NO_DIRECTORY
         if directory != held:
             partition = commit_known_directory(topic, partition, broker.broker, directory)
-        if broker.is_live and not is_online(directory, broker.log_dirs):
-            replicas_failed(batch, topic, partition, frozenset({broker.broker}))
+        is_away = not is_online(directory, broker.log_dirs)
+        if broker.is_live and is_away:
+            gone = frozenset({broker.broker})
+            replicas_failed(batch, topic, partition, gone, unproven=gone)
+        elif is_away or is_lost:
+            eligible_leaders.take_out(batch, topic, partition, broker.broker, Reason.BROKER_REGISTERED)
         lost_logs.note(topic, topic.partitions[partition.partition], broker.broker, is_lost=is_lost)
 
 
@@ -107,7 +111,8 @@ def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], r
     commit_broker(batch, broker, reason)
     for topic, partition in _partitions_on(batch, broker):
         if directory_of(partition, broker.broker) in failed:
-            replicas_failed(batch, topic, partition, frozenset({broker.broker}))
+            gone = frozenset({broker.broker})
+            replicas_failed(batch, topic, partition, gone, unproven=gone)
     return broker
 
 
@@ -163,11 +168,18 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
     change, reason = PartitionChange(), Reason.LOG_DIR_ASSIGNED
     state = partition.replica_states[partition.replicas.index(broker.broker)]
     if not is_online(directory, broker.log_dirs):
-        states = states_with_offline(partition, {broker.broker})
+        gone = frozenset({broker.broker})
+        states = states_with_offline(partition, gone)
         online = online_replicas(partition.replicas, states, batch.state.active)
-        unclean_allowed = topic.unclean_allowed
-        failed = partition_machine.without(partition, {broker.broker}, states, online, unclean_allowed=unclean_allowed)
-        change = failed or change
+        failed = partition_machine.without(
+            partition,
+            gone,
+            states,
+            online,
+            unclean_allowed=topic.unclean_allowed,
+            keeps_last=not batch.state.has_eligible_leaders,
+        )
+        change = replace(failed or change, unproven=gone)
         reason = reason if change.isr is None else failure_reason(change)
     elif broker.is_active and state == ReplicaState.OfflineReplica:
         states = states_with_online(partition, broker.broker)

@@ -162,6 +162,8 @@ def _partition_of(batch: Batch, row: ObservedPartition, before: Partition | None
         adding_replicas=row.adding_replicas,
         removing_replicas=row.removing_replicas,
         directories=kept(tuple([_directory(directory) for directory in row.directories])),
+        elr=row.elr,
+        last_known_elr=row.last_known_elr,
     )
     return replace(partition, replica_states=_states_of(batch, partition))
 

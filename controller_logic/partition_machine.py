@@ -34,6 +34,7 @@ def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionCh
         leader_recovery_state=LeaderRecoveryState.RECOVERING if elected.unclean else None,
         replica_states=states,
         unclean=elected.unclean,
+        eligible=elected.eligible,
     )
 
 
@@ -41,12 +42,24 @@ def elected_online(
     partition: Partition, online: tuple[int, ...], *, unclean_allowed: bool, states: ReplicaStates | None = None
 ) -> PartitionChange | None:
     """Bring a partition without a leader online, if a replica may lead it."""
-    if partition.leader_epoch == NO_EPOCH:
-        elected = elect_first(online)
-    else:
-        online = with_logs_first(partition, online)
-        elected = elect_offline(partition.in_sync, online, unclean_allowed=unclean_allowed)
+    elected = elected_from(partition, partition.isr, online, unclean_allowed=unclean_allowed)
     return None if elected is None else led_by(elected, states)
+
+
+def elected_from(
+    partition: Partition, isr: tuple[int, ...], online: tuple[int, ...], *, unclean_allowed: bool
+) -> Elected | None:
+    """Elect a leader of a partition that has none, or will have none, from an ISR and what else is known."""
+    if partition.leader_epoch == NO_EPOCH:
+        return elect_first(online)
+    lost = partition.lost_logs
+    return elect_offline(
+        tuple([member for member in isr if member not in lost]) if lost else isr,
+        with_logs_first(partition, online),
+        elr=partition.elr,
+        last_known=tuple([replica for replica in partition.last_known_elr if replica not in lost]),
+        unclean_allowed=unclean_allowed,
+    )
 
 
 def with_logs_first(partition: Partition, online: tuple[int, ...]) -> tuple[int, ...]:
@@ -62,24 +75,27 @@ def without(
     online: tuple[int, ...],
     *,
     unclean_allowed: bool,
+    keeps_last: bool,
 ) -> PartitionChange | None:
     """Take the replicas on ``lost`` out of leadership and ISR.
 
-    The ISR never loses its last member. If all of its members go at once, the former leader stays in it, because it
-    has every committed record. The classic controller takes members out one by one, so there the order determines
-    which one stays.
+    With ``keeps_last`` the ISR never loses its last member. If all of its members go at once, the former leader stays
+    in it, because it has every committed record. The classic controller takes members out one by one, so there the
+    order determines which one stays. Eligible replicas and the last leader, if they are kept, need no such member.
     """
     if partition.leader in lost:
-        elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
+        elected = elect_offline(partition.isr, online, elr=partition.elr, unclean_allowed=unclean_allowed)
         if elected is not None:
             return led_by(elected, states)
         return PartitionChange(
             state=PartitionState.OfflinePartition,
             leader=NO_LEADER,
-            isr=(partition.leader,),
+            isr=(partition.leader,) if keeps_last else (),
             replica_states=states,
         )
-    isr = tuple([member for member in partition.isr if member not in lost]) or partition.isr[:1]
+    isr = tuple([member for member in partition.isr if member not in lost])
+    if keeps_last:
+        isr = isr or partition.isr[:1]
     if isr != partition.isr:
         return PartitionChange(isr=isr, replica_states=states)
     return None if states == partition.replica_states else PartitionChange(replica_states=states)

@@ -30,8 +30,8 @@ from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.broker_sets import BrokerSets
-from controller_logic.election import elect_first, elect_offline, elect_reassigned
-from controller_logic.partition_machine import led_by, with_logs_first
+from controller_logic.election import elect_reassigned
+from controller_logic.partition_machine import elected_from, led_by
 from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transition
 from state.change import PartitionChange
 from state.directories import directory_of
@@ -92,11 +92,12 @@ def _led(
     if partition.leader != NO_LEADER and partition.leader not in dropped:
         return change
     isr = change.isr or ()
-    if partition.leader_epoch == NO_EPOCH:
-        elected = elect_first(online)
-    else:
-        online = with_logs_first(partition, online)
-        elected = elect_offline(_without(isr, partition.lost_logs), online, unclean_allowed=unclean_allowed)
+    left = replace(
+        partition,
+        elr=_without(partition.elr, dropped),
+        last_known_elr=_without(partition.last_known_elr, dropped),
+    )
+    elected = elected_from(left, isr, online, unclean_allowed=unclean_allowed)
     if elected is not None:
         won = led_by(elected)
         recovery = won.leader_recovery_state
@@ -107,8 +108,11 @@ def _led(
             isr=won.isr,
             leader_recovery_state=recovery,
             unclean=won.unclean,
+            eligible=won.eligible,
         )
-    is_lossless = isr or partition.leader_epoch == NO_EPOCH
+    is_lossless = isr or left.elr or partition.leader_epoch == NO_EPOCH
+    if not (partition.isr or partition.elr):
+        is_lossless = is_lossless or left.last_known_elr
     return change if is_lossless and partition.leader == NO_LEADER else None
 
 

@@ -30,7 +30,8 @@ def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tup
     target = origin_of(partition) if replicas is None else replicas
     change = change_to_begin(partition, target, batch.state.broker_sets, unclean_allowed=topic.unclean_allowed)
     if change is not None:
-        after = commit_partition(batch, topic, partition, change, Reason.REASSIGNMENT)
+        reason = Reason.ELIGIBLE_ELECTION if change.eligible else Reason.REASSIGNMENT
+        after = commit_partition(batch, topic, partition, change, reason)
         is_withheld = after is partition
         return Refusal("UNKNOWN_SERVER_ERROR", "the change would break an invariant") if is_withheld else None
     if topic.deletion_waits:

@@ -63,11 +63,12 @@ def _hand_over(batch: Batch, topic: WorkingTopic, partition: Partition, broker: 
     """Take a broker out of one partition; return whether it still leads it."""
     if partition.leader == broker:
         online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-        elected = elect_away(partition.isr, online)
+        elected = elect_away(partition.isr, online, elr=partition.elr)
         if elected is None:
             return True
         change = partition_machine.led_by(elected)
-        return commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
+        reason = Reason.ELIGIBLE_ELECTION if elected.eligible else Reason.CONTROLLED_SHUTDOWN
+        return commit_partition(batch, topic, partition, change, reason).leader == broker
     if partition.replica_states[partition.replicas.index(broker)] in _FOLLOWING:
         _stop_following(batch, topic, partition, broker)
     return False
@@ -76,7 +77,8 @@ def _hand_over(batch: Batch, topic: WorkingTopic, partition: Partition, broker: 
 def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     gone = frozenset({broker})
     states = states_with_offline(partition, gone)
-    change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
+    keeps_last = not batch.state.has_eligible_leaders
+    change = partition_machine.without(partition, gone, states, (), unclean_allowed=False, keeps_last=keeps_last)
     addressed = batch.state.live_replicas(partition, but=gone)
     after = partition
     if change is not None:

@@ -1,10 +1,11 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
-from controller_logic import balance, clock, deletion, gateways, removal, sessions
+from controller_logic import balance, clock, deletion, eligible_leaders, gateways, removal, sessions
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
 from controller_logic.commit_cluster import commit_claim, commit_settings
 from controller_logic.config import change_settings, text_of
+from controller_logic.eligible_leaders import VERSION
 from state.decisions import StopReplica
 from state.events import ControllerStarted
 from state.policy import NAMES, complaint_about
@@ -40,6 +41,9 @@ def _given(event: ControllerStarted) -> dict[str, str]:
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
     tick = given.get(TICK_INTERVAL, "")
     has_tick = tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
+    if given.get(VERSION) == "0":
+        # As the default, which a former release does not know.
+        del given[VERSION]
     return {key: value for key, value in given.items() if key in NAMES or (key == TICK_INTERVAL and has_tick)}
 
 
@@ -67,6 +71,8 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         _begin_clock(batch, event)
     given = _given(event)
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
+    if VERSION not in complaints and (complaint := eligible_leaders.complaint_about(batch, given)) is not None:
+        complaints[VERSION] = complaint
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)

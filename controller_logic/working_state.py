@@ -84,6 +84,11 @@ class WorkingState:
     def brokers(self) -> Mapping[int, Broker]:
         return self._brokers
 
+    @property
+    def has_eligible_leaders(self) -> bool:
+        """Whether partitions keep eligible leader replicas (KIP-966)."""
+        return self.policy.eligible_leader_replicas_version > 0
+
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers are live, in order of assignment, without those in ``but``."""
         live = self.live

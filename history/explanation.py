@@ -64,7 +64,7 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
     if not chain.steps:
         return None
     is_waiting = chain.last is not None and chain.last.leader == NO_LEADER
-    gone = _unregistered(bus, seq, chain.last.isr) if is_waiting and chain.last is not None else ()
+    gone = _unregistered(bus, seq, _awaited(chain.last)) if is_waiting and chain.last is not None else ()
     steps: list[ToldStep] = []
     before = chain.before
     unclean = [step for step in chain.steps if step.change is not None and step.change.unclean]
@@ -77,6 +77,11 @@ def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = C
         before = step.change or before
     summary = list(_summary(chain, topic, partition, seq, gone))
     return Explanation(topic, partition, seq, summary, _merged(steps), chain)
+
+
+def _awaited(last: d.LeaderAndIsr) -> tuple[int, ...]:
+    """Return the replicas that a partition without a leader waits for."""
+    return last.isr or last.elr or last.last_known_elr or ()
 
 
 def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -161,7 +166,16 @@ def _waiting(chain: Chain, last: d.LeaderAndIsr, gone: tuple[int, ...]) -> Itera
     since = offline_since(chain)
     if since is not None:
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
-    yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
+    elr = last.elr or ()
+    if last.isr or not (elr or last.last_known_elr):
+        yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
+    elif elr:
+        yield f"Only an eligible replica can be elected without losing records: it waits for {brokers(elr)}."
+    else:
+        yield (
+            f"No replica is proven to have every committed record. It waits for {brokers(last.last_known_elr or ())}, "
+            "which led last, and whose election may lose records."
+        )
     if gone:
         verb = "is" if len(gone) == 1 else "are"
         yield (

@@ -20,6 +20,8 @@ RULES: dict[Reason, str] = {
     _R.REPLICA_FENCED: "a replica that is offline leaves the ISR",
     _R.REPLICA_ONLINE: "a broker that returns is told who leads the partitions of its replicas",
     _R.LOG_LEFT_BEHIND: "a replica whose broker came back without its log directory is not elected, unless uncleanly",
+    _R.ELIGIBLE_ELECTION: "if no replica in the ISR is online, the first one that is online and has every committed "
+    "record leads",
     _R.UNCLEAN_ELECTION: "if no replica in the ISR is online, and unclean elections are allowed, the first replica "
     "that is online leads",
     _R.PREFERRED_ELECTION: "a preferred election takes the first assigned replica, if it is in sync and online",
@@ -31,10 +33,13 @@ RULES: dict[Reason, str] = {
     _R.ISR_ALTERED: "the leader proposes the ISR, and it counts if no fence refuses it",
     _R.TOPIC_DELETED: "a partition that is deleted has no leader, and each replica is told to remove its log",
     _R.LOG_DIR_ASSIGNED: "a broker says in which of its log directories a replica is",
-    _R.CONFIG_CHANGED: "with another min.insync.replicas the eligible leader replicas are cleared",
     _R.OBSERVATION_BEGAN: "what was found when the observation began is taken as it is",
     _R.RECORDS_MISSED: "what differs after a gap in the observed log is taken as it is",
     _R.OBSERVED: "what the observed controller decided is taken as it is",
+    _R.CONFIG_CHANGED: "no replica outside the ISR is eligible once the ISR has min.insync.replicas members",
+    _R.BROKER_REGISTERED: "a replica whose log may have lost its end is not eligible to lead",
+    _R.BROKER_RESTARTED: "a replica whose log may have lost its end is not eligible to lead",
+    _R.BROKER_UNREGISTERED: "a replica whose broker is unregistered is not eligible to lead",
     _R.LEADER_RECOVERED: "a leader that was elected uncleanly says when it has recovered",
 }
 OBSTACLES: dict[str, str] = {
@@ -61,6 +66,7 @@ _ELECTED = {
     _R.PARTITIONS_CREATED,
     _R.LEADER_FENCED,
     _R.LEADER_RETURNED,
+    _R.ELIGIBLE_ELECTION,
     _R.UNCLEAN_ELECTION,
     _R.PREFERRED_ELECTION,
     _R.LEADER_BALANCE,
@@ -155,8 +161,13 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
             leader = "no replica" if after.leader == NO_LEADER else f"broker {after.leader}"
             yield f"Told {brokers(after.to)} that {leader} leads {name}. Nothing else changed."
     yield f"Rule {after.reason}: {RULES.get(after.reason, 'see the contract')}."
+    if after.reason is Reason.ELIGIBLE_ELECTION:
+        yield (
+            f"Broker {after.leader} was not in the ISR any more, but it has every committed record, because since it "
+            "left the ISR no leader could commit without min.insync.replicas members, and its broker has not crashed."
+        )
     if _is_election(after, before):
-        yield from _election(after)
+        yield from _election(after, before)
 
 
 def _is_election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> bool:
@@ -168,7 +179,7 @@ def _is_election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> bool:
     return after.reason in _ELECTED or after.unclean or after.passed_over is not UNSET
 
 
-def _election(after: d.LeaderAndIsr) -> Iterator[str]:
+def _election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Iterator[str]:
     passed_over = {} if after.passed_over is UNSET else after.passed_over
     for broker, obstacle in passed_over.items():
         if broker != after.leader:
@@ -179,6 +190,9 @@ def _election(after: d.LeaderAndIsr) -> Iterator[str]:
         return
     if after.unclean:
         has_log = passed_over.get(after.leader) != Obstacle.LOG_LEFT_BEHIND
+        last = () if before is None else before.last_known_elr or ()
+        if after.leader in last and not (before is None or before.isr or before.elr):
+            yield f"Broker {after.leader} was the last leader, and no replica is known to have more."
         why = "was not in the ISR" if has_log else "came back without the log directory that its replica was in"
         yield f"Broker {after.leader} {why}: the election was unclean, and committed records may be lost."
         return
@@ -193,6 +207,12 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:
     lists = (("ISR", "isr"), ("replicas", "replicas"), ("adding", "adding_replicas"), ("removing", "removing_replicas"))
     for word, field in lists:
         old, new = getattr(before, field), getattr(after, field)
+        if old != new:
+            yield f"{word} {listed(old)} -> {listed(new)}"
+    for word, old, new in (
+        ("eligible", before.elr or (), after.elr or ()),
+        ("last leader", before.last_known_elr or (), after.last_known_elr or ()),
+    ):
         if old != new:
             yield f"{word} {listed(old)} -> {listed(new)}"
     for broker, directory in (after.directories or {}).items():
@@ -212,6 +232,8 @@ def state_in_words(decision: d.LeaderAndIsr) -> str:
         moving = f", adding {listed(decision.adding_replicas)}, removing {listed(decision.removing_replicas)}"
     recovering = ", recovering" if decision.leader_recovery_state == "RECOVERING" else ""
     replicas = f"ISR {listed(decision.isr)} of replicas {listed(decision.replicas)}{moving}"
+    if decision.elr:
+        replicas += f", eligible {listed(decision.elr)}"
     return f"{led_by(decision.leader)}{recovering}, {replicas}, {epochs}"
 
 

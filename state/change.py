@@ -1,5 +1,7 @@
 """What a rule decides about a partition: a change that is not applied yet."""
 
+from collections.abc import Set
+
 import msgspec
 
 from state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState
@@ -24,8 +26,15 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lost_logs: tuple[int, ...] | None = None
     # In the order of ``replicas`` after the change, each an id or ``directories.NO_DIRECTORY``.
     directories: tuple[str, ...] | None = None
+    # ``commit`` sets these two, from the whole change.
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    # The replicas whose log may have lost committed records.
+    unproven: Set[int] = frozenset()
     # Set by the election itself: whether committed records may be lost.
     unclean: bool = False
+    # Set by the election itself: whether the leader was outside the ISR, and has every committed record.
+    eligible: bool = False
     # The ISR from which the leader was elected, if it is not the one before the change.
     elected_from: tuple[int, ...] | None = None
     # The leader asked for it, so its leader epoch stays (KIP-497).

@@ -119,6 +119,11 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return laid_over(laid_over(Policy(), self.settings), self.config)
 
     @property
+    def has_eligible_leaders(self) -> bool:
+        """Whether partitions keep eligible leader replicas (KIP-966)."""
+        return self.policy.eligible_leader_replicas_version > 0
+
+    @property
     def clock_skew_ms(self) -> int | None:
         """How far the engine's clock was ahead of the bus's at the newest tick; None if that is not known."""
         return None if self.clock_entered_ms == NO_TIME else self.clock_ms - self.clock_entered_ms

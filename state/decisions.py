@@ -37,6 +37,9 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc
     passed_over: dict[int, str] | UnsetType = UNSET
     # The log directories of the replicas whose brokers have just said where they are.
     directories: dict[int, str] | UnsetType = UNSET
+    # The eligible leader replicas, and the last known leader. Set if either is not empty.
+    elr: tuple[int, ...] | UnsetType = UNSET
+    last_known_elr: tuple[int, ...] | UnsetType = UNSET
 
 
 _RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
@@ -58,6 +61,7 @@ def leader_and_isr_of(
     directories: dict[int, str] | UnsetType = UNSET,
 ) -> LeaderAndIsr:
     """Make the decision that shows a partition as it stands."""
+    has_eligible = bool(partition.elr or partition.last_known_elr)
     return LeaderAndIsr(
         seq=seq,
         controller_epoch=controller_epoch,
@@ -79,6 +83,8 @@ def leader_and_isr_of(
         to=to,
         passed_over=passed_over,
         directories=directories,
+        elr=partition.elr if has_eligible else UNSET,
+        last_known_elr=partition.last_known_elr if has_eligible else UNSET,
     )
 
 

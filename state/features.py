@@ -11,6 +11,10 @@ from state.registration import Feature
 
 METADATA_VERSION, STREAMS_VERSION = "metadata.version", "streams.version"
 KRAFT_VERSION = "kraft.version"
+# Whether partitions keep eligible leader replicas (KIP-966). Rules read it as a setting of this name.
+ELIGIBLE_VERSION = "eligible.leader.replicas.version"
+# The level of the bus (``state.level``) from which on they may.
+ELIGIBLE_LEVEL = 2
 
 
 class Levels(NamedTuple):

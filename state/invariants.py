@@ -34,8 +34,8 @@ def broken_rules(
         broken.append("every member of the ISR is an assigned replica")
     if leader != NO_LEADER and leader not in isr:
         broken.append("the leader is in the ISR")
-    if not isr and after.partition_epoch >= 0:
-        broken.append("the ISR is not empty once a leader was elected")
+    if not isr or after.elr or after.last_known_elr:
+        broken += _broken_eligibility(after, assigned)
     if len(isr) != len(set(isr)) or len(replicas) != len(assigned):
         broken.append("the members of the ISR, and the replicas, are distinct")
     if (leader != NO_LEADER) != (after.state == _ONLINE):
@@ -118,6 +118,19 @@ def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
     ):
         if held and len(held) != count:
             broken.append("entries about replicas are one for each replica")
+    return broken
+
+
+def _broken_eligibility(after: Partition, assigned: set[int]) -> list[str]:
+    broken = []
+    if not (after.isr or after.elr or after.last_known_elr) and after.partition_epoch >= 0:
+        broken.append("once a leader was elected, the ISR or what is known outside it is not empty")
+    if not assigned.issuperset((*after.elr, *after.last_known_elr)):
+        broken.append("eligible replicas and the last known leader are assigned")
+    if not set(after.elr).isdisjoint(after.isr):
+        broken.append("no eligible replica is in the ISR")
+    if after.last_known_elr and after.leader != NO_LEADER:
+        broken.append("a last leader is known only while there is none")
     return broken
 
 

@@ -88,7 +88,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     replicas: tuple[int, ...]
     # One for each replica.
     replica_states: tuple[ReplicaState, ...]
-    # isr ⊆ replicas, distinct; not empty once a leader was elected.
+    # isr ⊆ replicas, distinct; not empty once a leader was elected, unless elr or last_known_elr says who can lead.
     isr: tuple[int, ...] = ()
     # leader = NO_LEADER or leader ∈ isr
     leader: int = NO_LEADER
@@ -125,6 +125,10 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lost_logs: tuple[int, ...] = ()
     # The log directory of each replica, or ``state.directories.NO_DIRECTORY``; empty while none has one (KIP-858).
     directories: tuple[str, ...] = ()
+    # Replicas outside the ISR that have every committed record (KIP-966). elr ⊆ replicas, elr ∩ isr = ∅
+    elr: tuple[int, ...] = ()
+    # The last leader, or the last ISR member; at most one, and none while there is a leader.
+    last_known_elr: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:

@@ -15,6 +15,8 @@ Grace = Annotated[int, Meta(ge=-1, le=2**53)]
 Interval = Annotated[int, Meta(ge=0, le=2**53)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Percentage = Annotated[int, Meta(ge=0, le=100)]
+# Off or on.
+FeatureLevel = Annotated[int, Meta(ge=0, le=1)]
 
 
 class Policy(
@@ -38,6 +40,7 @@ class Policy(
     controller_quorum_fetch_timeout_ms: Millis = 2_000
     event_time_ahead_max_ms: Millis = 60_000
     metadata_max_idle_interval_ms: Interval = 5_000
+    eligible_leader_replicas_version: FeatureLevel = 0
 
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.

@@ -46,6 +46,8 @@ class Reason(StrEnum):
     REPLICA_ONLINE = "REPLICA_ONLINE"
     # A broker came back without the log directory of a replica that was the last one in sync, so no replica leads.
     LOG_LEFT_BEHIND = "LOG_LEFT_BEHIND"
+    # No in-sync replica was left, so one outside the ISR leads that has every committed record.
+    ELIGIBLE_ELECTION = "ELIGIBLE_ELECTION"
     # No in-sync replica was left, so one that was not in sync leads. Records may be lost.
     UNCLEAN_ELECTION = "UNCLEAN_ELECTION"
     # An admin asked for the preferred leader.

@@ -28,7 +28,11 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
             "clock_skew_ms": cluster.clock_skew_ms,
             "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
             "topics": [_topic(topic) for topic in ordered],
-            "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
+            "partitions": [
+                _partition(topic.topic, partition, has_eligible=cluster.has_eligible_leaders)
+                for topic in ordered
+                for partition in topic.partitions
+            ],
         }
     )
 
@@ -65,27 +69,36 @@ def _topic(topic: Topic) -> dict[str, Any]:
     }
 
 
-def _partition(topic: str, partition: Partition) -> dict[str, Any]:
+def _partition(topic: str, partition: Partition, *, has_eligible: bool) -> dict[str, Any]:
     states = zip(partition.replicas, partition.replica_states, strict=True)
-    return {
-        "topic": topic,
-        "partition": partition.partition,
-        "state": partition.state.name,
-        "leader": partition.leader,
-        "leader_epoch": partition.leader_epoch,
-        "partition_epoch": partition.partition_epoch,
-        "isr": partition.isr,
-        "replicas": partition.replicas,
-        "adding_replicas": partition.adding_replicas,
-        "removing_replicas": partition.removing_replicas,
-        "leader_recovery_state": partition.leader_recovery_state.name,
-        "high_watermark": partition.high_watermark,
-        "replica_states": {str(replica): state.name for replica, state in states},
-        "requested_epochs": _by_replica(partition, partition.requested_epochs),
-        "received_epochs": _by_replica(partition, partition.received_epochs or partition.completed_epochs),
-        "completed_epochs": _by_replica(partition, partition.completed_epochs),
-        "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
-    } | _directories(partition)
+    return (
+        {
+            "topic": topic,
+            "partition": partition.partition,
+            "state": partition.state.name,
+            "leader": partition.leader,
+            "leader_epoch": partition.leader_epoch,
+            "partition_epoch": partition.partition_epoch,
+            "isr": partition.isr,
+            "replicas": partition.replicas,
+            "adding_replicas": partition.adding_replicas,
+            "removing_replicas": partition.removing_replicas,
+            "leader_recovery_state": partition.leader_recovery_state.name,
+            "high_watermark": partition.high_watermark,
+            "replica_states": {str(replica): state.name for replica, state in states},
+            "requested_epochs": _by_replica(partition, partition.requested_epochs),
+            "received_epochs": _by_replica(partition, partition.received_epochs or partition.completed_epochs),
+            "completed_epochs": _by_replica(partition, partition.completed_epochs),
+            "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
+        }
+        | _eligible(partition, has_eligible=has_eligible)
+        | _directories(partition)
+    )
+
+
+def _eligible(partition: Partition, *, has_eligible: bool) -> dict[str, Any]:
+    elr, last = partition.elr, partition.last_known_elr
+    return {"elr": elr, "last_known_elr": last} if has_eligible or elr or last else {}
 
 
 def _directories(partition: Partition) -> dict[str, Any]:

@@ -26,9 +26,23 @@ from state.partition import Partition
 
 # A column has one, two or four bytes for each number, as many as the greatest of them needs.
 _FORMATS = {2: "H", 4: "I"}
-_encode = msgspec.msgpack.Encoder().encode
+_encode_all = msgspec.msgpack.Encoder().encode
 _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
+
+
+# How a partition's array begins and ends if its last two fields are empty, and how it begins without them.
+_FIELDS = len(Partition.__struct_fields__)
+_HEADER, _EMPTY_END = b"\xdc" + _FIELDS.to_bytes(2), b"\x90\x90"
+_SHORT_HEADER = b"\xdc" + (_FIELDS - len(_EMPTY_END)).to_bytes(2)
+
+
+def _encode(partition: Partition) -> bytes:
+    """Write a partition. Without eligible replicas it is as it was before level 2, and as most partitions are."""
+    body = _encode_all(partition)
+    if partition.elr or partition.last_known_elr:
+        return body
+    return _SHORT_HEADER + body[len(_HEADER) : -len(_EMPTY_END)]
 
 
 class PackedPartitions(msgspec.Struct, frozen=True, array_like=True, gc=False):

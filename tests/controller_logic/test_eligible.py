@@ -103,21 +103,25 @@ def test_none_is_left_out_without_a_reason() -> None:
 @pytest.mark.parametrize(
     ("former", "after", "expected"),
     [
-        # The leader goes; its partition keeps it.
-        (((), 1, (1, 2)), (-1, (), (1, 2)), (1,)),
+        # The leader goes.
+        (((), 1, (1, 2), ()), (-1, (), (1, 2)), (1,)),
         # There was no leader, and the last member of the ISR goes.
-        (((), -1, (2,)), (-1, (), (1, 2)), (2,)),
+        (((), -1, (2,), ()), (-1, (), (1, 2)), (2,)),
         # The last member waits.
-        (((), -1, (2,)), (-1, (2,), (1, 2)), ()),
-        # The first one that was remembered stays.
-        (((1,), -1, (2,)), (-1, (), (1, 2)), (1,)),
-        (((1,), -1, ()), (2, (2,), (1, 2)), ()),
-        (((1,), -1, ()), (-1, (), (2, 3)), ()),
-        (((), -1, ()), (-1, (), (2, 3)), ()),
+        (((), -1, (2,), ()), (-1, (2,), (1, 2)), ()),
+        # The one that was remembered stays.
+        (((1,), -1, (2,), ()), (-1, (), (1, 2)), (1,)),
+        (((1,), -1, (), (2,)), (-1, (), (1, 2)), (1,)),
+        (((1,), -1, (), (1, 2)), (2, (2,), (1, 2)), ()),
+        # It is not assigned any more.
+        (((1,), -1, (), (1, 2)), (-1, (), (2, 3)), (2,)),
+        (((1,), -1, (), ()), (-1, (), (2, 3)), ()),
+        # There was no leader yet.
+        (((), -1, (), ()), (-1, (), (2, 3)), ()),
     ],
 )
 def test_the_last_leader_is_remembered_until_there_is_one(
-    former: tuple[Ids, int, Ids], after: tuple[int, Ids, Ids], expected: Ids
+    former: tuple[Ids, int, Ids, Ids], after: tuple[int, Ids, Ids], expected: Ids
 ) -> None:
     leader, isr, replicas = after
     assert last_known_after(*former, leader=leader, isr=isr, replicas=replicas) == expected

@@ -115,7 +115,7 @@ def test_every_set_of_replicas_can_be_lost(size: int) -> None:
         lost = frozenset(case.replicas) - frozenset(case.active)
         states = states_with_offline(before, lost)
         online = online_replicas(before.replicas, states, frozenset(case.active))
-        change = without(before, lost, states, online, unclean_allowed=case.unclean)
+        change = without(before, lost, states, online, unclean_allowed=case.unclean, keeps_last=True)
         after = before if change is None else apply(before, change)
         elected = expected_election(case) if case.leader in lost else None
         if elected is not None:
@@ -165,7 +165,7 @@ def test_a_replica_that_came_back_without_its_log_leads_uncleanly_or_not_at_all(
                 assert (change, expected) == (None, None), (case, lost)
                 continue
             after = apply(before, change)
-            assert (after.leader, after.isr, change.unclean) == expected, (case, lost)
+            assert (after.leader, after.isr, change.unclean, False) == expected, (case, lost)
             assert after.lost_logs == (), "who follows a leader needs no log"
             assert broken_rules(before, after) == [], (case, lost)
             assert after.leader not in lost or change.unclean, (case, lost)
@@ -195,7 +195,7 @@ def test_an_election_takes_the_first_replica_that_it_has_no_obstacle_for(size: i
             continue
         states = states_with_offline(before, lost)
         online = online_replicas(before.replicas, states, frozenset(case.active))
-        change = without(before, lost, states, online, unclean_allowed=case.unclean)
+        change = without(before, lost, states, online, unclean_allowed=case.unclean, keeps_last=True)
         assert change is not None, case
         after = apply(before, change)
         brokers = {b: broker(BrokerState.active if b in case.active else BrokerState.fenced) for b in case.replicas}

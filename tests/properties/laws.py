@@ -11,7 +11,7 @@ from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.ids import NO_EPOCH, NO_LEADER
 from state.part import part_of
-from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, laid_over
 from state.reason import Reason
 from state.stored import codec
@@ -82,7 +82,7 @@ def check_partition(state: State, partition: Partition) -> None:
     live = {b.broker for b in state.cluster.brokers.values() if b.is_live}
     assert set(partition.isr) <= set(partition.replicas)
     assert len(set(partition.isr)) == len(partition.isr)
-    assert partition.isr or partition.leader_epoch == NO_EPOCH
+    check_eligible(partition)
     assert partition.leader == NO_LEADER or partition.leader in partition.isr
     assert partition.leader == NO_LEADER or partition.leader in live
     assert len(partition.isr) == 1 or all(b in active or b == partition.leader for b in partition.isr)
@@ -103,8 +103,19 @@ def check_partition(state: State, partition: Partition) -> None:
         assert replica in live or replica_state == ReplicaState.OfflineReplica
     if partition.leader == NO_LEADER:
         ready = [r for r, s in zip(partition.replicas, partition.replica_states, strict=True) if r in active and s < 3]
-        assert not set(ready) & set(partition.in_sync), "an ISR member could lead"
+        assert not set(ready) & {*partition.in_sync, *partition.elr}, "a replica with all records could lead"
         assert not ready or partition.leader_epoch != NO_EPOCH, "a new partition could have a leader"
+
+
+def check_eligible(partition: Partition) -> None:
+    elr, last = set(partition.elr), partition.last_known_elr
+    assert partition.isr or elr or last or partition.leader_epoch == NO_EPOCH, "nobody is known to have the records"
+    assert elr <= set(partition.replicas)
+    assert len(elr) == len(partition.elr)
+    assert not elr & {*partition.isr, *partition.lost_logs}
+    assert set(last) <= set(partition.replicas)
+    assert len(last) <= 1
+    assert not last or partition.leader == NO_LEADER
 
 
 def check_deletion(state: State, topic: Topic) -> None:
@@ -127,8 +138,11 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
     assert 0 <= after.leader_epoch - before.leader_epoch <= after.partition_epoch - before.partition_epoch
     if after.leader != before.leader:
         assert after.leader_epoch == before.leader_epoch + 1
-    if (after.isr, after.leader) != (before.isr, before.leader):
+    if (after.isr, after.leader, after.elr) != (before.isr, before.leader, before.elr):
         assert after.partition_epoch == before.partition_epoch + 1
+    led_outside = after.leader not in (before.leader, NO_LEADER) and after.leader not in before.isr
+    if led_outside and after.leader in before.elr and after.leader_recovery_state == LeaderRecoveryState.RECOVERED:
+        assert after.isr == (after.leader,), "an eligible leader is alone in the ISR"
     if after.high_watermark < before.high_watermark:
         leaders_end = after.log_end_offsets[after.replicas.index(after.leader)]
         lost = before.high_watermark_epoch != after.leader_epoch and leaders_end < before.high_watermark
@@ -200,6 +214,9 @@ def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -
             "min.insync.replicas": str(policy.min_insync_replicas),
             "unclean.leader.election.enable": "true" if policy.unclean_leader_election_enable else "false",
         }
+        version = "eligible.leader.replicas.version"
+        if policy.eligible_leader_replicas_version or version in cluster.in_force:
+            expected_settings[version] = str(policy.eligible_leader_replicas_version)
         assert cluster.in_force == expected_settings
 
 

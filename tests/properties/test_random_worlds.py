@@ -5,6 +5,7 @@ from collections import Counter
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from controller_logic.replay import decide
 from state.cluster import Outcome, State
@@ -35,10 +36,11 @@ ALWAYS_ANSWERED = {
 
 
 @settings(max_examples=600, deadline=None)
-@given(draws(max_size=80))
-def test_the_laws_hold_after_every_event(drawn: list[Draw]) -> None:
-    for before, raw, outcome in walk(drawn, POLICY):
-        check_laws(before, outcome, POLICY)
+@given(draws(max_size=80), st.booleans())
+def test_the_laws_hold_after_every_event(drawn: list[Draw], has_eligible: bool) -> None:
+    policy = replace(POLICY, eligible_leader_replicas_version=int(has_eligible))
+    for before, raw, outcome in walk(drawn, policy):
+        check_laws(before, outcome, policy)
         check_said(raw, outcome.decisions)
         check_namesake(before, raw, outcome)
         check_registration(before, raw, outcome)
@@ -96,12 +98,15 @@ def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(draws(max_size=80), st.lists(st.integers(1, 30), min_size=1, max_size=6))
-def test_batches_and_shards_do_not_change_the_decisions(drawn: list[Draw], batch_sizes: list[int]) -> None:
-    log = entries(raw for _, raw, _ in walk(drawn, POLICY))
-    whole = decide(log, POLICY)
+@given(draws(max_size=80), st.lists(st.integers(1, 30), min_size=1, max_size=6), st.booleans())
+def test_batches_and_shards_do_not_change_the_decisions(
+    drawn: list[Draw], batch_sizes: list[int], has_eligible: bool
+) -> None:
+    policy = replace(POLICY, eligible_leader_replicas_version=int(has_eligible))
+    log = entries(raw for _, raw, _ in walk(drawn, policy))
+    whole = decide(log, policy)
     for shards in (1, 3, 16):
-        cut = decide(log, POLICY, shards=shards, batch_sizes=batch_sizes)
+        cut = decide(log, policy, shards=shards, batch_sizes=batch_sizes)
         assert cut.decisions == whole.decisions
         assert msgspec.json.encode(cut.view()) == msgspec.json.encode(whole.view())
     assert len({(seq, index) for seq, index, _ in whole.decisions}) == len(whole.decisions)

@@ -12,7 +12,7 @@ def gateway(script: Script, command: Command) -> None:
     script.quiet = True
     script.claim_if_first()
     number = int(command.arguments[0])
-    fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number]}
+    fields = {"gateway": number, "incarnation": f"g{number}", "voters": [number], "level": script.gateway_level}
     script.write("gateway_started", **fields)
     script.gateways[number] = None
 

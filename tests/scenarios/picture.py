@@ -56,6 +56,9 @@ def _partition(held: dict[str, Any], topic_state: str | None) -> str:
         f" isr={listed(held['isr'])} replicas={listed(held['replicas'])} hw={held['high_watermark']}"
         f" partition-epoch={held['partition_epoch']}"
     )
+    for name in ("elr", "last_known_elr"):
+        if held.get(name):
+            line += f" {name}={listed(held[name])}"
     for name in ("adding", "removing"):
         if held[f"{name}_replicas"]:
             line += f" {name}={listed(held[f'{name}_replicas'])}"

@@ -146,6 +146,8 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> list[str]:
         ("leader", before.leader, after.leader),
         ("epoch", before.leader_epoch, after.leader_epoch),
         ("isr", listed(before.isr), listed(after.isr)),
+        ("elr", listed(before.elr or ()), listed(after.elr or ())),
+        ("last known", listed(before.last_known_elr or ()), listed(after.last_known_elr or ())),
         ("replicas", listed(before.replicas), listed(after.replicas)),
         ("adding", listed(before.adding_replicas), listed(after.adding_replicas)),
         ("removing", listed(before.removing_replicas), listed(after.removing_replicas)),

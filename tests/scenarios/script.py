@@ -15,6 +15,7 @@ from controller_logic.step import step
 from isrflow.contract import ENGINE_KINDS
 from state.canonical import number
 from state.decisions import AnyDecision, Imbalance, decode
+from state.level import FIRST_LEVEL
 from state.part import part_of
 from state.partition import Partition
 from state.policy import Policy
@@ -44,6 +45,7 @@ class Script:
     * ``epochs``: all epochs that each broker has had; ``topic_ids``: all ids that each topic's name has had
     * ``kraft_brokers``: the brokers that register as KRaft brokers
     * ``gateways``: those that heartbeat while time passes, each with the brokers that it says it hears
+    * ``gateway_level``: the level that they support
     * ``ends``: the log end offsets reported last
     * ``charts``, ``introduced``, ``described``: what to show after the current block
     """
@@ -56,6 +58,7 @@ class Script:
         self.epochs: dict[int, list[int]] = {}
         self.kraft_brokers: set[int] = set()
         self.gateways: dict[int, list[int] | None] = {}
+        self.gateway_level = FIRST_LEVEL
         self._unbeaten_ms = 0
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
         self.topic_ids: dict[str, list[str]] = {}
@@ -148,7 +151,7 @@ class Script:
             # Without a bus a heartbeat counts at its own time.
             self.write("tick")
             for gateway, brokers in self.gateways.items():
-                told = {} if brokers is None else {"hears": brokers}
+                told = {"level": self.gateway_level} | ({} if brokers is None else {"hears": brokers})
                 self.write("gateway_heartbeat", gateway=gateway, incarnation=f"g{gateway}", **told)
             if self._unbeaten_ms >= (BEAT_MS if step_ms == GATEWAY_BEAT_MS else 1):
                 self._unbeaten_ms = 0

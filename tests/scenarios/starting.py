@@ -7,9 +7,17 @@ from tests.scenarios.story import Command
 
 
 def register_broker(
-    script: Script, broker: int, rack: str | None = None, same: bool = False, zxid: str = "", **fields: Any
+    script: Script,
+    broker: int,
+    rack: str | None = None,
+    same: bool = False,
+    is_clean: bool = False,
+    zxid: str = "",
+    **fields: Any,
 ) -> None:
     """Register a broker, as another incarnation than before unless it is the ``same``."""
+    if is_clean:
+        fields["previous_broker_epoch"] = script.broker_epoch(broker)
     lives = len(script.epochs.get(broker, ())) + (not same)
     if rack is not None:
         fields["rack"] = rack
@@ -31,6 +39,8 @@ def registration(command: Command) -> dict[str, Any]:
         fields["zxid"] = given["zxid"]
     if "behind-gateway" in command.arguments:
         fields["behind_gateway"] = True
+    if "clean" in command.arguments:
+        fields["is_clean"] = True
     return fields
 
 

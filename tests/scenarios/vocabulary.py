@@ -7,6 +7,7 @@ and ``request-id=`` puts a request id on the event.
 from collections.abc import Callable
 from typing import Any
 
+from state.level import NEWEST_LEVEL
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import GATEWAY_WORDS
 from tests.scenarios.isr_words import isr_changes, isr_written
@@ -45,6 +46,18 @@ def topic(script: Script, command: Command) -> None:
 def settings(script: Script, command: Command) -> None:
     """Set the settings of the next controller: ``settings broker.session.timeout.ms=3000``."""
     script.settings |= command.options
+
+
+def eligible(script: Script, command: Command) -> None:
+    """Raise the level, and turn eligible leader replicas on or off: ``eligible on``, ``eligible off``."""
+    script.quiet = True
+    if command.arguments == ("on",):
+        script.gateway_level = NEWEST_LEVEL
+        script.claim(script.controller_epoch + 1, level=NEWEST_LEVEL)
+        script.write("raise_level", level=NEWEST_LEVEL)
+    version = {"on": "1", "off": "0"}[command.arguments[0]]
+    script.quiet = False
+    script.write("alter_config", entity="cluster", config={"eligible.leader.replicas.version": version})
 
 
 def claim(script: Script, command: Command) -> None:
@@ -92,7 +105,10 @@ def register(script: Script, command: Command) -> None:
 
 
 def restart(script: Script, command: Command) -> None:
-    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``, ``zxid=210``, ``behind-gateway``."""
+    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``, ``zxid=210``, ``behind-gateway``.
+
+    ``restart 1 clean`` says that the former incarnation shut down cleanly.
+    """
     broker = int(command.arguments[0])
     register_broker(script, broker, **registration(command))
     beats(script, broker)
@@ -257,6 +273,7 @@ _ALL: tuple[Word, ...] = (
     brokers,
     topic,
     settings,
+    eligible,
     claim,
     tick,
     silence,

@@ -123,14 +123,14 @@ def test_a_decreasing_watermark_breaks_a_rule() -> None:
 
 def test_an_isr_is_never_emptied() -> None:
     after = replace(GOOD, state=PartitionState.OfflinePartition, leader=-1, isr=(), leader_epoch=5, partition_epoch=10)
-    assert broken_rules(GOOD, after) == ["the ISR is not empty once a leader was elected"]
+    assert broken_rules(GOOD, after) == ["once a leader was elected, the ISR or what is known outside it is not empty"]
 
 
 def test_the_first_isr_is_not_empty() -> None:
     new = replace(GOOD, state=PartitionState.NewPartition, leader=-1, isr=(), leader_epoch=-1, partition_epoch=-1)
     assert broken_rules(new, new) == []
     after = replace(new, leader_epoch=0, partition_epoch=0)
-    assert broken_rules(new, after) == ["the ISR is not empty once a leader was elected"]
+    assert broken_rules(new, after) == ["once a leader was elected, the ISR or what is known outside it is not empty"]
 
 
 def test_a_deletion_forgets_the_replicas_that_a_reassignment_had_removed_and_no_others() -> None:

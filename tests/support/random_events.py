@@ -52,6 +52,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
         "features": _features(state, b, c),
         "behind_gateway": a % 2 == 0,
+        "previous_broker_epoch": _epoch(state, broker, 0) if c % 2 else -1,
     }
 
 
