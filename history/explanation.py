@@ -15,6 +15,8 @@ from history.state_at import state_at
 from history.told_decisions import brokers, state_in_words, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
+from state.event_text import decode
+from state.events import Observed
 from state.ids import NO_LEADER
 from state.obstacle import Obstacle
 from state.reason import Reason
@@ -109,12 +111,18 @@ def _records_at_risk(bus: Bus, step: Step, topic: str, partition: int) -> str:
 
 def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:
     sentences = [told_event(step.raw)]
-    for decision in sorted(step.decisions, key=lambda one: _ORDER.get(type(one), len(_ORDER))):
+    for decision in sorted(_to_be_told(step), key=lambda one: _ORDER.get(type(one), len(_ORDER))):
         if isinstance(decision, d.Answer):
             sentences.append(told_refusal(decision, topic, partition))
         else:
             sentences += told(decision, before)
     return ToldStep(step.seq, step.decisions[0].time_ms, sentences, 1, step)
+
+
+def _to_be_told(step: Step) -> list[d.AnyDecision]:
+    """List the decisions that need a sentence. What an observed controller did to a broker is in the event's own."""
+    is_observed = step.raw is not None and isinstance(decode(step.raw), Observed)
+    return [one for one in step.decisions if not (is_observed and isinstance(one, d.BrokerDecision))]
 
 
 def _merged(steps: Iterable[ToldStep]) -> list[ToldStep]:
