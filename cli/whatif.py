@@ -1,7 +1,7 @@
 """Show what would have been decided under other settings or events."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from bus.interface import Bus, Entry
+from cli import killed
 from cli.errors import WrongUse
 from cli.event_lines import wrong_with
 from cli.moment import check_span, seq_named
@@ -21,6 +22,7 @@ from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
 from history.comparison_text import text_of
+from history.killed import killed as killed_partitions
 from history.moment import first_seq_since
 from history.reach import check_reached
 from history.state_at import state_at
@@ -47,6 +49,13 @@ _PASSES = 3
     help="Add the events of a file, one JSON object a line. Each comes at its `seq`, after the recorded event of that "
     "seq if there is one. Without a `seq` it comes first.",
 )
+@click.option(
+    "--kill",
+    "kill",
+    multiple=True,
+    metavar="BROKER|rack:NAME",
+    help="Show what would lead where if a broker, or all of a rack, were lost at the end. May be repeated.",
+)
 @format_option
 @conf_option
 @bus_option
@@ -56,24 +65,33 @@ def command(
     end: str | None,
     without: tuple[int, ...],
     files: tuple[BinaryIO, ...],
+    kill: tuple[str, ...],
     form: str,
     conf: Path | None,
     bus: str | None,
     sets: tuple[str, ...],
 ) -> None:
     """Decide recorded events again under other settings (--set) or with other events, and show what would differ:
-    elections, time without a leader, leaders per broker, records at risk. Nothing on the bus changes.
+    elections, time without a leader, leaders per broker, records at risk. With --kill, show what the loss of brokers
+    would do now. Nothing on the bus changes.
 
     \b
     Examples:
       isrflow whatif --set unclean.leader.election.enable=true
       isrflow whatif --set broker.session.timeout.ms=30000 --from 10 --format json
       isrflow whatif --without-event 10
+      isrflow whatif --kill 2
+      isrflow whatif --kill 2 --kill 3 --set unclean.leader.election.enable=true --format json
     """
     overrides = policy_text(from_sets(sets))
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
     name_client_config(settings.kafka_client_config)
+    if kill and (start is not None or without or files):
+        raise WrongUse("--kill needs a state only: name none of --from, --without-event and --add-event with it.")
     with existing_bus(settings) as found:
+        if kill:
+            _show_killed(found, kill, end, overrides, form)
+            return
         after, through = _span(found, start, end)
         changes = Changes(overrides, frozenset(without), _added(files, after, through))
         if changes.is_nothing:
@@ -88,10 +106,21 @@ def command(
     show_lines(text_of(comparison, _title(what)))
 
 
+def _show_killed(bus: Bus, kill: Sequence[str], end: str | None, overrides: Mapping[str, str], form: str) -> None:
+    """Show what the loss of brokers would do, by the state at the end."""
+    states = state_at(bus, bus.decided_seq() if end is None else seq_named(bus, "--to", end))
+    lost = killed.lost_brokers(states.states[0].cluster.brokers, kill)
+    hits = killed_partitions(states.states, lost, overrides)
+    if form == "json":
+        show_json(killed.document_of(hits, lost, states.seq, overrides))
+    else:
+        show_lines(killed.text_of(hits, lost, states.seq, overrides))
+
+
 def _no_change(sets: tuple[str, ...]) -> str:
     if sets:
         return f"no rule reads {', '.join(sorted(from_sets(sets)))}, so nothing would be decided otherwise."
-    return "name at least one change: --set, --without-event or --add-event."
+    return "name at least one change: --set, --without-event, --add-event or --kill."
 
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
