@@ -27,6 +27,7 @@ COMMANDS = (
     "describe",
     "replay",
     "whatif",
+    "shadow",
     "reshard",
     "level",
     "schema",

@@ -50,7 +50,12 @@ class Committed(NamedTuple):
 
 
 def age_s(cluster: Cluster) -> float:
-    """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead."""
+    """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead.
+
+    A shadow that was read from files has no engine, and does not grow old.
+    """
+    if cluster.shadow is not None and cluster.controller_epoch == 0:
+        return 0.0
     return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
 

@@ -19,6 +19,7 @@ from tests.support.waiting import TIMEOUT_S
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
+LOG = ROOT / "tests/brokers/shadow/logs/kafka-4.1.0.tar.xz"
 EVENTS = """\
 {"kind":"broker_register","time_ms":1000,"broker":1,"incarnation":"a"}
 {"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
@@ -107,6 +108,7 @@ def test_examples_work(example: str, tmp_path: Path, isrflow: Isrflow) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
     (tmp_path / "gateway.toml").write_text(GATEWAY)
     (tmp_path / "server.properties").write_text("controller.listener.names=PLAINTEXT\n")
+    shutil.copy(LOG, tmp_path / "node-3.tar.xz")
     shutil.copytree(CONF, tmp_path / "conf")
     # An example that waits for health needs brokers that all serve.
     engine = started(tmp_path, is_healthy="health" in example)

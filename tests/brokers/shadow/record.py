@@ -79,8 +79,7 @@ class Recording:
 
     def play(self) -> None:
         self.cluster.up()
-        bootstrap = self.cluster.bootstrap.split(",")
-        self.admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        self.admin = self._client()
         self.watching = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
         for step in (self._topics, self._settings, self._failures, self._moves, self._losses, self._rest):
             step()
@@ -90,11 +89,27 @@ class Recording:
         """Do one thing, wait until its effect shows, and note both times."""
         print(what, flush=True)
         began_ms = time.time_ns() // 1_000_000
-        _tried(do)
-        wait_until(until, what)
+        self._try(do)
+        wait_until(until, f"what follows from: {what}")
         # The next thing gets a batch of its own.
         time.sleep(0.3)
         self.steps.append({"what": what, "began_ms": began_ms, "ended_ms": time.time_ns() // 1_000_000})
+
+    def _try(self, do: Callable[[], Any]) -> None:
+        """Do one thing. The client may ask a broker that is not there any more, so a new one tries again."""
+        for tries_left in reversed(range(TRIES_MAX)):
+            try:
+                do()
+                return
+            except KafkaError:
+                if not tries_left:
+                    raise
+                time.sleep(1)
+                self.admin.close()
+                self.admin = self._client()
+
+    def _client(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap.split(","))
 
     def sees(self, topic: str, partition: int, *, leader: int | None = None, isr: set[int] | None = None) -> bool:
         topics = self._topics_now()
@@ -229,18 +244,6 @@ class Recording:
                 if file.suffix in (".log", ".checkpoint", ".json", ".properties"):
                     inside = file.parent.name == METADATA_DIRECTORY
                     bundle.add(file, f"{METADATA_DIRECTORY}/{file.name}" if inside else file.name, filter=_anyones)
-
-
-def _tried(do: Callable[[], Any]) -> None:
-    """Do one thing. A client may ask a broker that is not there any more, so it may try again."""
-    for tries_left in reversed(range(TRIES_MAX)):
-        try:
-            do()
-            return
-        except KafkaError:
-            if not tries_left:
-                raise
-            time.sleep(1)
 
 
 def _started(node: Any) -> None:

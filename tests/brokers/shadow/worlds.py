@@ -9,6 +9,8 @@ from typing import Any
 
 from brokers.shadow.cluster_image import ClusterImage
 from brokers.shadow.files import read_directory
+from brokers.shadow.operation import Operation
+from brokers.shadow.operations import Operations
 from brokers.shadow.place import opened
 from brokers.shadow.source import Batch, Read, Snapshot
 from brokers.wire.metadata.record_frame import CATALOGUE, Record, encode_record
@@ -112,3 +114,26 @@ def image_of(found: Iterator[Read] | tuple[Read, ...]) -> ClusterImage:
             for record in one.records:
                 image.apply(record)
     return image
+
+
+TOPIC, NO_OP = rec("Topic", Name="t", TopicId=T), rec("NoOp")
+# Three live brokers, t-0 that 1 leads, t-1 that 2 leads.
+WORLD = [
+    *(broker(number, incarnation=f"{number}AAAAAAAAAAAAAAAAAAAAA", fenced=False) for number in (1, 2, 3)),
+    TOPIC,
+    partition(0),
+    partition(1, Replicas=[2, 3, 1], Isr=[2, 3, 1], Leader=2),
+]
+
+
+def operations(*reads: Read, **given: Any) -> list[Operation]:
+    found = Operations(**given)
+    return [*(one for read in reads for one in found.take(read)), *found.end()]
+
+
+def short(one: Operation) -> str:
+    partitions = ",".join(f"{row.topic}-{row.partition}" for row in one.results.partitions)
+    words = [f"{one.offset}-{one.last_offset}", str(one.cause), str(one.certainty)]
+    if isinstance(one.evidence.broker, int):
+        words.append(f"by {one.evidence.broker}")
+    return " ".join([*words, partitions] if partitions else words)
