@@ -22,10 +22,10 @@ _Series = Series[ShadowMeasures, float | Labelled]
 
 SERIES = (
     _Series(
-        "isrflow_shadow_lag_ms",
+        "isrflow_shadow_lag_seconds",
         "gauge",
         "The age of the newest batch of the observed metadata log when it was read, or for how long none was read.",
-        lambda m: m.lag_ms,
+        lambda m: m.lag_ms / 1000,
     ),
     _Series(
         "isrflow_shadow_offset",

@@ -13,6 +13,8 @@ from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.mock import metrics as mock_metrics
 from brokers.mock.metrics import BrokerMeasures
 from brokers.process.metrics import OwnMetrics
+from brokers.shadow import metrics as shadow_metrics
+from brokers.shadow.metrics import ShadowMeasures
 from conf.metric_series import Series
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN
@@ -32,6 +34,7 @@ GATEWAY = GatewayMeasures(
     end_offset=5_120,
     brokers={"active": 3},
 )
+SHADOW = ShadowMeasures(lag_ms=40, offset=5_120, operations={"isr_shrunk": 3})
 BROKER = BrokerMeasures(broker=1, broker_epoch=12, led=20, followed=40, log_records=90_000, uncommitted=7)
 
 
@@ -42,6 +45,7 @@ def documented() -> list[tuple[str, Sequence[AnySeries], CollectorRegistry]]:
         ("own", OWN, metrics),
         ("kafka", KAFKA, metrics),
         ("gateway", gateway_metrics.SERIES, OwnMetrics(gateway_metrics.SERIES, lambda: GATEWAY).registry),
+        ("shadow", shadow_metrics.SERIES, OwnMetrics(shadow_metrics.SERIES, lambda: SHADOW).registry),
         ("mock broker", mock_metrics.SERIES, OwnMetrics(mock_metrics.SERIES, lambda: BROKER).registry),
     ]
 
@@ -76,7 +80,7 @@ def test_the_docs_list_every_series_with_its_labels(still: Still) -> None:
 
 
 def test_own_names_follow_prometheus_habits() -> None:
-    for series in (*OWN, *gateway_metrics.SERIES, *mock_metrics.SERIES):
+    for series in (*OWN, *gateway_metrics.SERIES, *shadow_metrics.SERIES, *mock_metrics.SERIES):
         assert re.fullmatch(r"isrflow_[a-z_]+", series.name)
         assert series.kind != "counter" or not series.name.endswith("_total")
         assert not re.search(r"_(ms|millis|kb|mb)$", series.name)
