@@ -6,7 +6,7 @@ from bus.image import read_image
 from bus.interface import Bus
 from isrflow.contract import ENGINE_KINDS
 
-_READ = 1_000
+READ_MAX = 1_000
 _KIND = "observed"
 
 
@@ -47,8 +47,8 @@ def newest_observation(bus: Bus, cluster_id: str) -> Observation | None:
     """
     through, has_others = bus.last_seq(), False
     while through > 0:
-        after = max(through - _READ, 0)
-        for entry in reversed(bus.recorded(after, through, _READ, 1 << 40)):
+        after = max(through - READ_MAX, 0)
+        for entry in reversed(bus.recorded(after, through, READ_MAX, 1 << 40)):
             kind = _kind_of(entry.raw)
             if kind == _KIND:
                 found = _resume.decode(entry.raw)

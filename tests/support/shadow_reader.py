@@ -15,7 +15,6 @@ from brokers.wire.batch_header import batches_in
 from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from brokers.wire.record_batch import decode_batches
 from brokers.wire.security.connecting import Client
-from isrflow.clock import now_ms
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 PATIENCE_MS = 60_000
@@ -33,8 +32,6 @@ class ShadowReader:
         cluster_id: str | None = None,
     ) -> None:
         self.read: list[Read] = []
-        # When each batch was read, and how old it was then, in milliseconds.
-        self.lags: list[tuple[int, int]] = []
         self.error: Exception | None = None
         self.cluster_id = ""
         self.quorum = Quorum(endpoints, client or Client(), patience_ms)
@@ -60,8 +57,6 @@ class ShadowReader:
     async def _follow(self) -> None:
         self.cluster_id = await self._reader.cluster_id()
         async for item in self._reader.follow(self._after):
-            if isinstance(item, Batch):
-                self.lags.append((now_ms(), now_ms() - item.time_ms))
             self.read.append(item)
 
     @property

@@ -49,7 +49,7 @@ def test_a_new_bus_has_no_observation(bus: EmbeddedBus) -> None:
 def test_a_run_goes_on_after_the_newest_operation(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     bus.publish([encoded(observed(1)), encoded(observed(5))])
     tick(bus, 5)
-    monkeypatch.setattr(shadow_bus, "_READ", 2)
+    monkeypatch.setattr(shadow_bus, "READ_MAX", 2)
     assert newest_observation(bus, "c") == Observation(6, 3)
 
 
