@@ -83,9 +83,19 @@ def test_a_killed_broker_is_read_of(stock: StockQuorum, reader: ShadowReader) ->
     broker.wait_until_started()
 
 
-def test_the_next_controller_is_followed_when_the_active_one_is_killed(
-    stock: StockQuorum, reader: ShadowReader
-) -> None:
+def test_a_frozen_broker_is_read_of(stock: StockQuorum, reader: ShadowReader) -> None:
+    broker = stock.node(1)
+    begun = len(reader.read)
+    broker.pause()
+    try:
+        wait_until(lambda: any(map(fences(1), reader.read[begun:])), "the broker to be fenced")
+    finally:
+        broker.resume()
+    wait_until(lambda: any(map(fences(-1), reader.read[begun:])), "the broker to be unfenced")
+    assert_equals_disk(stock, reader)
+
+
+def test_a_reader_follows_when_the_active_controller_is_killed(stock: StockQuorum, reader: ShadowReader) -> None:
     node = active(stock, reader)
     epoch = reader.quorum.epoch
     node.kill()
