@@ -7,7 +7,7 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
 from controller_logic.entity_checks import checked
-from controller_logic.feature_checks import check_brokers, check_metadata_version
+from controller_logic.feature_checks import check_brokers, check_gateways, check_metadata_version
 from state.entity import FEATURES, TOKEN, VOTERS, ComplaintError, Entity, entity_id_of
 from state.entity_events import AlterEntity
 from state.features import KRAFT_VERSION, METADATA_VERSION
@@ -29,6 +29,7 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
         after = checked(event.entity_type, event.names, before, text_of(event.values))
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
         if event.entity_type == FEATURES:
+            check_gateways(batch.state.level, event.values, after)
             _check_levels(batch, before, after)
         if event.entity_type == VOTERS and not before:
             check_brokers(batch.state.brokers.values(), {}, {KRAFT_VERSION: "1"})

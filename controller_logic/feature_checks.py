@@ -4,20 +4,27 @@ from collections.abc import Iterable, Mapping
 
 from state.broker import Broker
 from state.entity import ComplaintError
-from state.features import METADATA_VERSION, SUPPORTED, USUAL_METADATA_VERSION, Levels, not_supported
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION, Levels, not_supported, supported_at
 from state.registration import Feature
 
 _LEVEL_DIGITS_MAX = 5
 
 
 def checked_level(feature: str, value: str, names: Mapping[str, str | None]) -> str:
-    """Return a feature's level as it is kept. Raises ``ComplaintError`` if gateways do not support it."""
+    """Return a feature's level as it is kept. Raises ``ComplaintError`` if it is none."""
     if not (value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS_MAX):
         raise _invalid(feature, value, "a level is a number from 0 on")
-    reason = not_supported("a gateway", SUPPORTED.get(feature), int(value))
-    if reason is not None:
-        raise _invalid(feature, value, reason)
     return str(int(value))
+
+
+def check_gateways(bus_level: int, changes: Iterable[str], after: Mapping[str, str]) -> None:
+    """Check that gateways support the features that change, on a bus at a level. Raises ``ComplaintError``."""
+    supported = supported_at(bus_level)
+    for feature in changes:
+        if feature in after:
+            reason = not_supported("a gateway", supported.get(feature), int(after[feature]))
+            if reason is not None:
+                raise _invalid(feature, after[feature], reason)
 
 
 def check_metadata_version(before: Mapping[str, str], after: Mapping[str, str]) -> None:

@@ -1,7 +1,6 @@
 """The features of a Kafka cluster whose levels can be changed (KIP-584, 1022), and the levels that are served.
 
-The levels and what they need are those of Kafka's ``MetadataVersion`` and ``Feature``. The records that gateways write
-have the same versions from the metadata version of Kafka 3.9 to that of 4.2, at which later brokers are led.
+The levels and what they need are those of Kafka's ``MetadataVersion`` and ``Feature``.
 """
 
 from collections.abc import Iterable
@@ -15,6 +14,8 @@ KRAFT_VERSION = "kraft.version"
 ELIGIBLE_VERSION = "eligible.leader.replicas.version"
 # The level of the bus (``state.level``) from which on they may.
 ELIGIBLE_LEVEL = 2
+# The level of the bus (``state.level``) from which on metadata versions of Kafka 4.3 and later may be chosen.
+LEVEL_OF_KAFKA_4_3 = 2
 
 
 class Levels(NamedTuple):
@@ -26,13 +27,15 @@ class Levels(NamedTuple):
 
 # Only brokers act on these, except on metadata.version: its level is the version of the records that gateways write.
 # Eligible leader replicas are left out, because the rules do not have them.
-SUPPORTED = {
+_AT_LEVEL_1 = {
     "group.version": Levels(0, 1),
     METADATA_VERSION: Levels(21, 29),
     "share.version": Levels(0, 1),
     STREAMS_VERSION: Levels(0, 1),
     "transaction.version": Levels(0, 2),
 }
+# What a bus at level 2 (``state.level``) adds: a process of level 1 cannot write or read the records.
+SUPPORTED = _AT_LEVEL_1 | {METADATA_VERSION: Levels(21, 33), "share.version": Levels(0, 2)}
 # The metadata version of Kafka 4.1. A log has it unless another one was chosen.
 USUAL_METADATA_VERSION = 27
 # No record has the level of this feature. It is 1 as soon as the metadata log has the voters.
@@ -41,15 +44,21 @@ KRAFT_LEVELS = Levels(0, 1)
 SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
 # The newest metadata version of each release of Kafka.
 METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29, "4.3": 30, "4.4": 33}
-# The newest one at which brokers of each release are led.
-LED_AT = {release: min(level, SUPPORTED[METADATA_VERSION].high) for release, level in METADATA_VERSIONS.items()}
-# The level of a feature in a freshly formatted cluster, and the metadata version from which on it has that level.
-_BEGINNINGS = {
-    "group.version": (1, 22),
-    "transaction.version": (2, 24),
-    "share.version": (1, 28),
-    STREAMS_VERSION: (1, 29),
-}
+# The metadata version from which on brokers tell which log directories are cordoned (KIP-1066).
+CORDONING_SINCE = METADATA_VERSIONS["4.3"]
+# The level of a feature in a freshly formatted cluster, from a metadata version on.
+_BEGINNINGS = (
+    ("group.version", 1, 22),
+    ("transaction.version", 2, 24),
+    ("share.version", 1, 28),
+    (STREAMS_VERSION, 1, 29),
+    ("share.version", 2, 31),
+)
+
+
+def supported_at(level: int) -> dict[str, Levels]:
+    """Return the features' levels that may be chosen on a bus at ``level`` (``state.level``)."""
+    return _AT_LEVEL_1 if level < LEVEL_OF_KAFKA_4_3 else SUPPORTED
 
 
 def newest_metadata_version(features: Iterable[Feature]) -> int:
@@ -60,7 +69,7 @@ def newest_metadata_version(features: Iterable[Feature]) -> int:
 
 def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:
     """Return the levels with which a log of ``metadata_version`` begins. Any other feature has level 0."""
-    others = {name: level for name, (level, since) in _BEGINNINGS.items() if metadata_version >= since}
+    others = {name: level for name, level, since in _BEGINNINGS if metadata_version >= since}
     return {METADATA_VERSION: metadata_version, **others}
 
 

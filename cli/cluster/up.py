@@ -15,7 +15,7 @@ from cli.cluster.certificates import Certificates
 from cli.cluster.file_settings import check_not_overruled
 from cli.cluster.folder import cluster_id_option, dir_option, held, open_cluster
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
-from cli.cluster.metadata_version import RELEASES, check_metadata_version, level_of
+from cli.cluster.metadata_version import check_metadata_version, level_of
 from cli.cluster.remembered import FILE as LED_FILE
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, conf_option, name_client_config
@@ -24,6 +24,7 @@ from conf.counted import counted
 from conf.jars import fetch, missing
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.loader import load
+from state.features import METADATA_VERSIONS
 
 BROKERS = 3
 # The names of options that Python's names do not show.
@@ -46,7 +47,7 @@ def _voters(context: click.Context, parameter: click.Parameter, text: str | None
 )
 @click.option(
     "--metadata-version",
-    type=click.Choice(RELEASES),
+    type=click.Choice(list(METADATA_VERSIONS)),
     help="The metadata version of this release of Kafka, for a new cluster. Default: that of --kafka.",
 )
 @click.option(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.cluster.metadata_version import RELEASES, level_of
+from cli.cluster.metadata_version import level_of
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
 from state.features import METADATA_VERSIONS
 from tests.support.cluster_command import on_cluster
@@ -24,7 +24,7 @@ def test_zookeeper_and_its_version_go_together(cluster_folder: Path) -> None:
 def test_a_version_that_cannot_be_run_is_refused_with_those_that_can(cluster_folder: Path) -> None:
     code, said = on_cluster(cluster_folder, "up", "--kafka", "4.0.0")
     assert (code, f"is not one of {', '.join(map(repr, KAFKA_VERSIONS))}" in said) == (2, True)
-    for older, newer in pairwise(RELEASES):
+    for older, newer in pairwise(METADATA_VERSIONS):
         kafka = OF_RELEASE[older].number
         code, said = on_cluster(cluster_folder, "up", "--kafka", kafka, "--metadata-version", newer)
         assert (code, f"--metadata-version {newer}: brokers of Kafka {kafka} support {older}" in said) == (2, True)
@@ -34,4 +34,4 @@ def test_a_version_that_cannot_be_run_is_refused_with_those_that_can(cluster_fol
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)
 def test_a_new_cluster_of_each_version_has_a_level_that_its_brokers_support(kafka: KafkaVersion) -> None:
     level = level_of(kafka.number, None)
-    assert level == (None if kafka.number == KAFKA_VERSION else min(METADATA_VERSIONS[kafka.release], 29))
+    assert level == (None if kafka.number == KAFKA_VERSION else METADATA_VERSIONS[kafka.release])

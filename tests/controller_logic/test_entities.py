@@ -87,6 +87,20 @@ def test_the_metadata_version_is_chosen_before_the_log_begins_and_then_only_rais
     assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "25"}}
 
 
+def test_levels_of_kafka_4_3_and_later_may_be_chosen_once_every_process_of_isrflow_knows_them() -> None:
+    started = World()
+    started.publish("controller_started", controller_id="c", controller_epoch=1, level=2)
+    started.tick()
+    assert alter(started, "features", {}, {METADATA_VERSION: 30}) == "INVALID_UPDATE_VERSION"
+    started.publish("raise_level", level=2, request_id="q")
+    assert alter(started, "features", {}, {METADATA_VERSION: 34}) == "INVALID_UPDATE_VERSION"
+    assert alter(started, "features", {}, {METADATA_VERSION: 30}) == "NONE"
+    started.publish("gateway_started", gateway=100, incarnation="g", voters=[100], is_kraft=True, level=2)
+    newest = {METADATA_VERSION: 33, "share.version": 2}
+    assert alter(started, "features", {}, newest) == "NONE"
+    assert held(started) == {entity_id_of("features", {}): {METADATA_VERSION: "33", "share.version": "2"}}
+
+
 def test_only_its_gateway_checks_that_a_broker_supports_the_levels_in_force() -> None:
     """Shard 0 alone knows the levels."""
     started = world()

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka.admin import NewTopic
 from msgspec import structs
 
 from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import FEATURES, ToolError, run_tool
+from cli.commands import command
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
@@ -25,8 +27,16 @@ pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 QUORUM = "MetadataQuorumCommand"
 # The levels with which a log of Kafka 4.0 begins.
 OF_4_0 = {"metadata.version": "4.0-IV3", "group.version": "1", "transaction.version": "2"}
-# Those that one of Kafka 4.2 has besides.
-OF_4_2 = {"metadata.version": "4.2-IV1", "share.version": "1", "streams.version": "1"}
+# Those that one of each later release has. The tool knows no name of a level that is newer than the tool.
+OF_LATER = {"4.2": "4.2-IV1", "4.3": "UNKNOWN [30]", "4.4": "UNKNOWN [33]"}
+
+
+def levels_in(release: str) -> dict[str, str]:
+    return OF_4_0 | {
+        "metadata.version": OF_LATER[release],
+        "share.version": "2" if release == "4.4" else "1",
+        "streams.version": "1",
+    }
 
 
 @contextmanager
@@ -55,7 +65,9 @@ def observers(told: str) -> set[int]:
 
 def levels(cluster: UpCluster) -> dict[str, str]:
     """Return the levels in force, as Kafka's tool names them."""
-    found = re.findall(r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)", cluster.tool(FEATURES, "describe"))
+    found = re.findall(
+        r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+(?: \[\d+\])?)", cluster.tool(FEATURES, "describe")
+    )
     return {feature: level for feature, level in found if level != "0"}
 
 
@@ -96,7 +108,28 @@ def test_brokers_of_each_newer_release_are_led(
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
     with up(cluster_folder, tmp_path / "bus.db", "--kafka", kafka, brokers=2) as cluster:
-        assert levels(cluster) == OF_4_0 | OF_4_2
+        assert levels(cluster) == levels_in(KAFKA_VERSIONS[kafka].release)
+        die_and_return(cluster, 1)
+
+
+def test_a_running_cluster_is_raised_to_the_newest_release_once_the_bus_is(
+    cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
+) -> None:
+    next_engine.start(tmp_path / "bus.db", **POLICY)
+    newest = list(KAFKA_VERSIONS)[-1]
+    options = ("--kafka", newest, "--metadata-version", "4.2")
+    with up(cluster_folder, tmp_path / "bus.db", *options, brokers=2) as cluster:
+        assert levels(cluster) == levels_in("4.2")
+        with pytest.raises(
+            ToolError, match=r"metadata\.version cannot have level 33: a gateway supports levels 21 to 29"
+        ):
+            cluster.tool(FEATURES, "upgrade --feature metadata.version=33")
+        done = CliRunner().invoke(command, ["level", "raise", "--bus", str(cluster.bus_path)])
+        assert done.exit_code == 0, done.output
+        cluster.tool(FEATURES, "upgrade --feature metadata.version=33 --feature share.version=2")
+        raised = levels_in("4.4")
+        wait_until(lambda: levels(cluster) == raised, "the level to be raised")
+        # Restarted brokers read a log with records of both levels.
         die_and_return(cluster, 1)
 
 

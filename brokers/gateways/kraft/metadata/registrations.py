@@ -10,10 +10,19 @@ from brokers.gateways.kraft.metadata.uuids import uuid_of
 from brokers.gateways.shared.security_protocols import PROTOCOLS
 from brokers.wire.metadata.record_frame import Record
 from state.decisions import BrokerDecision
+from state.features import CORDONING_SINCE, METADATA_VERSION, USUAL_METADATA_VERSION
 
-REGISTER_VERSION = 3
-CHANGE_VERSION = 2
 UNREGISTER_VERSION = 0
+
+
+def register_version(metadata_version: int) -> int:
+    """Return the version of a RegisterBrokerRecord (``MetadataVersion.registerBrokerRecordVersion``)."""
+    return 3 if metadata_version < CORDONING_SINCE else 4
+
+
+def change_version(metadata_version: int) -> int:
+    """Return the version of a BrokerRegistrationChangeRecord (``ReplicationControlManager``)."""
+    return 2 if metadata_version < CORDONING_SINCE else 3
 
 
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
@@ -34,12 +43,16 @@ def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[R
     change = _change(held, wanted) if held is not None else {}
     if held is not None and registration_after(held, change) == wanted:
         values = {"BrokerId": wanted.broker, "BrokerEpoch": wanted.broker_epoch, **change}
-        yield Record("BrokerRegistrationChangeRecord", CHANGE_VERSION, values)
+        yield Record("BrokerRegistrationChangeRecord", change_version(_level_of(draft)), values)
     else:
-        yield registered(wanted)
+        yield registered(wanted, _level_of(draft))
 
 
-def registered(broker: Registration) -> Record:
+def _level_of(draft: MetadataDraft) -> int:
+    return draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
+
+
+def registered(broker: Registration, metadata_version: int) -> Record:
     """Return the record of a whole registration."""
     values = {
         "BrokerId": broker.broker,
@@ -58,7 +71,7 @@ def registered(broker: Registration) -> Record:
         "InControlledShutdown": broker.in_controlled_shutdown,
         "LogDirs": list(broker.log_dirs),
     }
-    return Record("RegisterBrokerRecord", REGISTER_VERSION, values)
+    return Record("RegisterBrokerRecord", register_version(metadata_version), values)
 
 
 def _decided(decision: BrokerDecision, held: Registration | None) -> Registration:

@@ -11,7 +11,7 @@ from brokers.gateways.kraft.metadata.topics import config_record, topic_record
 from brokers.gateways.kraft.metadata.voters import voter_records
 from brokers.wire.metadata.record_frame import Record, encode_record
 from state.entity import VOTERS_ID
-from state.features import METADATA_VERSION
+from state.features import METADATA_VERSION, USUAL_METADATA_VERSION
 
 PRODUCER_IDS_VERSION = 0
 _NO_BROKER = -1
@@ -25,8 +25,9 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
     for name in sorted(image.features, key=lambda feature: (feature != METADATA_VERSION, feature)):
         values = {"Name": name, "FeatureLevel": image.features[name]}
         yield encode_record("FeatureLevelRecord", FEATURE_VERSION, values)
+    level = image.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
     for _, broker in sorted(image.brokers.items()):
-        yield encode_record(*registered(broker))
+        yield encode_record(*registered(broker, level))
     for name in sorted(image.topic_ids):
         topic = image.topics[image.topic_ids[name]]
         yield encode_record(*topic_record(topic.name, topic.topic_id))

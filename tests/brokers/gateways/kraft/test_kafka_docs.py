@@ -11,7 +11,7 @@ from brokers.gateways.kraft.log import comparison, directory
 from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.serving import APIS
 from conf.kafka_versions import KAFKA_VERSIONS
-from state.features import LED_AT
+from state.features import METADATA_VERSIONS
 from state.policy import Policy
 
 ROOT = Path(__file__).parents[4]
@@ -48,7 +48,7 @@ def test_the_docs_tell_the_defaults() -> None:
 
 def test_the_docs_list_every_version_of_kafka_with_its_level() -> None:
     listed = re.findall(r"^\| ([\d.]+) \| (\d+) \|", DOCS.read_text(), re.MULTILINE)
-    levels = {number: LED_AT[version.release] for number, version in KAFKA_VERSIONS.items()}
+    levels = {number: METADATA_VERSIONS[version.release] for number, version in KAFKA_VERSIONS.items()}
     assert {number: int(level) for number, level in listed} == levels
 
 
