@@ -119,9 +119,8 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
         return
     broker = with_contact(batch, broker)
     commit_broker(batch, broker)
-    if event.offline_log_dirs:
-        reason = None if _asks_for_more(batch, event, broker) else Reason.LOG_DIR_FAILED
-        broker = log_directories.directories_failed(batch, broker, event.offline_log_dirs, reason)
+    if event.offline_log_dirs or event.cordoned_log_dirs is not None:
+        broker = _directories_told(batch, event, broker)
     if event.want_shutdown:
         ask_shutdown(batch, broker)
         return
@@ -135,6 +134,17 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
         broker = replace(broker, state=BrokerState.active)
         commit_broker(batch, broker, Reason.BROKER_UNFENCED)
         broker_started(batch, broker.broker)
+
+
+def _directories_told(batch: Batch, event: BrokerHeartbeat, broker: Broker) -> Broker:
+    """Note cordoned and failed directories. At most one decision says both, and none if another one follows."""
+    asks_for_more = _asks_for_more(batch, event, broker)
+    cordoned = log_directories.with_cordoned(batch, broker, event.cordoned_log_dirs)
+    reason = None if asks_for_more else Reason.LOG_DIR_FAILED
+    after = log_directories.directories_failed(batch, cordoned, event.offline_log_dirs, reason)
+    if after is cordoned and cordoned is not broker:
+        commit_broker(batch, after, None if asks_for_more else Reason.LOG_DIRS_CORDONED)
+    return after
 
 
 def _asks_for_more(batch: Batch, event: BrokerHeartbeat, broker: Broker) -> bool:

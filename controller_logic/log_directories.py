@@ -34,6 +34,7 @@ from state.change import PartitionChange
 from state.decisions import PartitionResult
 from state.directories import NO_DIRECTORY, all_directories, directory_of, moved_to
 from state.directory_events import AssignReplicasToDirs
+from state.features import LEVEL_OF_KAFKA_4_3
 from state.ids import NO_LEADER
 from state.log_directory import MIGRATING, OFFLINE_KEPT_MAX, UNASSIGNED, is_online
 from state.partition import Partition, ReplicaState
@@ -94,6 +95,17 @@ def unregistered(batch: Batch, broker: Broker) -> None:
             is_kept = partition.leader == NO_LEADER and directory_of(partition, broker.broker) == NO_DIRECTORY
             if is_kept and broker.broker not in partition.lost_logs:
                 commit_known_directory(topic, partition, broker.broker, broker.log_dirs[0])
+
+
+def with_cordoned(batch: Batch, broker: Broker, named: tuple[str, ...] | None) -> Broker:
+    """Return a broker with the directories that it wants no new replicas in (KIP-1066); None names none.
+
+    A bus at level 1 does not keep them (``state.level``).
+    """
+    if named is None or not broker.is_kraft or batch.state.level < LEVEL_OF_KAFKA_4_3:
+        return broker
+    cordoned = tuple([directory for directory in broker.log_dirs if directory in named])
+    return broker if cordoned == broker.cordoned_log_dirs else replace(broker, cordoned_log_dirs=cordoned)
 
 
 def directories_failed(batch: Batch, broker: Broker, offline: tuple[str, ...], reason: Reason | None) -> Broker:

@@ -52,7 +52,8 @@ def _complaint(
         return Refusal("NO_REASSIGNMENT_IN_PROGRESS", "the partition is not being reassigned")
     if topic.deletion_waits:
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic.topic} is being deleted")
-    away = [r for r in replicas if r not in origin_of(partition) and r not in batch.state.active]
+    added = [r for r in replicas if r not in origin_of(partition)]
+    away = [r for r in added if r not in batch.state.active]
     message = None
     if not replicas:
         message = "a partition has no replica"
@@ -60,4 +61,6 @@ def _complaint(
         message = f"{list(replicas)} names a broker twice"
     elif away:
         message = f"brokers {away} are added and not active"
+    elif cordoned := [r for r in added if batch.state.brokers[r].is_cordoned]:
+        message = f"brokers {cordoned} are added, and all their log directories are cordoned"
     return None if message is None else Refusal("INVALID_REPLICA_ASSIGNMENT", message)

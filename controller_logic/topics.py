@@ -137,22 +137,31 @@ def _too_many_replicas(replicas: int) -> Refusal:
 
 
 def _complaint_about_factor(batch: Batch, factor: int) -> Refusal | None:
-    active, fenced = len(batch.state.active), len(_fenced(batch))
+    active, fenced = len(_active(batch)), len(_fenced(batch))
     if 0 < factor <= active + fenced and active > 0:
         return None
     brokers = f"{active} active brokers" if not fenced else f"{active + fenced} registered brokers, {active} active"
     return Refusal("INVALID_REPLICATION_FACTOR", f"replication factor {factor} does not fit {brokers}")
 
 
+def _active(batch: Batch) -> Racks:
+    """Return the racks of the active brokers that may get replicas."""
+    held = batch.state.brokers
+    return {broker: held[broker].rack for broker in batch.state.active if not held[broker].is_cordoned}
+
+
 def _fenced(batch: Batch) -> Racks:
     """Return the racks of the brokers of Kafka 4 that are not active. They may get replicas all the same."""
     held = batch.state.brokers.values()
-    return {one.broker: one.rack for one in held if one.is_kraft and one.broker not in batch.state.active}
+    return {
+        one.broker: one.rack
+        for one in held
+        if one.is_kraft and one.broker not in batch.state.active and not one.is_cordoned
+    }
 
 
 def _placed(batch: Batch, partitions: int, factor: int, start: Start, first_partition: int = 0) -> Replicas:
-    active: Racks = {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
-    fenced = _fenced(batch)
+    active, fenced = _active(batch), _fenced(batch)
     if are_all_kraft(batch):
         active, fenced = with_rack_of_the_others(active, fenced)
     return place_registered(active, fenced, partitions, factor, start, first_partition)
@@ -178,6 +187,8 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
             message = f"{list(replicas)} names a broker twice"
         elif unknown:
             message = f"brokers {unknown} are not registered"
+        elif cordoned := [broker for broker in replicas if batch.state.brokers[broker].is_cordoned]:
+            message = f"all log directories of brokers {cordoned} are cordoned"
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
         elif _stays_leaderless(batch, replicas):
@@ -217,5 +228,5 @@ def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions
         return _too_many_replicas(event.total * len(first))
     # As AdminZkClient.createNewPartitionsAssignment: start from the first partition's preferred replica, or from the
     # next broker while that one is away.
-    index = next((index for index, broker in enumerate(sorted(batch.state.active)) if broker >= first[0]), 0)
+    index = next((index for index, broker in enumerate(sorted(_active(batch))) if broker >= first[0]), 0)
     return _placed(batch, added, len(first), Start(index, index), count)

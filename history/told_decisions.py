@@ -83,6 +83,7 @@ _BROKERS: dict[Reason, str] = {
     _R.OBSERVATION_BEGAN: "was found when the observation began",
     _R.RECORDS_MISSED: "changed while records were missed",
     _R.OBSERVED: "changed",
+    _R.LOG_DIRS_CORDONED: "said which of its log directories are to get no new replicas",
     _R.BROKER_UNREGISTERED: "was unregistered",
     _R.CONTROLLED_SHUTDOWN: "shuts down",
 }

@@ -83,15 +83,19 @@ def _outcomes(event: e.ReplicaReports) -> str:
 
 
 def _heartbeat(event: e.BrokerHeartbeat) -> str:
-    """Tell a heartbeat, which may both report failed log directories and ask for something."""
-    who, failed = f"Broker {event.broker}", f"that log directories failed: {', '.join(event.offline_log_dirs)}"
+    """Tell a heartbeat, which may both tell of log directories and ask for something."""
+    who, told = f"Broker {event.broker}", []
+    if event.offline_log_dirs:
+        told.append(f"that log directories failed: {', '.join(event.offline_log_dirs)}")
+    if event.cordoned_log_dirs is not None:
+        told.append(f"which log directories are cordoned: {', '.join(event.cordoned_log_dirs) or 'none'}")
+    said = ", and ".join(told)
     if event.want_fence and event.principal:
         return f"{event.principal} asked to fence broker {event.broker}."
     if event.want_shutdown or event.want_fence:
         wish = "asked to shut down" if event.want_shutdown else "asked to be fenced"
-        return f"{who} {wish}, and said {failed}." if event.offline_log_dirs else f"{who} {wish}."
-    told = f"said with a heartbeat {failed}" if event.offline_log_dirs else "sent a heartbeat, ready to serve"
-    return f"{who} {told}."
+        return f"{who} {wish}, and said {said}." if said else f"{who} {wish}."
+    return f"{who} said with a heartbeat {said}." if said else f"{who} sent a heartbeat, ready to serve."
 
 
 def _of_gateway(event: Told) -> str | None:

@@ -57,11 +57,18 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     lost_since_tick: bool = False
     # The highest level that a mock broker supports.
     level: int = NO_LEVEL
+    # Behind a gateway: directories that are to get no new replicas (KIP-1066). Stored from level 2 on.
+    cordoned_log_dirs: tuple[str, ...] = ()
 
     @property
     def has_several_dirs(self) -> bool:
         """Whether it has or had several log directories, so that it says where each replica is."""
         return self.is_kraft and len(self.log_dirs) + len(self.offline_log_dirs) > 1
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether it is to get no new replicas, because all its directories are cordoned."""
+        return bool(self.cordoned_log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     @property
     def is_active(self) -> bool:

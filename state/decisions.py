@@ -124,6 +124,8 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     remaining: int | UnsetType = UNSET
     # Directories that it had and cannot read. Set if there are any.
     offline_log_dirs: tuple[str, ...] | UnsetType = UNSET
+    # Directories that are to get no new replicas. Set if there are any.
+    cordoned_log_dirs: tuple[str, ...] | UnsetType = UNSET
 
 
 def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecision:
@@ -139,6 +141,7 @@ def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecis
         log_dirs=broker.log_dirs or UNSET,
         features=broker.features or UNSET,
         offline_log_dirs=broker.offline_log_dirs or UNSET,
+        cordoned_log_dirs=broker.cordoned_log_dirs or UNSET,
     )
 
 

@@ -46,6 +46,8 @@ SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
 METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29, "4.3": 30, "4.4": 33}
 # The metadata version from which on brokers tell which log directories are cordoned (KIP-1066).
 CORDONING_SINCE = METADATA_VERSIONS["4.3"]
+# The one from which on the host of an ACL may be a network (KIP-1276).
+CIDR_SINCE = 32
 # The level of a feature in a freshly formatted cluster, from a metadata version on.
 _BEGINNINGS = (
     ("group.version", 1, 22),

@@ -22,6 +22,8 @@ class Reason(StrEnum):
     BROKER_ASKED_FENCE = "BROKER_ASKED_FENCE"
     # One of a broker's log directories failed. The broker serves the others.
     LOG_DIR_FAILED = "LOG_DIR_FAILED"
+    # A broker said which of its log directories are to get no new replicas.
+    LOG_DIRS_CORDONED = "LOG_DIRS_CORDONED"
     # A broker said in which of its log directories a replica is.
     LOG_DIR_ASSIGNED = "LOG_DIR_ASSIGNED"
     # An operator unregistered a broker.

@@ -57,7 +57,9 @@ def _broker(broker: Broker, backlog: int) -> dict[str, Any]:
         "state": broker.state.name,
         "rack": broker.rack,
         "backlog": backlog,
-    } | ({"offline_log_dirs": broker.offline_log_dirs} if broker.offline_log_dirs else {})
+        **({"offline_log_dirs": broker.offline_log_dirs} if broker.offline_log_dirs else {}),
+        **({"cordoned_log_dirs": broker.cordoned_log_dirs} if broker.cordoned_log_dirs else {}),
+    }
 
 
 def _topic(topic: Topic) -> dict[str, Any]:

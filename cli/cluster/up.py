@@ -48,7 +48,8 @@ def _voters(context: click.Context, parameter: click.Parameter, text: str | None
 @click.option(
     "--metadata-version",
     type=click.Choice(list(METADATA_VERSIONS)),
-    help="The metadata version of this release of Kafka, for a new cluster. Default: that of --kafka.",
+    help="The metadata version of this release of Kafka, for a new cluster; from 4.3 on it raises the bus to level 2. "
+    "Default: that of --kafka.",
 )
 @click.option(
     "--zookeeper",

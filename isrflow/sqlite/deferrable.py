@@ -15,6 +15,7 @@ class _Header(msgspec.Struct):
     kind: str | None = None
     want_shutdown: bool = False
     offline_log_dirs: list[object] = []
+    cordoned_log_dirs: list[object] | None = None
 
 
 _header = msgspec.json.Decoder(_Header)
@@ -26,6 +27,6 @@ def row_of(raw: bytes) -> Row:
         header = _header.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    says_more = header.want_shutdown or header.offline_log_dirs
+    says_more = header.want_shutdown or header.offline_log_dirs or header.cordoned_log_dirs is not None
     waits = header.kind in LOG_END_REPORTS or (header.kind in HEARTBEATS and not says_more)
     return header.kind, bool(waits), raw

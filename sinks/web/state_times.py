@@ -15,7 +15,7 @@ from state.ids import NO_TIME
 from state.reason import Reason
 
 # Decisions on a broker that change something other than its state.
-_SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED})
+_SAME_STATE = frozenset({Reason.LOG_DIR_FAILED, Reason.LOG_DIR_ASSIGNED, Reason.LOG_DIRS_CORDONED})
 # A silent broker is fenced when its session has ended, so soon after it was last heard.
 _WITHIN_MS = 600_000
 # How far the engine's clock may be from the clock by which the bus finds an event.

@@ -11,7 +11,9 @@ from itertools import chain
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
+from state.broker import Broker
 from state.cluster import Cluster
 from state.level import FIRST_LEVEL, NEWEST_LEVEL, told
 from state.partition import Partition, Topic
@@ -26,6 +28,8 @@ COMPRESSED_BYTES_MIN = 4 * 1024
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 # A higher level takes longer and saves little.
 ZLIB_LEVEL = 1
+_BROKERS = Cluster.__struct_fields__.index("brokers")
+_BROKER_FIELDS_AT_LEVEL_1 = Broker.__struct_fields__.index("level") + 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _slices = msgspec.msgpack.Decoder(list[Slice])
@@ -40,7 +44,15 @@ class LevelError(CodecError):
 
 
 def encode_cluster(cluster: Cluster) -> bytes:
-    return _encoded(cluster, cluster.level)
+    return _encoded(_at_level_1(cluster) if cluster.level == FIRST_LEVEL else cluster, cluster.level)
+
+
+def _at_level_1(cluster: Cluster) -> list[object]:
+    """Return a cluster's fields as level 1 has them. What a later level adds is at the end, and has its default."""
+    fields = list(astuple(cluster))
+    brokers = {number: astuple(broker)[:_BROKER_FIELDS_AT_LEVEL_1] for number, broker in cluster.brokers.items()}
+    fields[_BROKERS] = brokers
+    return fields
 
 
 def decode_cluster(body: bytes) -> Cluster:

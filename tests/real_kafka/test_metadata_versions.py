@@ -28,7 +28,7 @@ QUORUM = "MetadataQuorumCommand"
 # The levels with which a log of Kafka 4.0 begins.
 OF_4_0 = {"metadata.version": "4.0-IV3", "group.version": "1", "transaction.version": "2"}
 # Those that one of each later release has. The tool knows no name of a level that is newer than the tool.
-OF_LATER = {"4.2": "4.2-IV1", "4.3": "UNKNOWN [30]", "4.4": "UNKNOWN [33]"}
+OF_LATER = {"4.2": "4.2-IV1", "4.3": "UNKNOWN", "4.4": "UNKNOWN"}
 
 
 def levels_in(release: str) -> dict[str, str]:
@@ -65,9 +65,7 @@ def observers(told: str) -> set[int]:
 
 def levels(cluster: UpCluster) -> dict[str, str]:
     """Return the levels in force, as Kafka's tool names them."""
-    found = re.findall(
-        r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+(?: \[\d+\])?)", cluster.tool(FEATURES, "describe")
-    )
+    found = re.findall(r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)", cluster.tool(FEATURES, "describe"))
     return {feature: level for feature, level in found if level != "0"}
 
 

@@ -168,7 +168,9 @@ def _broker(decision: d.BrokerDecision) -> str:
     listeners = "".join(f" {listener.host}:{listener.port}" for listener in decision.listeners)
     remaining = "" if decision.remaining is UNSET else f" remaining={decision.remaining}"
     lost = "" if decision.offline_log_dirs is UNSET else f" offline-dirs={','.join(decision.offline_log_dirs)}"
-    return text + rack + listeners + remaining + lost
+    cordoned = decision.cordoned_log_dirs
+    shut = "" if cordoned is UNSET else f" cordoned-dirs={','.join(cordoned)}"
+    return text + rack + listeners + remaining + lost + shut
 
 
 def _rejected(decision: d.Rejected) -> str:

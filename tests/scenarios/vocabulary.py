@@ -80,13 +80,15 @@ def silence(script: Script, command: Command) -> None:
 def heartbeat(script: Script, command: Command) -> None:
     """Send a heartbeat, and continue with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``.
 
-    ``offline-dirs=A,B`` says once that these log directories failed.
+    ``offline-dirs=A,B`` says once that these log directories failed, ``cordoned-dirs=A`` which are cordoned.
     """
     first, *wished = command.arguments
     broker, wishes = int(first), {wish.replace("-", "_"): True for wish in wished}
     fields: dict[str, Any] = {"broker_epoch": script.broker_epoch(broker, command.options.get("epoch"))}
     if "offline-dirs" in command.options:
         fields["offline_log_dirs"] = command.options["offline-dirs"].split(",")
+    if "cordoned-dirs" in command.options:
+        fields["cordoned_log_dirs"] = [one for one in command.options["cordoned-dirs"].split(",") if one]
     script.beat(broker, ALIVE | wishes, **fields, **request_id_in(command))
     script.beating[broker] = ALIVE | wishes | {"want_shutdown": False}
 

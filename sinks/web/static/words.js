@@ -47,7 +47,7 @@ const REASONS = {
   GATEWAY_UNHEARD: "brokers did not reach the gateway that led",
   CONFIG_CHANGED: "a setting changed", REQUEST_DONE: "it was requested", REQUEST_REFUSED: "the request cannot be granted",
   MALFORMED: "the event is malformed", TIME_AHEAD: "its time is ahead", UNKNOWN_BROKER: "the broker is not registered",
-  LOG_DIR_FAILED: "a log directory failed", LOG_DIR_ASSIGNED: "a broker said where its replica is",
+  LOG_DIR_FAILED: "a log directory failed", LOG_DIRS_CORDONED: "other log directories are cordoned", LOG_DIR_ASSIGNED: "a broker said where its replica is",
   LOG_LEFT_BEHIND: "its last in-sync replica came back without its log",
   TOPIC_ADOPTED: "the topic was taken over", ACLS_CHANGED: "it was requested", ENTITY_CHANGED: "it was requested", LEVEL_RAISED: "it was requested", TOKEN_EXPIRED: "its time is over",
   UNKNOWN_CLAIM: "no job claimed that epoch", INVARIANT_BROKEN: "an invariant would break", RULES_FAILED: "a rule failed",

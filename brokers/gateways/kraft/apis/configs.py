@@ -16,6 +16,7 @@ from brokers.gateways.kraft.metadata.image import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
+    knows_cordoning,
 )
 from brokers.gateways.shared.apis.topic_defaults import DEFAULTS
 from brokers.gateways.shared.slices import in_slices
@@ -24,12 +25,14 @@ from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import AlterConfig, AlterEntity
+from state.features import CORDONING_SINCE, METADATA_VERSION
 from state.ids import broker_named
 from state.topic_name import complaint_about_topic_name
 from state.topic_settings import complaint_about, is_list
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _BROKER_LOGGER_RESOURCE = 8
+_CORDONED = "cordoned.log.dirs"
 _RESOURCES = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 # The settings of these resources make a metadata entity: its type, and what names it.
 _ENTITIES = {kind: (entity_type, part) for entity_type, (kind, part) in ENTITY_RESOURCES.items()}
@@ -93,7 +96,9 @@ async def _alter(context: Context, request: Request, changes: Any) -> Values:
                 if times[holder] > 1:
                     raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[holder]} times")
                 _check_resource(context, *holder)
-                outcomes[place] = _event(resource, changes(resource), metadata_version, body["ValidateOnly"])
+                changed = changes(resource)
+                _check_cordoning(context, holder[0], changed)
+                outcomes[place] = _event(resource, changed, metadata_version, body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
         responses = await responses_to(
@@ -119,6 +124,13 @@ def _check_resource(context: Context, kind: int, name: str) -> None:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "name the broker by its id")
         if node not in context.image.brokers and node not in {voter.voter for voter in context.identity.voters}:
             raise RefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no node {name}")
+
+
+def _check_cordoning(context: Context, kind: int, config: Mapping[str, str | None]) -> None:
+    """Refuse a list that brokers would not act on (``ConfigurationControlManager.isCordonedLogDirsDisabled``)."""
+    if kind == BROKER_RESOURCE and config.get(_CORDONED) is not None and not knows_cordoning(context.image):
+        message = f"{_CORDONED} needs {METADATA_VERSION} {CORDONING_SINCE} (that of Kafka 4.3) or later"
+        raise RefusedError(ErrorCode.INVALID_CONFIG, message)
 
 
 def _event(resource: Values, config: dict[str, str | None], metadata_version: int, validate_only: bool) -> _Event:

@@ -10,7 +10,7 @@ from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.quorum_view import BrokerView
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.draft import registration_of
-from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.metadata.image import Registration, knows_cordoning
 from brokers.gateways.kraft.metadata.uuids import is_reserved
 from brokers.gateways.shared.apis.asking import error_of
 from brokers.gateways.shared.engine_client import NoAnswerError
@@ -124,6 +124,7 @@ def _is_registered(held: Registration, body: Values) -> bool:
         "BrokerEpoch": held.broker_epoch,
         "Fenced": held.fenced,
         "InControlledShutdown": held.in_controlled_shutdown,
+        "CordonedLogDirs": held.cordoned_log_dirs,
     }
     return held == registration_of(body | decided | {"EndPoints": body["Listeners"]})
 
@@ -136,6 +137,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     context.quorum_view.connected(body["BrokerId"], peer)
     readable, failed = _directories(context, body)
+    cordoned = _newly_cordoned(context, body)
     if readable and len(failed) == len(readable):
         # It can read none of its replicas, so it must not lead, whatever it wants.
         body = body | {"WantFence": True}
@@ -144,11 +146,11 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     if body["WantShutDown"]:
         may_stop = await _shut_down(context, body, known, failed)
     elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
-        await _ask(context, _heartbeat(body, want_fence=body["WantFence"], failed=failed))
-    elif failed:
+        await _ask(context, _heartbeat(body, want_fence=body["WantFence"], failed=failed, cordoned=cordoned))
+    elif failed or cordoned is not None:
         # Without an answer the broker gets an error. It then repeats the failure in its next heartbeats, and shuts down
         # after log.dir.failure.timeout.ms (KIP-858).
-        heartbeat = _heartbeat(body, want_fence=not known.is_serving, failed=failed)
+        heartbeat = _heartbeat(body, want_fence=not known.is_serving, failed=failed, cordoned=cordoned)
         await context.engine.ask(heartbeat, lane=Lane.BROKER, timeout_ms=context.settings.state_wait_max_ms)
     else:
         # A broker that has not caught up yet stays fenced whatever it wants.
@@ -162,6 +164,18 @@ def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[
     readable: tuple[str, ...] = () if held is None else held.log_dirs
     # A broker repeats all failed directories in every heartbeat. The ones that have failed in the log are left out.
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
+
+
+def _newly_cordoned(context: Context, body: Values) -> tuple[str, ...] | None:
+    """Return the directories that a broker says are cordoned, if the metadata log says otherwise; None if it does not.
+
+    A broker names them in every heartbeat, at a metadata version that knows them.
+    """
+    held, named = context.image.brokers.get(body["BrokerId"]), body["CordonedLogDirs"]
+    if named is None or held is None or not knows_cordoning(context.image):
+        return None
+    cordoned = tuple([directory for directory in held.log_dirs if directory in named])
+    return None if cordoned == held.cordoned_log_dirs else cordoned
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView, failed: Sequence[str]) -> bool:
@@ -186,7 +200,12 @@ async def _shut_down(context: Context, body: Values, known: BrokerView, failed: 
 
 
 def _heartbeat(
-    body: Values, *, want_fence: bool, want_shutdown: bool = False, failed: Sequence[str] = ()
+    body: Values,
+    *,
+    want_fence: bool,
+    want_shutdown: bool = False,
+    failed: Sequence[str] = (),
+    cordoned: tuple[str, ...] | None = None,
 ) -> BrokerHeartbeat:
     return BrokerHeartbeat(
         time_ms=now_ms(),
@@ -195,6 +214,7 @@ def _heartbeat(
         want_fence=want_fence,
         want_shutdown=want_shutdown,
         offline_log_dirs=tuple(failed),
+        cordoned_log_dirs=cordoned,
     )
 
 

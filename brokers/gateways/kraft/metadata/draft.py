@@ -212,16 +212,19 @@ def registration_of(values: Values) -> Registration:
         tuple(values["LogDirs"]),
         values["Fenced"],
         values["InControlledShutdown"],
+        tuple(values.get("CordonedLogDirs") or ()),
     )
 
 
 def registration_after(held: Registration, values: Values) -> Registration:
     """Apply a BrokerRegistrationChangeRecord (``BrokerRegistration.cloneWith``)."""
+    cordoned = values.get("CordonedLogDirs")
     return replace(
         held,
         fenced={1: True, -1: False}.get(values.get("Fenced", 0), held.fenced),
         in_controlled_shutdown=held.in_controlled_shutdown or values.get("InControlledShutdown", 0) == 1,
         log_dirs=tuple(values.get("LogDirs") or held.log_dirs),
+        cordoned_log_dirs=held.cordoned_log_dirs if cordoned is None else tuple(cordoned),
     )
 
 

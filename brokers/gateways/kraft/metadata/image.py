@@ -11,6 +11,7 @@ from brokers.gateways.kraft.metadata.partition_table import Partitions
 from brokers.gateways.kraft.metadata.partition_table import PartitionState as PartitionState
 from state.acl import Acl
 from state.entity import Entity
+from state.features import CIDR_SINCE, CORDONING_SINCE, METADATA_VERSION, USUAL_METADATA_VERSION
 
 NO_QUORUM = 0
 NO_PRODUCER_ID = -1
@@ -37,6 +38,7 @@ class Registration(msgspec.Struct, frozen=True):
     log_dirs: tuple[str, ...]
     fenced: bool
     in_controlled_shutdown: bool
+    cordoned_log_dirs: tuple[str, ...] = ()
 
 
 class TopicState(NamedTuple):
@@ -72,3 +74,17 @@ class MetadataImage(NamedTuple):
 
 
 Values = Mapping[str, Any]
+
+
+def metadata_version_of(image: MetadataImage) -> int:
+    return image.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
+
+
+def knows_networks_in_acls(image: MetadataImage) -> bool:
+    """Return whether the log is at a metadata version at which brokers know networks as hosts of ACLs (KIP-1276)."""
+    return metadata_version_of(image) >= CIDR_SINCE
+
+
+def knows_cordoning(image: MetadataImage) -> bool:
+    """Return whether the log is at a metadata version at which log directories can be cordoned (KIP-1066)."""
+    return metadata_version_of(image) >= CORDONING_SINCE

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
 from brokers.gateways.kraft.metadata.image import Registration, Values
@@ -70,6 +70,7 @@ def registered(broker: Registration, metadata_version: int) -> Record:
         "Fenced": broker.fenced,
         "InControlledShutdown": broker.in_controlled_shutdown,
         "LogDirs": list(broker.log_dirs),
+        "CordonedLogDirs": list(broker.cordoned_log_dirs) or None,
     }
     return Record("RegisterBrokerRecord", register_version(metadata_version), values)
 
@@ -94,10 +95,15 @@ def _decided(decision: BrokerDecision, held: Registration | None) -> Registratio
         if decision.features is UNSET
         else tuple([(f.name, f.min_version, f.max_version) for f in decision.features]),
         decision.rack,
-        () if decision.log_dirs is UNSET else tuple([uuid_of(directory) for directory in decision.log_dirs]),
+        _uuids_of(decision.log_dirs),
         fenced,
         leaving or (fenced and same and held is not None and held.in_controlled_shutdown),
+        _uuids_of(decision.cordoned_log_dirs),
     )
+
+
+def _uuids_of(directories: tuple[str, ...] | UnsetType) -> tuple[str, ...]:
+    return () if directories is UNSET else tuple([uuid_of(directory) for directory in directories])
 
 
 def _change(held: Registration, wanted: Registration) -> Values:
@@ -109,4 +115,6 @@ def _change(held: Registration, wanted: Registration) -> Values:
         change["InControlledShutdown"] = 1
     if wanted.log_dirs != held.log_dirs:
         change["LogDirs"] = list(wanted.log_dirs)
+    if wanted.cordoned_log_dirs != held.cordoned_log_dirs:
+        change["CordonedLogDirs"] = list(wanted.cordoned_log_dirs)
     return change

@@ -8,7 +8,7 @@ from brokers.gateways.kraft.metadata.translate import translate
 from brokers.wire.metadata.record_frame import decode_record
 from state.decisions import BrokerDecision
 from state.features import METADATA_VERSION
-from tests.brokers.gateways.kraft.decisions import EARLIER, after, broker, records_in
+from tests.brokers.gateways.kraft.decisions import DIRECTORIES, EARLIER, after, broker, records_in
 
 REGISTER, CHANGE = "RegisterBrokerRecord", "BrokerRegistrationChangeRecord"
 
@@ -42,3 +42,14 @@ def test_a_log_has_registrations_of_both_versions_once_its_level_is_raised() -> 
     assert change == [CHANGE, 3]
     assert image.brokers.set(1, raised.brokers[1]) == raised.brokers
     assert image_of(map(decode_record, records_of(image)), image.quorum_epoch) == image
+
+
+def test_cordoned_directories_are_in_the_registration_until_they_are_none() -> None:
+    directory = DIRECTORIES[1]
+    image, *change = written(at_level(30), broker(1, cordoned_log_dirs=(directory,)))
+    assert (change, image.brokers[1].cordoned_log_dirs) == ([CHANGE, 3], (directory,))
+    assert image_of(map(decode_record, records_of(image)), image.quorum_epoch) == image
+    image, *again = written(image, broker(1, "fenced", broker_epoch=7, cordoned_log_dirs=(directory,)))
+    assert (again, image.brokers[1].cordoned_log_dirs) == ([REGISTER, 4], (directory,))
+    image, *change = written(image, broker(1, "fenced", broker_epoch=7))
+    assert (change, image.brokers[1].cordoned_log_dirs) == ([CHANGE, 3], ())
