@@ -10,6 +10,8 @@ from brokers.gateways.kraft.apis.outcomes import refused_with
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata import acl_numbers as numbers
+from brokers.gateways.kraft.metadata.image import knows_networks_in_acls
+from brokers.gateways.kraft.security.networks import is_notation, network_of
 from brokers.gateways.shared.apis.asking import error_of, text
 from brokers.gateways.shared.apis.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
@@ -18,6 +20,7 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.acl import CLUSTER_NAME, Acl, AclFilter, acl_id_of, selected
 from state.events import CreateAcls, DeleteAcls
+from state.features import CIDR_SINCE, METADATA_VERSION
 
 _NO_AUTHORIZER = "No Authorizer is configured: set authorizer.class.name on the gateways."
 _RESOURCE = ("ResourceType", "ResourceName", "PatternType")
@@ -28,7 +31,8 @@ async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
     """Create ACLs. An ACL that is refused does not affect the others."""
     if not context.access.has_authorizer:
         return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
-    made = [_created(one) for one in request.values["Creations"]]
+    knows_networks = knows_networks_in_acls(context.image)
+    made = [_created(one, knows_networks=knows_networks) for one in request.values["Creations"]]
     acls = tuple(one for one in made if isinstance(one, Acl))
     answered: Values = {}
     if acls:
@@ -37,7 +41,7 @@ async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
     return {"Results": [answered if isinstance(one, Acl) else refused_with(one) for one in made]}
 
 
-def _created(creation: Values) -> Acl | RefusedError:
+def _created(creation: Values, *, knows_networks: bool) -> Acl | RefusedError:
     try:
         acl = numbers.acl_of(creation, "ResourcePatternType")
     except msgspec.ValidationError as error:
@@ -46,6 +50,11 @@ def _created(creation: Values) -> Acl | RefusedError:
         return RefusedError(
             ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
         )
+    if is_notation(acl.host) and not knows_networks:
+        message = f"host {acl.host}: networks need {METADATA_VERSION} {CIDR_SINCE} (of Kafka 4.4) or later"
+        return RefusedError(ErrorCode.UNSUPPORTED_VERSION, message)
+    if is_notation(acl.host) and network_of(acl.host) is None:
+        return RefusedError(ErrorCode.INVALID_REQUEST, f"host {acl.host}: a network is written as 10.0.0.0/8")
     return acl
 
 

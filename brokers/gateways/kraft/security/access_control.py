@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.image import MetadataImage, knows_networks_in_acls
 from brokers.gateways.kraft.security.audit_log import AuditLog
 from brokers.gateways.kraft.security.authorization import Caller, is_of_brokers, refused_to
 from brokers.gateways.kraft.security.authorizer import DEFAULT_DENY, SUPER_USER, Action, Authorizer
@@ -40,8 +40,8 @@ class AccessControl:
         self.token_key = TokenKey(settings.delegation_token_secret_key_file)
         self.must_know_callers = self.has_authorizer or bool(self._super_users)
         self._audit = AuditLog(directory, settings.authorizer_log_level if self.must_know_callers else "off")
-        # The authorizer of the newest ACLs that were asked about.
-        self._former: tuple[object, Authorizer] | None = None
+        # The authorizer of the newest ACLs that were asked about, and whether it knows networks.
+        self._former: tuple[object, bool, Authorizer] | None = None
 
     @property
     def changes_by(self) -> str:
@@ -102,11 +102,16 @@ class AccessControl:
         return [one for one in OF_CLUSTER if is_free or one in _LOOKING]
 
     def _authorizer(self, image: MetadataImage) -> Authorizer:
-        former = self._former
-        if former is None or former[0] is not image.acls:
-            made = Authorizer(image.acls.values(), self._super_users, allows_if_no_acl=self._allows_if_no_acl)
-            former = self._former = (image.acls, made)
-        return former[1]
+        former, knows_networks = self._former, knows_networks_in_acls(image)
+        if former is None or former[0] is not image.acls or former[1] != knows_networks:
+            made = Authorizer(
+                image.acls.values(),
+                self._super_users,
+                allows_if_no_acl=self._allows_if_no_acl,
+                knows_networks=knows_networks,
+            )
+            former = self._former = (image.acls, knows_networks, made)
+        return former[2]
 
     def close(self) -> None:
         """Close the file of the audit log."""

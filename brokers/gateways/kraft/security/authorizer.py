@@ -8,9 +8,9 @@ users may do anything.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
+from brokers.gateways.kraft.security.networks import address_of, is_in_network, is_notation
 from state.acl import WILDCARD, Acl, Operation, ResourceType
 
 EVERYBODY = "User:*"
@@ -47,8 +47,11 @@ DEFAULT_DENY = Verdict(False, "DefaultDeny")
 class Authorizer:
     """All ACLs, laid out so that a decision looks only at the entries that apply to its resource."""
 
-    def __init__(self, acls: Iterable[Acl], super_users: frozenset[str], *, allows_if_no_acl: bool) -> None:
+    def __init__(
+        self, acls: Iterable[Acl], super_users: frozenset[str], *, allows_if_no_acl: bool, knows_networks: bool
+    ) -> None:
         self._super_users = super_users
+        self._knows_networks = knows_networks
         self._if_none = DEFAULT_ALLOW if allows_if_no_acl else DEFAULT_DENY
         self._literal: defaultdict[tuple[str, str], list[Acl]] = defaultdict(list)
         self._prefixed: defaultdict[tuple[str, str], list[Acl]] = defaultdict(list)
@@ -64,7 +67,7 @@ class Authorizer:
         has_any, allowed = False, None
         for acl in self._applying(action.resource_type, action.name):
             has_any = True
-            if not _matches(acl, principal, host, action.operation):
+            if not _matches(acl, principal, host, action.operation, knows_networks=self._knows_networks):
                 continue
             if acl.permission_type == "DENY":
                 return Verdict(False, "MatchingAcl", acl)
@@ -83,9 +86,14 @@ class Authorizer:
             yield from self._prefixed.get((resource_type, name[:length]), ())
 
 
-def _matches(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
+def _matches(acl: Acl, principal: str, host: str, operation: Operation, *, knows_networks: bool) -> bool:
     """Return whether an entry that applies to the resource matches the rest."""
-    if acl.principal not in (principal, EVERYBODY) or not (acl.host == WILDCARD or _is_same(acl.host, host)):
+    if acl.principal not in (principal, EVERYBODY):
+        return False
+    if knows_networks and is_notation(acl.host):
+        if not is_in_network(host, acl.host):
+            return False
+    elif acl.host != WILDCARD and not _is_same(acl.host, host):
         return False
     if acl.operation in ("ALL", operation):
         return True
@@ -94,12 +102,4 @@ def _matches(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
 
 def _is_same(one: str, other: str) -> bool:
     """Compare addresses. IPv6 has several ways to write one address."""
-    return one == other or _plain(one) == _plain(other)
-
-
-def _plain(host: str) -> object:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+    return one == other or (address_of(one) or one) == (address_of(other) or other)

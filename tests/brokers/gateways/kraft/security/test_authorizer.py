@@ -35,8 +35,8 @@ def acl(**fields: Any) -> Acl:
     return Acl(**plain | fields)
 
 
-def by(*acls: Acl, everyone: bool = False) -> Authorizer:
-    return Authorizer(acls, frozenset({ADMIN}), allows_if_no_acl=everyone)
+def by(*acls: Acl, everyone: bool = False, networks: bool = False) -> Authorizer:
+    return Authorizer(acls, frozenset({ADMIN}), allows_if_no_acl=everyone, knows_networks=networks)
 
 
 def allows(acls: Iterable[Acl], principal: str = ALICE, host: str = HERE, action: Action = READ) -> bool:
@@ -137,6 +137,31 @@ def test_an_entry_is_for_its_principal_or_for_everybody(principal: str, who: str
 )
 def test_an_entry_is_for_its_host_or_for_any(host: str, client: str, matches: bool) -> None:
     assert allows([acl(host=host)], host=client) == matches
+
+
+@pytest.mark.parametrize(
+    ("network", "client", "matches"),
+    [
+        ("10.0.0.0/8", "10.255.255.255", True),
+        ("10.0.0.0/8", "11.0.0.0", False),
+        ("10.1.2.3/8", "10.9.9.9", True),
+        ("10.0.0.0/8", "::ffff:10.0.0.1", True),
+        ("10.0.0.7/32", "10.0.0.7", True),
+        ("0.0.0.0/0", "2001:db8::1", False),
+        ("2001:db8::/32", "2001:db8:ffff::1", True),
+        ("2001:db8::/32", "2001:db9::1", False),
+        ("10.0.0.0/33", "10.0.0.1", False),
+        ("10.0.0.0/8", "", False),
+    ],
+)
+def test_a_host_may_be_a_network_at_a_level_at_which_brokers_know_networks(
+    network: str, client: str, matches: bool
+) -> None:
+    denied = acl(host=network, permission_type="DENY")
+    assert by(acl(host=network), networks=True).decide(ALICE, client, READ).is_allowed == matches
+    assert by(acl(), denied, networks=True).decide(ALICE, client, READ).is_allowed != matches
+    assert by(acl(host=network)).decide(ALICE, client, READ).is_allowed is False
+    assert by(acl(), denied).decide(ALICE, client, READ).is_allowed is True
 
 
 IMPLIED = {
