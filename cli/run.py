@@ -83,9 +83,9 @@ def _check_place(bus: str) -> None:
 def _run(settings: Settings, signals: StopSignals, standby: bool, reshards: bool) -> None:
     _check_place(settings.bus)
     # Importing Spark takes seconds, so no other command pays for it.
-    from sinks.metrics import MetricsError
     from streaming.job_errors import JobError, SupersededError
     from streaming.run import run
+    from web.server import MetricsError
 
     try:
         run(settings, signals, standby=standby, reshards=reshards)

@@ -24,10 +24,6 @@ from state.cluster import Cluster, Totals
 from state.risk import ONE_FROM_OFFLINE
 
 
-class MetricsError(Exception):
-    """The address for metrics cannot be opened. The message says what to set."""
-
-
 class Metrics(Collector):
     """A collector with the newest snapshot. The engine's threads replace it, and a scrape reads it."""
 

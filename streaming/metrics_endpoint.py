@@ -5,8 +5,8 @@ import time
 
 import structlog
 
-from sinks.metrics import MetricsError
 from sinks.web.site import Site
+from web.server import MetricsError
 
 RETRY_INTERVAL_S = 3.0
 

@@ -1,8 +1,9 @@
-"""The metrics of a broker's or gateway's own process, served to Prometheus."""
+"""The metrics and the health of a broker's or gateway's own process, served over HTTP."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Generic
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -10,9 +11,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from brokers.process.given_settings import NO_PORT
-from brokers.process.metrics_server import MetricsServer
 from conf.metric_series import Labelled, M, Series, plain_family
 from conf.security.exposure import Protection
+
+if TYPE_CHECKING:
+    from web.routes import Health
 
 logger = structlog.get_logger()
 
@@ -35,18 +38,28 @@ class OwnMetrics(Collector, Generic[M]):
 
 
 @contextlib.contextmanager
-def served(metrics: OwnMetrics[M], host: str, port: int, protection: Protection = _OPEN) -> Iterator[int | None]:
-    """Serve /metrics, and give the port. Port 0 takes any free port, and -1 serves nothing.
+def served(
+    metrics: OwnMetrics[M],
+    host: str,
+    port: int,
+    protection: Protection = _OPEN,
+    health: Mapping[str, Callable[[], "Health"]] = MappingProxyType({}),
+) -> Iterator[int | None]:
+    """Serve /metrics and the paths of ``health``, and give the port. Port 0 takes any free port, and -1 serves nothing.
 
-    Raises ``OSError`` if the port is taken.
+    Raises ``web.server.MetricsError``, an ``OSError``, if the port is taken.
     """
     if port == NO_PORT:
         yield None
         return
-    server = MetricsServer(metrics.registry, host, port, protection)
+    # Loading it takes as long as the rest of a mock broker, most of which serve nothing.
+    from web.routes import app_of
+    from web.server import WebServer
+
+    server = WebServer(app_of(metrics.registry, health), protection)
     try:
-        found = server.start()
+        found = server.serve(host, port)
         logger.info("serving metrics", url=f"{protection.scheme}://{host}:{found}/metrics")
         yield found
     finally:
-        server.stop()
+        server.close()

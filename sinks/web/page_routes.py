@@ -12,11 +12,11 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from sinks.web.guard import IS_STILL_ALLOWED
 from sinks.web.live import Live
 from sinks.web.past import PastAnswers, PastError
 from sinks.web.push import Push
 from sinks.web.view import encode, gone
+from web.guard import IS_STILL_ALLOWED
 
 DECISIONS_MAX = 20
 NAME_MAX = 249

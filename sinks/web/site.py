@@ -13,8 +13,8 @@ from sinks.web.page_routes import page_routes
 from sinks.web.past import PastAnswers
 from sinks.web.push import Push
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from state.cluster import Cluster
+from web.server import WebServer
 
 _OPEN = Protection()
 

@@ -18,11 +18,11 @@ from conf.security.exposure import protection_of
 from conf.settings import Settings
 from sinks.metrics import Metrics
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from tests.deploy.commands import understood
 from tests.deploy.documents import DEPLOY
 from tests.support.rooms import ROOMS
 from tests.support.waiting import TIMEOUT_S
+from web.server import WebServer
 
 ROOT = DEPLOY.parent
 CONTAINER = DEPLOY / "container"

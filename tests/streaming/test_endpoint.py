@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
-from sinks.metrics import Metrics, MetricsError
+from sinks.metrics import Metrics
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from streaming.metrics_endpoint import Endpoint
 from tests.support.scrape import scrape
+from web.server import MetricsError, WebServer
 
 
 def test_a_taken_port_is_retried_until_it_is_free() -> None:

@@ -13,7 +13,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Claim, Page
 from conf.layers import SettingsError
 from conf.settings import Settings
-from sinks.metrics import Metrics, MetricsError
+from sinks.metrics import Metrics
 from state.cluster import Cluster
 from state.partition import Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
@@ -29,6 +29,7 @@ from streaming.tenure import Tenure
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
 from tests.support.waiting import TIMEOUT_S
+from web.server import MetricsError
 
 
 @pytest.fixture

@@ -124,6 +124,7 @@ class Gateway:
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
             leads=view.leads,
+            leader=view.leader,
             quorum_epoch=view.quorum_epoch,
             decided_seq=storage.decided_seq if storage else 0,
             start_offset=storage.start_offset if storage else 0,

@@ -11,11 +11,11 @@ from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, identity_of
-from brokers.gateways.shared.metrics import SERIES
+from brokers.gateways.shared.metrics import SERIES, GatewayMeasures
 from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals
+from brokers.gateways.shared.watched import watched
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.process.ending import told
-from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
@@ -54,8 +54,13 @@ def run(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, identity: Identity, security: Security | None, protection: Protection) -> None:
-    bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
-    gateway = Gateway(identity, settings, bus, security)
-    stopped_by_signals(gateway.stop)
-    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port, protection):
+    gateway: Gateway | None = None
+
+    def measures() -> GatewayMeasures:
+        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway)
+
+    async with watched(measures, SERIES, settings, protection):
+        bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
+        gateway = Gateway(identity, settings, bus, security)
+        stopped_by_signals(gateway.stop)
         await gateway.run()

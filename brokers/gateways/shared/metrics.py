@@ -6,6 +6,7 @@ import msgspec
 
 from conf.metric_series import Labelled, Series
 from state.broker import REGISTERED_STATES
+from state.ids import NO_LEADER
 
 
 class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,6 +15,8 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     gateway: int
     is_serving: bool = False
     leads: bool = False
+    # The gateway that leads as far as it knows; -1 if none.
+    leader: int = NO_LEADER
     quorum_epoch: int = 0
     decided_seq: int = 0
     start_offset: int = 0
@@ -32,60 +35,60 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     overruled: int = 0
 
 
-_Series = Series[GatewayMeasures, float | Labelled]
+GatewaySeries = Series[GatewayMeasures, float | Labelled]
 
 SERIES = (
-    _Series("isrflow_gateway_info", "gauge", "Always 1.", lambda m: {(str(m.gateway),): 1}, ("gateway",)),
-    _Series("isrflow_gateway_serving", "gauge", "1 while it serves brokers.", lambda m: float(m.is_serving)),
-    _Series("isrflow_gateway_leads", "gauge", "1 while it leads the metadata quorum.", lambda m: float(m.leads)),
-    _Series("isrflow_gateway_quorum_epoch", "gauge", "The quorum epoch that it knows.", lambda m: m.quorum_epoch),
-    _Series(
+    GatewaySeries("isrflow_gateway_info", "gauge", "Always 1.", lambda m: {(str(m.gateway),): 1}, ("gateway",)),
+    GatewaySeries("isrflow_gateway_serving", "gauge", "1 while it serves brokers.", lambda m: float(m.is_serving)),
+    GatewaySeries("isrflow_gateway_leads", "gauge", "1 while it leads the metadata quorum.", lambda m: float(m.leads)),
+    GatewaySeries("isrflow_gateway_quorum_epoch", "gauge", "The quorum epoch that it knows.", lambda m: m.quorum_epoch),
+    GatewaySeries(
         "isrflow_gateway_decided_seq",
         "gauge",
         "The seq of the last event whose decisions are in its metadata log, or known to it if it has none.",
         lambda m: m.decided_seq,
     ),
-    _Series("isrflow_gateway_log_start_offset", "gauge", "Start of its metadata log.", lambda m: m.start_offset),
-    _Series("isrflow_gateway_log_end_offset", "gauge", "End of its metadata log.", lambda m: m.end_offset),
-    _Series(
+    GatewaySeries("isrflow_gateway_log_start_offset", "gauge", "Start of its metadata log.", lambda m: m.start_offset),
+    GatewaySeries("isrflow_gateway_log_end_offset", "gauge", "End of its metadata log.", lambda m: m.end_offset),
+    GatewaySeries(
         "isrflow_gateway_brokers",
         "gauge",
         "Brokers that it knows, by state.",
         lambda m: {(state.name,): m.brokers.get(state.name, 0) for state in REGISTERED_STATES},
         ("state",),
     ),
-    _Series(
+    GatewaySeries(
         "isrflow_gateway_brokers_heard",
         "gauge",
         "Brokers that it heard lately: within controller.quorum.fetch.timeout.ms if it leads.",
         lambda m: m.heard,
     ),
-    _Series(
+    GatewaySeries(
         "isrflow_gateway_overruled_settings",
         "gauge",
         "Settings in brokers' own files that do not count, because the engine decides by other values.",
         lambda m: m.overruled,
     ),
-    _Series(
+    GatewaySeries(
         "isrflow_gateway_broker_lag_max",
         "gauge",
         "Records of the metadata log that the serving broker furthest behind has yet to fetch. 0 if it does not lead.",
         lambda m: m.lag_max,
     ),
-    _Series(
+    GatewaySeries(
         "isrflow_gateway_waiting_events",
         "gauge",
         "Events on their way to the engine.",
         lambda m: m.events,
     ),
-    _Series("isrflow_gateway_waiting_event_bytes", "gauge", "Their size.", lambda m: m.event_bytes),
-    _Series(
+    GatewaySeries("isrflow_gateway_waiting_event_bytes", "gauge", "Their size.", lambda m: m.event_bytes),
+    GatewaySeries(
         "isrflow_gateway_cut_off",
         "gauge",
         "1 if the bus has accepted nothing for so long that another gateway may lead.",
         lambda m: float(m.is_cut_off),
     ),
-    _Series(
+    GatewaySeries(
         "isrflow_gateway_blind",
         "gauge",
         "1 if it cannot read decisions, or cannot put them on disk.",

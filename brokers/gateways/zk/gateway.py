@@ -92,6 +92,7 @@ class Gateway:
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
             leads=self.leads,
+            leader=self.leader,
             quorum_epoch=self._view.quorum_epoch,
             decided_seq=self._seq,
             # Copied, because another thread changes them.

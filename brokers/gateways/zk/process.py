@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import structlog
 
+from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.shared.starting import collect_rarely, opened, stopped_by_signals
+from brokers.gateways.shared.watched import watched
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
 from brokers.gateways.zk.gateway import Gateway
@@ -13,7 +15,6 @@ from brokers.gateways.zk.metrics import SERIES
 from brokers.gateways.zk.moves.adoption import AdoptionError, adopt
 from brokers.gateways.zk.settings import Identity, Settings, identity_of
 from brokers.process.ending import told
-from brokers.process.metrics import OwnMetrics, served
 from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
@@ -53,10 +54,15 @@ def run(settings: Settings, *, adopting: bool = False) -> None:
 
 
 async def _serve(settings: Settings, identity: Identity, protection: Protection, *, adopting: bool) -> None:
-    bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
-    if adopting:
-        await asyncio.to_thread(adopt, identity, settings, bus)
-    gateway = Gateway(identity, settings, bus)
-    stopped_by_signals(gateway.stop)
-    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port, protection):
+    gateway: Gateway | None = None
+
+    def measures() -> GatewayMeasures:
+        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway)
+
+    async with watched(measures, SERIES, settings, protection):
+        bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
+        if adopting:
+            await asyncio.to_thread(adopt, identity, settings, bus)
+        gateway = Gateway(identity, settings, bus)
+        stopped_by_signals(gateway.stop)
         await gateway.run()

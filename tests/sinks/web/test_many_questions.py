@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sinks.web import page_routes, request_limit
+from sinks.web import page_routes
 from tests.sinks.web.test_page import Served, Told
 from tests.support.waiting import TIMEOUT_S, wait_until
+from web import request_limit
 
 # More than the threads that Starlette has (40), and fewer than the requests that the server answers (64).
 QUESTIONS = 60

@@ -11,9 +11,9 @@ import structlog
 
 from conf.security.exposure import Protection
 from conf.security.token import Token
-from sinks.web import guard
 from tests.sinks.web.test_page import Served, Stream
 from tests.support.waiting import TIMEOUT_S
+from web import guard
 
 TOKEN = "canary-of-the-sessions"
 

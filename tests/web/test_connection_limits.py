@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-import sinks.web.connection_limits as connection_limits
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from tests.sinks.sample import sample
 from tests.support.waiting import TIMEOUT_S
+from web import connection_limits
+from web.server import WebServer
 
 LIMIT = 6
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

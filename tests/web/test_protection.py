@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-import sinks.web.connection_limits as connection_limits
 from brokers.gateways.shared import metrics as gateway_metrics
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.process.metrics import OwnMetrics, served
@@ -23,9 +22,10 @@ from conf.security.tls import TlsFiles, client_contexts, server_context
 from conf.security.token import Token, TokenError, token_of
 from conf.settings import Settings
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from tests.sinks.sample import sample
 from tests.support.waiting import TIMEOUT_S, wait_until
+from web import connection_limits
+from web.server import WebServer
 
 TOKEN = "canary-of-the-metrics"
 PATHS = ("/metrics", "/healthz", "/readyz", "/standbyz", "/nothing", "/login")

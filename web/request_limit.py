@@ -4,7 +4,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 REQUESTS_MAX = 64
-# They are cheap, and a supervisor that gets no answer would restart an engine that works.
+# They are cheap, and a supervisor that gets no answer would restart a process that works.
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/standbyz"})
 
 

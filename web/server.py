@@ -1,4 +1,4 @@
-"""The HTTP server: an ASGI application on one address, in a thread beside the engine's work."""
+"""The HTTP server: an ASGI application on one address, in a thread beside the process's work."""
 
 import asyncio
 import logging
@@ -12,10 +12,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from conf.security.exposure import Protection
-from sinks.metrics import MetricsError
-from sinks.web.connection_limits import BoundedListener, BoundedProtocol, HandshakeLoop
-from sinks.web.guard import Guard, OwnHost
-from sinks.web.request_limit import RequestLimit
+from web.connection_limits import BoundedListener, BoundedProtocol, HandshakeLoop
+from web.guard import Guard, OwnHost
+from web.request_limit import RequestLimit
 
 REQUEST_HEAD_BYTES_MAX = 16 * 1024
 KEEP_ALIVE_S = 5
@@ -25,6 +24,10 @@ _BACKLOG = 128
 _OPEN = Protection()
 
 logger = structlog.get_logger("isrflow.web")
+
+
+class MetricsError(OSError):
+    """The address for metrics cannot be opened. The message says what to set."""
 
 
 class WebServer:
@@ -65,7 +68,7 @@ class WebServer:
         # Its protocols are all of this class, as the configuration says.
         connections = cast("set[BoundedProtocol]", server.server_state.connections)
         listening = _listen(host, port, connections)
-        log_to_engine()
+        log_to_own()
         self._server = server
         self._thread = threading.Thread(target=_run, args=(server, listening), name="isrflow-web", daemon=True)
         self._thread.start()
@@ -96,8 +99,8 @@ def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> s
         ) from error
 
 
-class ToEngineLog(logging.Handler):
-    """A handler that writes the server's records to the engine's log."""
+class ToOwnLog(logging.Handler):
+    """A handler that writes the server's records to the process's own log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
@@ -107,9 +110,9 @@ class ToEngineLog(logging.Handler):
         write(record.getMessage().split("\n")[0], **facts)
 
 
-def log_to_engine() -> None:
-    """Send the warnings and errors of uvicorn to the engine's log, because in JSON mode every line must be JSON."""
+def log_to_own() -> None:
+    """Send the warnings and errors of uvicorn to the process's log, because in JSON mode every line must be JSON."""
     server = logging.getLogger("uvicorn")
     server.setLevel(logging.WARNING)
     server.propagate = False
-    server.handlers = [ToEngineLog()]
+    server.handlers = [ToOwnLog()]

@@ -103,7 +103,7 @@ async def _typed(request: Request) -> str | None:
 
 def _refusal(headers: Headers) -> Response:
     if "text/html" in headers.get("accept", ""):
-        return _form(401, "This page needs the token of the engine.")
+        return _form(401, "This page needs the token.")
     asked = {"WWW-Authenticate": CHALLENGE, "Cache-Control": "no-store"}
     return PlainTextResponse(HOW_TO_CALL, 401, headers=asked)
 

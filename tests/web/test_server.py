@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sinks.metrics import Metrics, MetricsError
+from sinks.metrics import Metrics
 from sinks.web.routes import app_of
-from sinks.web.server import WebServer
 from tests.sinks.sample import sample
 from tests.support.waiting import TIMEOUT_S, wait_until
+from web.server import MetricsError, WebServer
 
 
 @pytest.fixture
