@@ -8,11 +8,14 @@ import structlog
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bus.clock import steady_ms
 from bus.interface import Bus, BusError, FencedError
+from conf.readiness import ReadyOnce
 from conf.security.exposure import Protection
 from conf.settings import Settings
 from conf.spark_settings import is_local
 from sinks.metrics import Metrics
+from sinks.web.health import availability
 from sinks.web.site import Site
 from streaming.batch_listener import BatchListener
 from streaming.batch_writer import BatchWriter
@@ -76,6 +79,7 @@ class Job:
         self._tenure = Tenure(bus, settings, reshards=reshards)
         # The watch looks at the bus for the first time now, so that a silence during Spark's start counts.
         self._watch_active = ActiveWatch(bus) if standby else None
+        self._ready = ReadyOnce()
 
     def run(self) -> None:
         """Decide until a signal stops the job. Raises ``StoppedError`` if one came before it decided anything."""
@@ -223,6 +227,7 @@ class Job:
             # This raises one of SPARK_ERRORS if the JVM is gone.
             _ = session.sparkContext.applicationId
             self._metrics.looked()
+            self._look_whether_ready()
 
         self._metrics.loaded()
         if not claim_in_turn(
@@ -249,6 +254,10 @@ class Job:
                 logger.warning("a batch was too late; deciding it again after another claim", why=str(error))
             self._check_waiting()
             self._tenure.begin()
+
+    def _look_whether_ready(self) -> None:
+        """Tell the service manager once this job decides, or could at once."""
+        self._ready.look(availability(self._metrics.snapshot, steady_ms()).ok)
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
@@ -284,5 +293,6 @@ class Job:
             lock.take()
             self._endpoint.retry()
             bus_watch.look()
+            self._look_whether_ready()
             check_parts(self._bus, self._tenure.claim, ticker, retention, decider)
         logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

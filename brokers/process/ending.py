@@ -6,15 +6,17 @@ from collections.abc import Iterator
 
 import structlog
 
-EXIT_REFUSED, EXIT_UNREACHABLE = 1, 3
+EXIT_REFUSED, EXIT_UNREACHABLE, EXIT_SUPERSEDED = 1, 3, 4
 Kinds = tuple[type[Exception], ...]
 
 logger = structlog.get_logger()
 
 
 @contextlib.contextmanager
-def told(*, refused: Kinds, unreachable: Kinds) -> Iterator[None]:
-    """End the process if the block raises only errors of these kinds, in groups or not. A ``refused`` one counts first.
+def told(*, superseded: Kinds = (), refused: Kinds, unreachable: Kinds) -> Iterator[None]:
+    """End the process if the block raises only errors of these kinds, in groups or not.
+
+    A ``superseded`` one counts first, then a ``refused`` one. A supervisor must not restart what was superseded.
 
     Not with ``except*``: several of its clauses may match one group, and two exits would make a group of exits.
     """
@@ -22,11 +24,13 @@ def told(*, refused: Kinds, unreachable: Kinds) -> Iterator[None]:
         yield
     except Exception as error:
         errors = _single(error)
-        if not all(isinstance(one, (*refused, *unreachable)) for one in errors):
+        if not all(isinstance(one, (*superseded, *refused, *unreachable)) for one in errors):
             raise
-        is_refused = [one for one in errors if isinstance(one, refused)]
-        logger.error("stopped", why=why_of((is_refused or errors)[0]))
-        sys.exit(EXIT_REFUSED if is_refused else EXIT_UNREACHABLE)
+        codes = ((superseded, EXIT_SUPERSEDED), (refused, EXIT_REFUSED), (unreachable, EXIT_UNREACHABLE))
+        found = [(one, code) for kinds, code in codes for one in errors if isinstance(one, kinds)]
+        first, code = found[0]
+        logger.error("stopped", why=why_of(first))
+        sys.exit(code)
 
 
 def _single(error: BaseException) -> list[BaseException]:

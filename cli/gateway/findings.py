@@ -1,6 +1,5 @@
 """The checks of 'isrflow doctor' for a gateway: its settings, the bus, its directories, and what it connects to."""
 
-import os
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,22 +10,10 @@ from brokers.gateways.shared.gateway_settings import GatewayIdentity
 from brokers.gateways.zk import process as zookeeper
 from brokers.gateways.zk import settings as zookeeper_settings
 from cli.findings import Finding, bus, versions, writable
+from cli.gateway.file import settings_in
 from cli.options import name_client_config
-from conf.layers import flat_file
 
 TIMEOUT_S = 2.0
-_ZOOKEEPER = "zookeeper.connect"
-
-
-def settings_in(
-    file: Path, url: str | None = None, sets: Sequence[str] = ()
-) -> kraft_settings.Settings | zookeeper_settings.Settings:
-    """Return the settings of the gateway that starts with a file in this environment. Raises ``SettingsError``.
-
-    A file that names a ZooKeeper is of a gateway to brokers in ZooKeeper mode.
-    """
-    load = zookeeper_settings.load if _ZOOKEEPER in flat_file(file) else kraft_settings.load
-    return load(file, sets, bus=url, environment=os.environ)
 
 
 def of_gateway(file: Path, url: str | None, sets: Sequence[str]) -> Iterator[Finding]:

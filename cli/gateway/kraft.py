@@ -14,7 +14,7 @@ def command(settings: Settings) -> None:
 
     To the brokers it is one of their controllers. It needs node.id, controller.quorum.voters, cluster.id, bus and
     metadata.log.dir. Exit codes: 0 stopped, 1 refused to go on, 2 a setting is wrong, 3 the bus, a file or a port
-    cannot be used.
+    cannot be used, 4 another start of this gateway counts.
 
     \b
     Examples:

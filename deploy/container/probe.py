@@ -1,6 +1,7 @@
-"""Ask the engine in this container for a path such as /healthz. End with 0 if the answer is yes, otherwise with 1.
+"""Ask the engine or the gateway in this container for a path such as /healthz. End with 0 for a yes, otherwise with 1.
 
-``python probe.py /healthz`` reads the same settings as the engine, so it asks where the engine answers, with its token.
+``python probe.py /healthz [FILE]`` reads the same settings, so it asks where that process answers, with its token.
+Without FILE it reads the one that ISRFLOW_CONF names.
 """
 
 import os
@@ -10,15 +11,26 @@ import urllib.request
 from pathlib import Path
 
 from conf.loader import load
+from conf.security.exposure import MetricsSettings
 from conf.security.token import VARIABLE
 
 TIMEOUT_S = 8.0
 
 
-def main(path: str) -> int:
+def settings_in(file: str) -> MetricsSettings:
+    """Return the settings of the process that starts with ``file``, which may be empty."""
+    if file:
+        from cli.gateway.file import is_gateways
+        from cli.gateway.file import settings_in as of_gateway
+
+        if is_gateways(Path(file)):
+            return of_gateway(Path(file))
+    return load(Path(file) if file else None, environment=os.environ)
+
+
+def main(path: str, file: str = "") -> int:
     """Return the exit code."""
-    file = os.environ.get("ISRFLOW_CONF")
-    settings = load(Path(file) if file else None, environment=os.environ)
+    settings = settings_in(file or os.environ.get("ISRFLOW_CONF", ""))
     scheme = "https" if settings.metrics_ssl_keystore_location else "http"
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.metrics_host, settings.metrics_host)
     address = f"[{host}]" if ":" in host else host
@@ -41,4 +53,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

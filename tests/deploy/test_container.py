@@ -10,11 +10,16 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from brokers.gateways.kraft.settings import Settings as GatewaySettings
+from brokers.gateways.shared.health import liveness, readiness
+from brokers.gateways.shared.metrics import SERIES, GatewayMeasures
+from brokers.process.metrics import OwnMetrics, served
 from conf.environment import given_in
 from conf.loader import KEYS
 from conf.security.authority import Authority
-from conf.security.exposure import protection_of
+from conf.security.exposure import Protection, protection_of
 from conf.settings import Settings
 from sinks.metrics import Metrics
 from sinks.web.routes import app_of
@@ -64,6 +69,8 @@ def test_the_image_runs_as_a_user_and_takes_sigterm() -> None:
     assert instructions("STOPSIGNAL") == ["SIGTERM"]
     (entry,), (command,) = map(json.loads, instructions("ENTRYPOINT")), map(json.loads, instructions("CMD"))
     assert entry[0] == "tini"
+    ports = {Settings().metrics_port, GatewaySettings().metrics_port, 9093}
+    assert {int(port) for line in instructions("EXPOSE") for port in line.split()} == ports
     assert understood(command)["standby"] is False
     (health,) = instructions("HEALTHCHECK")
     assert entry[-1] == "isrflow"
@@ -104,6 +111,31 @@ def test_no_file_names_an_image_by_a_fixed_version() -> None:
     assert named == []
 
 
+def probe(path: str, file: Path, *arguments: str | Path) -> tuple[int, str]:
+    """Run the probe, with the settings file in the environment unless it is among the ``arguments``."""
+    done = subprocess.run(
+        [sys.executable, CONTAINER / "probe.py", path, *arguments],
+        # As podman passes them on.
+        env=dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:1")
+        | {"PYTHONPATH": str(ROOT)}
+        | ({} if arguments else {"ISRFLOW_CONF": str(file)}),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    return done.returncode, done.stderr.strip()
+
+
+def test_the_probe_asks_a_gateway_too(tmp_path: Path) -> None:
+    measures = GatewayMeasures(gateway=100, is_serving=True, leader=101)
+    health = {"/healthz": lambda: liveness(measures, 0), "/readyz": lambda: readiness(replace(measures, leader=-1))}
+    file = tmp_path / "gateway.toml"
+    with served(OwnMetrics(SERIES, lambda: measures), "127.0.0.1", 0, Protection(), health) as port:
+        file.write_text(f'controller.quorum.voters = "100@a:9093"\nmetrics.port = {port}\n')
+        assert probe("/healthz", file) == probe("/healthz", file, file) == (0, "")
+        assert probe("/readyz", file, file) == (1, "/readyz: HTTP Error 503: Service Unavailable")
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path, host: str) -> None:
     keystore = str(Authority(tmp_path / "ca").issue("engine"))
@@ -117,22 +149,10 @@ def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path, host: str) ->
     lines = (f'metrics.host = "{host}"', f"metrics.port = {port}", f'metrics.token.file = "{token}"')
     settings.write_text("\n".join([*lines, f'metrics.ssl.keystore.location = "{keystore}"']))
 
-    def probe(path: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, CONTAINER / "probe.py", path],
-            # As podman passes them on.
-            env=dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:1")
-            | {"ISRFLOW_CONF": str(settings), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
-        return done.returncode, done.stderr.strip()
-
     try:
-        assert probe("/healthz") == (0, "")
+        assert probe("/healthz", settings) == (0, "")
         # It has not begun to decide.
-        assert probe("/readyz") == (1, "/readyz: HTTP Error 503: Service Unavailable")
+        assert probe("/readyz", settings) == (1, "/readyz: HTTP Error 503: Service Unavailable")
     finally:
         server.close()
-    assert probe("/healthz")[0] == 1
+    assert probe("/healthz", settings)[0] == 1

@@ -47,7 +47,8 @@ def run(settings: Settings) -> None:
     structlog.contextvars.bind_contextvars(gateway=settings.node_id)
     collect_rarely()
     with told(
-        refused=(SupersededError, StorageError, UnknownDecisionError, CodecError),
+        superseded=(SupersededError,),
+        refused=(StorageError, UnknownDecisionError, CodecError),
         unreachable=(BusError, OSError, TimeoutError),
     ):
         asyncio.run(_serve(settings, *parts))

@@ -9,6 +9,7 @@ from brokers.gateways.shared.health import liveness, readiness
 from brokers.gateways.shared.metrics import GatewayMeasures, GatewaySeries
 from brokers.process.metrics import OwnMetrics, served
 from bus.clock import steady_ms
+from conf.readiness import ReadyOnce
 from conf.security.exposure import Protection
 
 INTERVAL_S = 1.0
@@ -23,14 +24,19 @@ async def watched(
 ) -> AsyncIterator[None]:
     """Serve /metrics, /healthz and /readyz while the block runs. ``measures`` is called from other threads.
 
+    The service manager hears once that the gateway is ready.
+
     Raises ``MetricsError`` if the port is taken.
     """
     ran_ms = steady_ms()
+
+    ready = ReadyOnce()
 
     async def beat() -> None:
         nonlocal ran_ms
         while True:
             ran_ms = steady_ms()
+            ready.look(readiness(measures()).ok)
             await asyncio.sleep(INTERVAL_S)
 
     health = {

@@ -11,7 +11,7 @@ from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.shared.whole_events import UnknownDecisionError
-from brokers.process.ending import EXIT_REFUSED, EXIT_UNREACHABLE
+from brokers.process.ending import EXIT_REFUSED, EXIT_SUPERSEDED, EXIT_UNREACHABLE
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from cli.commands import command
@@ -47,7 +47,7 @@ def run(folder: Path, *more: str) -> int:
 @pytest.mark.parametrize(
     ("error", "code", "why"),
     [
-        (SupersededError("another start"), EXIT_REFUSED, "another start"),
+        (SupersededError("another start"), EXIT_SUPERSEDED, "another start"),
         (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
         (UnknownDecisionError("a later kind"), EXIT_REFUSED, "a later kind"),
         (LevelError("a later level"), EXIT_REFUSED, "a later level"),
