@@ -1,12 +1,14 @@
 """Print the decision log."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import click
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
 from cli.closed_output import check_reader
+from cli.decision_groups import group_line, grouped
 from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
 from cli.log_filters import POLL_INTERVAL_S, TAIL_MAX, Wanted, last_of, print_pages
@@ -46,6 +48,7 @@ SEQ_MAX = 2**63 - 1
     metavar="REASON",
     help="Only with this reason, such as LEADER_FENCED. May be repeated.",
 )
+@click.option("--group", "groups", is_flag=True, help="With --format text: one line for all that an event led to.")
 @text_option("Lines of JSON as they were written, or lines to read.")
 @with_settings
 def command(
@@ -58,9 +61,12 @@ def command(
     kinds: tuple[str, ...],
     topic: str | None,
     reasons: tuple[str, ...],
+    groups: bool,
     form: str,
 ) -> None:
     """Print decisions, ordered by (seq, index).
+
+    Those about a topic are printed without its high watermarks, unless --kind high_watermark asks for them.
 
     \b
     Examples:
@@ -68,7 +74,10 @@ def command(
       isrflow decisions --tail 10 --format text
       isrflow decisions --since 1h --reason LEADER_FENCED --reason BROKER_SESSION_EXPIRED
       isrflow decisions --follow --kind leader_and_isr --topic orders
+      isrflow decisions --follow --format text --group
     """
+    if groups and form != "text":
+        raise WrongUse("--group needs --format text: lines of JSON are single decisions.")
     if from_seq is not None and since is not None:
         raise WrongUse("--from and --since both say where to start: give one of them.")
     wanted = Wanted(kinds, topic, reasons)
@@ -80,7 +89,10 @@ def command(
             # Nothing may ever come.
             hint_at(settings, topic)
         batches = _batches(bus, first, follow, tail, wanted)
-        if not print_pages(batches, limit, lambda batch: _show(batch, form)) and topic is not None:
+        if groups:
+            batches = _whole_events(batches)
+        show = _show_groups if groups else partial(_show, form=form)
+        if not print_pages(batches, limit, show) and topic is not None:
             hint_at(settings, topic)
 
 
@@ -99,6 +111,8 @@ def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wante
             yield [decided for decided in batch if wanted.takes(decided.body)]
         elif follow:
             check_reader()
+            # Says that everything up to here is complete.
+            yield []
             time.sleep(POLL_INTERVAL_S)
         else:
             return
@@ -120,6 +134,22 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
             "changed the cluster are left (history.ms, retention.ms).",
             err=True,
         )
+
+
+def _whole_events(batches: Iterable[list[Decided]]) -> Iterator[list[Decided]]:
+    """Cut batches so that all decisions on an event are in one. The last event is complete when nothing more comes."""
+    held: list[Decided] = []
+    for batch in batches:
+        if not batch or (held and held[-1].seq != batch[0].seq):
+            yield held
+            held = []
+        held += batch
+    yield held
+
+
+def _show_groups(batch: list[Decided]) -> None:
+    decisions = (decode(without_secrets(decided.body)) for decided in batch)
+    write_lines(group_line(group).encode() for group in grouped(decisions))
 
 
 def _show(batch: list[Decided], form: str) -> None:

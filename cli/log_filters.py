@@ -11,6 +11,8 @@ from bus.interface import Bus
 
 POLL_INTERVAL_S = 0.1
 TAIL_MAX = 1_000_000
+# A busy topic has far more of them than of all other decisions, so they are only printed if they are asked for.
+WATERMARK = "high_watermark"
 # How many seqs the first search goes back at least, and by which factor each further search goes back more.
 SEQS_BACK = 5_000
 _LONGER = 8
@@ -59,7 +61,7 @@ class Wanted(NamedTuple):
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return False
         return (
-            (not self.kinds or found.kind in self.kinds)
+            (found.kind in self.kinds if self.kinds else not (self.topic and found.kind == WATERMARK))
             and (self.topic is None or found.is_about(self.topic))
             and (not self.reasons or found.reason in self.reasons)
         )

@@ -5,6 +5,7 @@ import click
 from cli.admin_requests import Ask, Request, asks, perform
 from cli.topic_argument import topic_argument
 from cli.topics.settings_check import check_readable, config_option
+from cli.topics.waiting import with_brokers
 
 
 def assignment_of(text: str) -> dict[str, list[int]]:
@@ -35,6 +36,9 @@ def command(
 ) -> None:
     """Create a topic.
 
+    If registered brokers have yet to become active, as after the start of a cluster, this waits for them, for
+    --timeout-ms at most.
+
     \b
     Examples:
       isrflow topics create clicks --partitions 3 --replication-factor 3 --config min.insync.replicas=2
@@ -50,6 +54,8 @@ def command(
         sizes = {"partitions": partitions, "replication_factor": replication_factor}
         request |= {name: size for name, size in sizes.items() if size is not None}
     check_readable(ask.settings, config)
+    factor = len(next(iter(request["assignment"].values()))) if "assignment" in request else replication_factor
+    ask = with_brokers(ask, factor)
     harmless = frozenset({"TOPIC_ALREADY_EXISTS"} if if_not_exists else ())
 
     perform(

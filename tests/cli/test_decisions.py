@@ -16,6 +16,7 @@ from cli import decisions
 from cli.decision_line import text_of
 from state.decisions import decode
 from tests.cli.conftest import Isrflow
+from tests.cli.worked_cluster import said
 from tests.support.decided_bus import DecidedBus
 from tests.support.recorded_bus import RecordedBus
 from tests.support.waiting import TIMEOUT_S
@@ -39,7 +40,8 @@ def test_all_decisions_come_in_order(isrflow: Isrflow, bus: EmbeddedBus) -> None
         (["--limit", "2"], [(1, 0), (1, 1)]),
         (["--from", "6"], []),
         (["--from", "2", "--kind", "answer", "--limit", "2"], [(2, 2), (3, 2)]),
-        (["--from", "3", "--topic", "orders"], [(3, 0), (3, 1), (3, 2)]),
+        (["--from", "3", "--topic", "orders"], [(3, 0), (3, 2)]),
+        (["--from", "3", "--topic", "orders", "--kind", "high_watermark"], [(3, 1)]),
         (["--tail", "2"], [(5, 1), (5, 2)]),
         (["--tail", "2", "--kind", "answer"], [(4, 2), (5, 2)]),
         (["--tail", "99", "--from", "5"], [(5, 0), (5, 1), (5, 2)]),
@@ -137,3 +139,24 @@ def test_a_count_of_the_balance_is_told() -> None:
     counted = {"kind": "imbalance", "reason": "LEADER_BALANCE", "counts": {"1": [2, 3], "2": [0, 4]}}
     said = text_of(decode(json.dumps(common | counted).encode()))
     assert said == "not led by the preferred leader: 2 of 3 of broker 1"
+
+
+def test_a_group_tells_in_one_line_what_an_event_led_to(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    [answer] = said(isrflow, "brokers", "fence", "1", "--as", "User:bob")
+    shown = isrflow("decisions", "--from", str(answer["seq"]), "--limit", "9", "--format", "text", "--group").stdout
+    [line] = [one for one in shown.splitlines() if one.split()[0] == str(answer["seq"])]
+    assert line.split("Z  ", 1)[1] == (
+        "broker 1 fenced  (BROKER_ASKED_FENCE); broker_heartbeat done  (REQUEST_DONE): "
+        "1 partition without a leader, 1 leader moved, 1 ISR shrank"
+    )
+    refused = isrflow("decisions", "--group")
+    assert (refused.exit_code, "--group needs --format text" in refused.stderr) == (2, True)
+
+
+def test_an_event_whose_decisions_come_in_two_reads_is_one_group() -> None:
+    held = [Decided(seq, index, b"") for seq, index in ((1, 0), (2, 0), (2, 1), (2, 2), (3, 0))]
+    whole = decisions._whole_events(iter([held[:2], held[2:4], [], held[4:]]))
+    assert [[(one.seq, one.idx) for one in batch] for batch in whole if batch] == [
+        [(1, 0), (2, 0), (2, 1), (2, 2)],
+        [(3, 0)],
+    ]
