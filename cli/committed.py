@@ -9,6 +9,7 @@ from bus.clock import now_ms
 from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
+from cli.moment import seq_named
 from cli.options import existing_bus
 from conf.near_names import suggestion
 from conf.settings import Settings
@@ -75,12 +76,27 @@ def read_committed(bus: Bus, name: str) -> Committed:
     return Committed(held.cluster, {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)})
 
 
-def committed(settings: Settings) -> Committed:
-    """Read the state as last committed, and warn if it is old. Raises ``Unreachable``."""
+def committed(settings: Settings, at: str | None = None) -> Committed:
+    """Read the state as last committed, and warn if it is old; or the state as of what ``at`` names.
+
+    Raises ``Unreachable``, and ``WrongUse`` if ``at`` is no moment.
+    """
     with existing_bus(settings) as bus:
+        if at is not None:
+            return _as_of(bus, settings, at)
         found = read_committed(bus, settings.bus_name)
         warn_if_old(found.cluster, bus)
     return found
+
+
+def _as_of(bus: Bus, settings: Settings, at: str) -> Committed:
+    if bus.decided_seq() == 0:
+        raise without_state(settings.bus_name)
+    # Only a state of the past needs the rules, and they take a while to import.
+    from history.state_at import state_at
+
+    state = state_at(bus, seq_named(bus, "--at", at))
+    return Committed(state.states[0].cluster, {one.topic: one for one in sorted(state.topics(), key=lambda t: t.topic)})
 
 
 def blocked(bus: Bus) -> str:

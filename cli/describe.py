@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from bus.interface import Bus
 from cli.brokers.rows import check_known
-from cli.committed import Committed, read_committed, warn_if_old, without_state
-from cli.moment import AT_HELP, seq_named
-from cli.options import existing_bus, with_settings
+from cli.committed import Committed, committed
+from cli.moment import at_option
+from cli.options import with_settings
 from cli.output import columns, format_option, ids, show_json, show_lines
 from cli.partition_filters import Filters, filtered
 from cli.topic_argument import topic_filter
@@ -27,7 +26,7 @@ _PARTITION_WORDS = (
 @topic_filter("Only this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
 @filtered
-@click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
+@at_option
 @with_settings
 def command(
     settings: Settings,
@@ -45,29 +44,12 @@ def command(
       isrflow describe --format json --under-replicated
       isrflow describe --at 10
     """
-    with existing_bus(settings) as bus:
-        found = _newest(bus, settings) if at is None else _as_of(bus, settings, at)
+    found = committed(settings, at)
     view = _filtered(found, topic, broker, filters)
     if form == "json":
         show_json(view)
     else:
         show_lines(table_of(view))
-
-
-def _newest(bus: Bus, settings: Settings) -> Committed:
-    found = read_committed(bus, settings.bus_name)
-    warn_if_old(found.cluster, bus)
-    return found
-
-
-def _as_of(bus: Bus, settings: Settings, at: str) -> Committed:
-    if bus.decided_seq() == 0:
-        raise without_state(settings.bus_name)
-    # Only a state of the past needs the rules, and they take a while to import.
-    from history.state_at import state_at
-
-    state = state_at(bus, seq_named(bus, "--at", at))
-    return Committed(state.states[0].cluster, {topic.topic: topic for topic in state.topics()})
 
 
 def _filtered(found: Committed, topic: str | None, broker: int | None, filters: Filters) -> View:

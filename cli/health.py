@@ -13,7 +13,7 @@ from cli.committed import Committed, read_committed, why_silent
 from cli.duration import second
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, show_fields, show_json
+from cli.output import format_option, show_fields, show_json, some
 from conf.counted import counted
 from conf.settings import Settings
 from sinks.web.partitions import UNDER_REPLICATED, problems_of
@@ -25,7 +25,6 @@ from state.stored.codec import CodecError
 
 HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
 EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}
-SHOWN_MAX = 10
 WATCH_INTERVAL_S = 0.5
 # Worst first.
 AT_RISK = (*RISKS, UNDER_REPLICATED)
@@ -149,7 +148,7 @@ def judged(found: Committed, min_spare: int = 0) -> Health:
     short = _without_spare(found, topics, min_spare) if min_spare else []
     if short:
         have = counted(len(short), "partition has", "partitions have")
-        reasons.append(f"{have} fewer in-sync replicas than min.insync.replicas + {min_spare}: {_some(short)}")
+        reasons.append(f"{have} fewer in-sync replicas than min.insync.replicas + {min_spare}: {some(short)}")
     if not brokers:
         reasons.append("no broker is registered")
     details = {
@@ -210,15 +209,9 @@ def _show(found: Health, form: str) -> None:
         fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]
         fields += [("Partitions", details["partitions"])]
-        fields += [(_heading(name), _some(details[name])) for name in AT_RISK if details[name]]
+        fields += [(_heading(name), some(details[name])) for name in AT_RISK if details[name]]
     show_fields(fields)
 
 
 def _heading(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
-
-
-def _some(names: list[str]) -> str:
-    """Return the first names, and the number of the others."""
-    left = len(names) - SHOWN_MAX
-    return " ".join(names[:SHOWN_MAX]) + (f" and {left} more" if left > 0 else "")

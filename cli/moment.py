@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import click
+
 from bus.clock import now_ms
 from bus.interface import Bus
 from cli.errors import WrongUse
 from history.moment import is_after, seq_of_moment
 
 AT_HELP = "As of this event or time: a seq, 2026-11-22T13:40:00, 13:40, or how long ago, such as 10m."
+at_option = click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
 
 
 def seq_named(bus: Bus, option: str, text: str, seq_of: Callable[[Bus, str, int], int] = seq_of_moment) -> int:

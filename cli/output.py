@@ -8,6 +8,8 @@ from typing import Any
 import click
 import msgspec
 
+# How many names of a long list are shown.
+SHOWN_MAX = 10
 format_option = click.option(
     "--format",
     "form",
@@ -88,6 +90,12 @@ def show_fields(fields: Iterable[tuple[str, object]]) -> None:
     pairs = list(fields)
     width = max(len(name) for name, _ in pairs)
     show_lines(f"{name + ':':<{width + 1}}  {value}".rstrip() for name, value in pairs)
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first names and the number of the others; a dash if there are none."""
+    left = len(names) - SHOWN_MAX
+    return " ".join(names[:SHOWN_MAX]) + (f" and {left:,} more" if left > 0 else "") or "-"
 
 
 def ids(brokers: Iterable[int], *, none: str = "-") -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from cli.committed import Committed, committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import columns, format_option, ids, show_json, show_lines
 from conf.counted import counted
@@ -25,9 +26,10 @@ _PARTITION_WORDS = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Eligible
     metavar="N",
     help="Show only the N worst partitions.",
 )
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, limit: int, form: str) -> None:
+def command(settings: Settings, at: str | None, limit: int, form: str) -> None:
     """Show what one failure would cost now: the partitions without a spare replica, and for each broker and rack what
     its loss would take offline, make refuse writes with acks=all, and move. The worst come first.
 
@@ -40,7 +42,7 @@ def command(settings: Settings, limit: int, form: str) -> None:
       isrflow risk --limit 100
       isrflow risk --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     risk = risk_of(found.cluster, found.topics.values())
     if form == "json":
         show_json(document_of(found, risk, limit))

@@ -13,9 +13,9 @@ from cli.brokers.rows import rows_of
 from cli.committed import NO_ENGINE, age_s, read_committed, why_silent
 from cli.decision_line import line_of, reasoned
 from cli.duration import duration
-from cli.health import AT_RISK, SHOWN_MAX, UNKNOWN, Health, aged, judged
+from cli.health import AT_RISK, UNKNOWN, Health, aged, judged
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, show_json
+from cli.output import format_option, show_json, some
 from conf.settings import Settings
 from sinks.web.state_times import StateTimes
 from state.decisions import Answer, AnyDecision, HighWatermark, Imbalance, NoOp, ProducerIds, decode
@@ -99,7 +99,7 @@ class Screen:
             keys = ("broker", "state", "leads", "replicas", "in_sync", "backlog")
             brokers.add_row(*(str(row[key]) for key in keys), told.get(row["broker"], ""), style=style)
         risks = [
-            Text(f"{name.replace('_', ' ')}: {' '.join(health.details[name][:SHOWN_MAX])}", "yellow")
+            Text(f"{name.replace('_', ' ')}: {some(health.details[name])}", "yellow")
             for name in AT_RISK
             if health.details[name]
         ]

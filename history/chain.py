@@ -54,8 +54,10 @@ class Chain(NamedTuple):
         return next((step.change for step in reversed(self.steps) if step.change is not None), self.before)
 
 
-def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
-    """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with the refusals.
+def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int, first: int = 0) -> Chain:
+    """Return the newest ``changes_max`` changes of a partition from the seq ``first`` through ``through``.
+
+    The refusals are among them.
 
     The chain goes back to where the topic of this name was last created, and no further. Raises ``CodecError``.
     """
@@ -70,8 +72,10 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
             continue
         entry = bus.recorded(seq - 1, seq, 1, _EVENT_BYTES_MAX)
         step = Step(seq, entry[0].raw if entry else None, decisions)
-        if step.change is not None and changes == changes_max:
+        if step.change is not None and (changes == changes_max or seq < first):
             return Chain(steps[::-1], step.change, is_whole=False, has_older=True)
+        if seq < first:
+            continue
         steps.append(step)
         changes += step.change is not None
         if _is_origin(step):

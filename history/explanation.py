@@ -60,10 +60,12 @@ class Explanation(NamedTuple):
     chain: Chain
 
 
-def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = CHANGES_MAX) -> Explanation | None:
-    """Explain a partition as of ``seq`` by its newest changes; None if nothing on the bus is about it."""
-    chain = chain_of(bus, topic, partition, seq, changes_max)
-    if not chain.steps:
+def explain(
+    bus: Bus, topic: str, partition: int, seq: int, changes_max: int = CHANGES_MAX, first: int = 0
+) -> Explanation | None:
+    """Explain a partition as of ``seq`` by its newest changes since ``first``; None if nothing is about it."""
+    chain = chain_of(bus, topic, partition, seq, changes_max, first)
+    if not chain.steps and chain.last is None:
         return None
     is_waiting = chain.last is not None and chain.last.leader == NO_LEADER
     gone = _unregistered(bus, seq, _awaited(chain.last)) if is_waiting and chain.last is not None else ()
@@ -165,7 +167,7 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int, gone: tuple[int
     if chain.is_cut:
         yield f"Older changes were not read, because {SEQS_READ_MAX:,} newer events are about it."
     elif chain.has_older:
-        yield "There are older changes: --limit shows more of them."
+        yield "There are older changes: a greater --limit, or an earlier --from, shows more of them."
     elif chain.oldest_seq is not None:
         yield f"Its beginning is not known, because decisions go back only to seq {chain.oldest_seq}."
 

@@ -5,11 +5,12 @@ from typing import Any
 import click
 import msgspec
 
-from cli.brokers.away import away_of
+from cli.brokers.away import Away, away_of
 from cli.brokers.rows import broker_of, rows_of
-from cli.committed import Committed, properties, read_committed, warn_if_old
+from cli.committed import Committed, committed, properties
+from cli.moment import at_option
 from cli.options import existing_bus, with_settings
-from cli.output import format_option, ids, show_fields, show_json
+from cli.output import format_option, ids, show_fields, show_json, some
 from conf.settings import Settings
 from sinks.web.state_times import StateTimes
 from state.secrets import shown_settings
@@ -17,20 +18,24 @@ from state.secrets import shown_settings
 
 @click.command("describe")
 @click.argument("broker", type=int, metavar="ID")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, broker: int, form: str) -> None:
+def command(settings: Settings, broker: int, at: str | None, form: str) -> None:
     """Describe a broker: its registration, its settings, and the partitions that it leads and holds.
+
+    Long lists are shortened; --format json has all of them.
 
     \b
     Examples:
       isrflow brokers describe 1
       isrflow brokers describe 1 --format json
     """
-    with existing_bus(settings) as bus:
-        found = read_committed(bus, settings.bus_name)
-        away = away_of(bus, found, StateTimes(), [broker_of(found, broker)])
-        warn_if_old(found.cluster, bus)
+    found = committed(settings, at)
+    away: tuple[Away, ...] = ()
+    if at is None:
+        with existing_bus(settings) as bus:
+            away = away_of(bus, found, StateTimes(), [broker_of(found, broker)])
     described = _described(found, broker) | {"away": away[0].document if away else None}
     if form == "json":
         show_json(described)
@@ -50,8 +55,8 @@ def command(settings: Settings, broker: int, form: str) -> None:
             *([("CordonedLogDirs", " ".join(cordoned))] if (cordoned := described.get("cordoned_log_dirs")) else []),
             ("Configs", properties(described["config"]) or "-"),
             ("Backlog", described["backlog"]),
-            ("Leads", " ".join(described["leads"]) or "-"),
-            ("OutOfSync", " ".join(described["out_of_sync"]) or "-"),
+            ("Leads", some(described["leads"])),
+            ("OutOfSync", some(described["out_of_sync"])),
             ("Replicas", described["replicas"]),
             ("SharesPartitionsWith", ids(described["neighbours"])),
         )

@@ -4,6 +4,7 @@ import click
 
 from cli.brokers.rows import rows_of
 from cli.committed import committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, show_json, show_table
 from conf.settings import Settings
@@ -21,9 +22,10 @@ _COLUMNS = {
 
 
 @click.command("list")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, form: str) -> None:
+def command(settings: Settings, at: str | None, form: str) -> None:
     """List the registered brokers: their states, and how many partitions they lead and hold.
 
     \b
@@ -31,7 +33,7 @@ def command(settings: Settings, form: str) -> None:
       isrflow brokers list
       isrflow brokers list --format json
     """
-    rows = rows_of(committed(settings))
+    rows = rows_of(committed(settings, at))
     if form == "json":
         show_json(rows)
         return

@@ -3,6 +3,7 @@
 import click
 
 from cli.committed import committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, ids, show_fields, show_json
 from cli.partitions.name import PARTITION, PartitionName
@@ -13,9 +14,10 @@ from state.view import view_of
 
 @click.command("describe")
 @click.argument("names", nargs=-1, required=True, type=PARTITION, metavar="TOPIC-N...")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, names: tuple[PartitionName, ...], form: str) -> None:
+def command(settings: Settings, at: str | None, names: tuple[PartitionName, ...], form: str) -> None:
     """Describe partitions: what was decided about them, and what their brokers reported.
 
     \b
@@ -23,7 +25,7 @@ def command(settings: Settings, names: tuple[PartitionName, ...], form: str) -> 
       isrflow partitions describe orders-0
       isrflow partitions describe orders-0 orders-1 --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     described = []
     for name in names:
         topic, _ = name.find(found)

@@ -5,20 +5,22 @@ import click
 from bus.image import read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
-from cli.moment import AT_HELP, seq_named
+from cli.moment import at_option, seq_named
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, show_lines
 from cli.partitions.name import PARTITION, PartitionName
 from conf.near_names import addition
 from conf.settings import Settings
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
+from history.moment import first_seq_since
 from history.reach import BeyondReachError, oldest_seq
 from history.state_at import state_at
 
 
 @click.command("explain")
 @click.argument("name", type=PARTITION, metavar="TOPIC-N")
-@click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
+@click.option("--from", "start", metavar="SEQ|TIME", help="Begin with this event, or with those since a time.")
+@at_option
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -29,29 +31,31 @@ from history.state_at import state_at
 )
 @format_option
 @with_settings
-def command(settings: Settings, name: PartitionName, at: str | None, limit: int, form: str) -> None:
+def command(settings: Settings, name: PartitionName, start: str | None, at: str | None, limit: int, form: str) -> None:
     """Tell the events and decisions that made a partition what it is: which event, which rule, which replicas were
     passed over as leader and why, and which requests a fence refused.
 
     \b
     Examples:
       isrflow partitions explain orders-0
+      isrflow partitions explain orders-0 --from 2h --limit 100
       isrflow partitions explain orders-0 --limit 5 --format json
     """
     with existing_bus(settings) as bus:
-        explanation = _explained(bus, name, at, limit)
+        first = 0 if start is None else seq_named(bus, "--from", start, first_seq_since)
+        explanation = _explained(bus, name, at, limit, first)
     if form == "json":
         show_json(json_of(explanation))
         return
     show_lines(text_of(explanation))
 
 
-def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Explanation:
+def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int, first: int) -> Explanation:
     decided = bus.decided_seq()
     seq = decided if at is None else seq_named(bus, "--at", at)
     if seq > decided:
         raise Unreachable(f"seq {seq} is not decided yet: decisions go through seq {decided}.")
-    explanation = explain(bus, name.topic, name.partition, seq, limit)
+    explanation = explain(bus, name.topic, name.partition, seq, limit, first)
     if explanation is None:
         oldest = oldest_seq(bus)
         reach = "" if oldest is None else f"; decisions go back to seq {oldest}"

@@ -4,6 +4,7 @@ import click
 
 from cli.brokers.rows import check_known
 from cli.committed import committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, ids, show_json, show_table
 from cli.partition_filters import Filters, filtered
@@ -21,11 +22,18 @@ _HEAD = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing"
 @topic_filter("Only partitions of this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only partitions with a replica on this broker.")
 @click.option("--led-by", type=int, metavar="ID", help="Only partitions that this broker leads.")
+@at_option
 @format_option
 @filtered
 @with_settings
 def command(
-    settings: Settings, topic: str | None, broker: int | None, led_by: int | None, form: str, filters: Filters
+    settings: Settings,
+    at: str | None,
+    topic: str | None,
+    broker: int | None,
+    led_by: int | None,
+    form: str,
+    filters: Filters,
 ) -> None:
     """List partitions as last committed. Several filters must all match.
 
@@ -34,7 +42,7 @@ def command(
       isrflow partitions list --led-by 1
       isrflow partitions list --topic orders --under-min-isr-partitions --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     topics = [found.topic(topic)] if topic is not None else list(found.topics.values())
     for number in (broker, led_by):
         if number is not None:

@@ -3,6 +3,7 @@
 import click
 
 from cli.committed import committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, ids, show_json, show_table
 from conf.settings import Settings
@@ -11,9 +12,10 @@ _FIELDS = ("partition", "replicas", "adding_replicas", "removing_replicas", "isr
 
 
 @click.command("list")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, form: str) -> None:
+def command(settings: Settings, at: str | None, form: str) -> None:
     """List the partitions that are being reassigned.
 
     \b
@@ -21,7 +23,7 @@ def command(settings: Settings, form: str) -> None:
       isrflow reassign list
       isrflow reassign list --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     moving = [(t.topic, p) for t in found.topics.values() for p in t.partitions if p.is_reassigning]
     if form == "json":
         show_json([{"topic": topic} | {name: getattr(p, name) for name in _FIELDS} for topic, p in moving])

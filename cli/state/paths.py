@@ -24,11 +24,13 @@ state_option = file_option(
 )
 
 
-def tree_of(settings: Settings, file: Path | None) -> Node:
-    """Return the state on the bus, or in ``file``, as a tree. Raises ``Unreachable`` or ``WrongUse``."""
+def tree_of(settings: Settings, file: Path | None, at: str | None) -> Node:
+    """Return the state on the bus, now or ``at`` a moment, or in ``file``. Raises ``Unreachable`` or ``WrongUse``."""
     if file is not None:
+        if at is not None:
+            raise WrongUse("--state names one state, so it has no --at.")
         return _read(file)
-    found = committed(settings)
+    found = committed(settings, at)
     cluster = found.cluster
     brokers = {name: shown_settings("broker", config) for name, config in cluster.broker_config.items()}
     dynamic = {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, show_json
 from cli.state.paths import drawn, found_at, path_argument, state_option, tree_of
@@ -14,9 +15,10 @@ from conf.settings import Settings
 @path_argument
 @state_option
 @click.option("--depth", type=click.IntRange(min=0), default=2, show_default=True, help="How many levels to show.")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, path: str, file: Path | None, depth: int, form: str) -> None:
+def command(settings: Settings, at: str | None, path: str, file: Path | None, depth: int, form: str) -> None:
     """Draw what is below PATH in the state. Deeper levels are only counted.
 
     \b
@@ -24,7 +26,7 @@ def command(settings: Settings, path: str, file: Path | None, depth: int, form: 
       isrflow state tree
       isrflow state tree /topics/orders --depth 5
     """
-    found = found_at(tree_of(settings, file), path)
+    found = found_at(tree_of(settings, file, at), path)
     if form == "json":
         show_json(found)
         return

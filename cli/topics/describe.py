@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from cli.committed import committed, properties
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, ids, printable, show_json
 from cli.partition_filters import Filters, filtered
@@ -17,10 +18,13 @@ from state.view import view_of
 @click.command("describe")
 @click.argument("names", nargs=-1, metavar="[TOPIC]...")
 @click.option("--topic", "named", multiple=True, metavar="TOPIC", help="The same as an argument TOPIC.")
+@at_option
 @format_option
 @filtered
 @with_settings
-def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], form: str, filters: Filters) -> None:
+def command(
+    settings: Settings, at: str | None, names: tuple[str, ...], named: tuple[str, ...], form: str, filters: Filters
+) -> None:
     """Describe topics and their partitions: all of them, or those that are named.
 
     The columns are those of kafka-topics --describe, separated by tabs, and then LeaderEpoch, PartitionEpoch and
@@ -32,7 +36,7 @@ def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], 
       isrflow topics describe --under-replicated-partitions
       isrflow topics describe --unavailable-partitions --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     topics = [found.topic(name) for name in (*names, *named)] or list(found.topics.values())
     matches = list(filters.matches(found, topics))
     if form == "json":

@@ -3,6 +3,7 @@
 import click
 
 from cli.committed import Committed, committed
+from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import format_option, show_json, show_table
 from conf.settings import Settings
@@ -12,9 +13,10 @@ _HEAD = ("Topic", "PartitionCount", "ReplicationFactor", "State", "TopicId")
 
 
 @click.command("list")
+@at_option
 @format_option
 @with_settings
-def command(settings: Settings, form: str) -> None:
+def command(settings: Settings, at: str | None, form: str) -> None:
     """List the topics as last committed.
 
     \b
@@ -22,7 +24,7 @@ def command(settings: Settings, form: str) -> None:
       isrflow topics list
       isrflow topics list --format json
     """
-    found = committed(settings)
+    found = committed(settings, at)
     if form == "json":
         show_json([_row_object(found, topic) for topic in found.topics.values()])
         return
