@@ -11,6 +11,7 @@ from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
 from state.numbered_run import NumberedRun
+from state.reason import Reason
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256
@@ -69,12 +70,21 @@ class Counts(msgspec.Struct, frozen=True):
     by_time_ms: Mapping[int, int] = {}
     unclean: int = 0
     failed_isr_updates: int = 0
+    # By broker.
+    fencings: Mapping[int, int] = {}
+    restarts: Mapping[int, int] = {}
+
+
+# After these a broker is fenced, because it registered or because it was fenced before.
+_NO_FENCING = frozenset({Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED, Reason.LOG_DIR_FAILED})
 
 
 class _Head(msgspec.Struct):
     kind: str
     reason: str
     time_ms: int
+    broker: int = -1
+    state: str = ""
     unclean: bool = False
     request: str = ""
     error: str = "NONE"
@@ -90,6 +100,8 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     """Count the decisions of a batch. Only single ones are decoded."""
     by_reason: Counter[KindReason] = Counter()
     by_time_ms: Counter[int] = Counter()
+    fencings: Counter[int] = Counter()
+    restarts: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
     decode = _head.decode
     # Of the last run of several decisions.
@@ -110,7 +122,10 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
         unclean += head.unclean
         if head.error != "NONE" and head.request in _ISR_REQUESTS:
             failed_isr_updates += len(head.results) or 1
-    return Counts(by_reason, by_time_ms, unclean, failed_isr_updates)
+        if head.kind == "broker":
+            restarts[head.broker] += head.reason == Reason.BROKER_RESTARTED
+            fencings[head.broker] += head.state == "fenced" and head.reason not in _NO_FENCING
+    return Counts(by_reason, by_time_ms, unclean, failed_isr_updates, +fencings, +restarts)
 
 
 class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +166,9 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     recent_batches: Recent = Recent()
     unclean: int = 0
     failed_isr_updates: int = 0
+    # By broker.
+    fencings: Mapping[int, int] = {}
+    restarts: Mapping[int, int] = {}
 
     last_seq: int = 0
     decided_seq: int = 0

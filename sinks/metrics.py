@@ -117,6 +117,8 @@ class Metrics(Collector):
                 recent_delays=before.recent_delays.added(delays),
                 unclean=before.unclean + counts.unclean,
                 failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
+                fencings=_summed(before.fencings, counts.fencings),
+                restarts=_summed(before.restarts, counts.restarts),
                 last_batch_ms=now_ms,
                 last_commit_steady_ms=steady_ms(),
                 last_engine_ms=engine_ms,
@@ -174,6 +176,11 @@ class Metrics(Collector):
         if self._meter:
             snapshot = msgspec.structs.replace(snapshot, resources=self._meter.read())
         return [_family(series, snapshot) for series in self.series]
+
+
+def _summed(before: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
+    """Add counts up, and keep zeros: a counter that begins with one shows no increase."""
+    return {broker: before.get(broker, 0) + more.get(broker, 0) for broker in before.keys() | more.keys()}
 
 
 def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ BODIES = [
     decision("answer", "REQUEST_REFUSED", request="create_topic", error="TOPIC_ALREADY_EXISTS"),
     decision("answer", "REQUEST_DONE", request="alter_isr", error="NONE"),
     decision("rejected", "MALFORMED", raw="{", field="", message="not a JSON object"),
-    decision("broker", "BROKER_SESSION_EXPIRED", state="fenced"),
+    decision("broker", "BROKER_SESSION_EXPIRED", broker=3, state="fenced"),
 ]
 
 
