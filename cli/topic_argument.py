@@ -22,6 +22,21 @@ def topic_argument(function: _Command) -> _Command:
     return wrapped
 
 
+def topics_argument(function: _Command) -> _Command:
+    """Add arguments TOPIC to a command, any of which ``--topic TOPIC`` may give too, and pass it ``topics``."""
+
+    @click.argument("names", nargs=-1, metavar="TOPIC...")
+    @click.option("--topic", "named", multiple=True, metavar="TOPIC", help="The same as an argument TOPIC.")
+    @functools.wraps(function)
+    def wrapped(names: tuple[str, ...], named: tuple[str, ...], **rest: Any) -> Any:
+        topics = tuple(dict.fromkeys((*names, *named)))
+        if not topics:
+            raise click.UsageError("Missing argument 'TOPIC...'.")
+        return function(topics=topics, **rest)
+
+    return wrapped
+
+
 def topic_filter(what: str) -> Callable[[_Command], _Command]:
     """Add ``--topic TOPIC`` to a command, which an argument may give too, and pass it ``topic``: None is all topics.
 

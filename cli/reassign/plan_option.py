@@ -14,12 +14,12 @@ from state.partition import Partition
 # How many missing partitions are named.
 _NAMED_MAX = 10
 
-plan_option = file_option(
+_NAME, _HELP = (
     "--reassignment-json-file",
-    "plan",
-    required=True,
-    help='The plan in Kafka\'s form: {"version": 1, "partitions": [{"topic", "partition", "replicas"}]}.',
+    'The plan in Kafka\'s form: {"version": 1, "partitions": [{"topic", "partition", "replicas"}]}.',
 )
+plan_option = file_option(_NAME, "plan", required=True, help=_HELP)
+optional_plan_option = file_option(_NAME, "plan", help=_HELP)
 
 
 def partition_of(found: Committed, move: Move) -> Partition | None:

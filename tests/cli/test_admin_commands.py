@@ -47,7 +47,7 @@ def test_a_topic_may_be_named_as_for_kafkas_tool(isrflow: Isrflow, cluster: Embe
     named = isrflow("topics", "describe", "--topic", "orders").stdout
     assert named == isrflow("topics", "describe", "orders").stdout
     assert isrflow("topics", "delete", "--topic", "orders", "--dry-run").exit_code == 0
-    twice = isrflow("topics", "delete", "orders", "--topic", "orders")
+    twice = isrflow("topics", "alter", "orders", "--topic", "orders", "--config", "min.insync.replicas=2")
     assert (twice.exit_code, "give the topic once" in twice.stderr) == (2, True)
     missing = isrflow("topics", "alter", "--config", "min.insync.replicas=2")
     assert (missing.exit_code, "Missing argument 'TOPIC'" in missing.stderr) == (2, True)
@@ -97,6 +97,33 @@ def test_leadership_is_transferred_and_stays(isrflow: Isrflow, cluster: Embedded
     assert (done.exit_code, done.stderr) == (1, "Error: broker 3 is not in the ISR of orders-0: 1, 2.\n")
 
 
+def _move(topic: str, partition: int, replicas: list[int]) -> dict[str, Any]:
+    return {"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": ["any"] * len(replicas)}
+
+
+def test_all_moves_are_cancelled_at_once(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    nothing = isrflow("reassign", "cancel", "--all")
+    assert (nothing.exit_code, nothing.stdout) == (0, "No partition is being reassigned.\n")
+    said(isrflow, "reassign", "execute", "--reassignment-json-file", "plan.json")
+    done = isrflow("reassign", "cancel", "--all")
+    assert done.stdout == "Cancelled the reassignment of orders-0.\n"
+    assert said(isrflow, "reassign", "list")["partitions"] == []
+    for both in ((), ("--all", "--reassignment-json-file", "plan.json")):
+        wrong = isrflow("reassign", "cancel", *both)
+        assert (wrong.exit_code, "exactly one of --reassignment-json-file and --all" in wrong.stderr) == (2, True)
+
+
+def test_several_topics_are_deleted_together_or_not_at_all(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    refused = isrflow("topics", "delete", "orders", "gone", "--topic", "gone-soon")
+    assert (refused.exit_code, "nothing is done" in refused.stderr) == (1, True)
+    assert len(said(isrflow, "topics", "list")) == 2
+    done = isrflow("topics", "delete", "orders", "gone", "--topic", "gone-soon", "--if-exists")
+    assert (done.exit_code, done.stdout.splitlines()) == (
+        0,
+        ["Topic orders is being deleted.", "There is no topic gone.", "Topic gone-soon is being deleted."],
+    )
+
+
 def test_a_reassignment_goes_from_generate_to_verify(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
     plans = said(isrflow, "reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "1,2,3")
     assert plans["current"]["partitions"][0] == {
@@ -108,16 +135,17 @@ def test_a_reassignment_goes_from_generate_to_verify(isrflow: Isrflow, cluster: 
     (tmp_path / "current.json").write_text(json.dumps(plans["current"]))
     plan = ("--reassignment-json-file", "plan.json")
     said(isrflow, "reassign", "execute", *plan)
-    assert said(isrflow, "reassign", "list")[0]["adding_replicas"] == [3]
+    moves = said(isrflow, "reassign", "list")
+    assert moves == {"version": 1, "partitions": [_move("orders", 0, [2, 3])]}
     assert said(isrflow, "reassign", "verify", *plan, code=1)[0]["status"] == "in_progress"
     again = isrflow("reassign", "execute", *plan)
     assert (again.exit_code, "a reassignment is under way" in again.stderr) == (1, True)
     publish_isr(cluster, said(isrflow, "partitions", "describe", "orders-0")[0], (1, 2, 3))
     assert said(isrflow, "reassign", "verify", *plan)[0]["status"] == "complete"
     said(isrflow, "reassign", "execute", "--reassignment-json-file", "current.json")
-    assert said(isrflow, "reassign", "list")[0]["adding_replicas"] == [1]
-    said(isrflow, "reassign", "cancel", "--reassignment-json-file", "current.json")
-    assert said(isrflow, "reassign", "list") == []
+    (tmp_path / "listed.json").write_text(json.dumps(said(isrflow, "reassign", "list")))
+    said(isrflow, "reassign", "cancel", "--reassignment-json-file", "listed.json")
+    assert said(isrflow, "reassign", "list") == {"version": 1, "partitions": []}
     assert said(isrflow, "partitions", "describe", "orders-0")[0]["replicas"] == [2, 3]
 
 

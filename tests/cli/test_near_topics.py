@@ -63,7 +63,7 @@ def test_a_log_without_a_mistyped_topic_is_answered_with_the_nearest(
 def test_what_was_refused_about_a_mistyped_topic_is_told_with_the_nearest_name(
     isrflow: Isrflow, cluster: EmbeddedBus
 ) -> None:
-    isrflow("topics", "delete", "ordes")
+    isrflow("topics", "delete", "ordes", "--as", "User:alice")
     done = isrflow("partitions", "explain", "ordes-0")
     assert (done.exit_code, done.stderr) == (0, "There is no topic 'ordes'; did you mean 'orders'?\n")
-    assert "An admin asked to delete the topic ordes." in done.stdout
+    assert "User:alice asked to delete the topic ordes." in done.stdout
