@@ -6,6 +6,7 @@ broker 12 fenced  (BROKER_SESSION_EXPIRED): 2000 leaders moved, 2500 ISRs shrank
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from bus.interface import Decided
 from cli.decision_line import reasoned
 from conf.counted import counted
 from history.explanation import shown_time
@@ -36,6 +37,17 @@ def grouped(decisions: Iterable[AnyDecision]) -> Iterator[list[AnyDecision]]:
         group.append(decision)
     if group:
         yield group
+
+
+def whole_events(batches: Iterable[list[Decided]]) -> Iterator[list[Decided]]:
+    """Cut batches so that all decisions on an event are in one. The last event is complete when nothing more comes."""
+    held: list[Decided] = []
+    for batch in batches:
+        if not batch or (held and held[-1].seq != batch[0].seq):
+            yield held
+            held = []
+        held += batch
+    yield held
 
 
 def group_line(group: list[AnyDecision]) -> str:

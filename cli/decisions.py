@@ -1,14 +1,14 @@
 """Print the decision log."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import click
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
 from cli.closed_output import check_reader
-from cli.decision_groups import group_line, grouped
+from cli.decision_groups import group_line, grouped, whole_events
 from cli.decision_line import timed_line_of
 from cli.errors import WrongUse
 from cli.log_filters import POLL_INTERVAL_S, TAIL_MAX, Wanted, last_of, print_pages
@@ -90,7 +90,7 @@ def command(
             hint_at(settings, topic)
         batches = _batches(bus, first, follow, tail, wanted)
         if groups:
-            batches = _whole_events(batches)
+            batches = whole_events(batches)
         show = _show_groups if groups else partial(_show, form=form)
         if not print_pages(batches, limit, show) and topic is not None:
             hint_at(settings, topic)
@@ -134,17 +134,6 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
             "changed the cluster are left (history.ms, retention.ms).",
             err=True,
         )
-
-
-def _whole_events(batches: Iterable[list[Decided]]) -> Iterator[list[Decided]]:
-    """Cut batches so that all decisions on an event are in one. The last event is complete when nothing more comes."""
-    held: list[Decided] = []
-    for batch in batches:
-        if not batch or (held and held[-1].seq != batch[0].seq):
-            yield held
-            held = []
-        held += batch
-    yield held
 
 
 def _show_groups(batch: list[Decided]) -> None:

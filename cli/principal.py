@@ -2,13 +2,11 @@
 
 import getpass
 import os
-import re
 import socket
 from typing import Any
 
 import click
 
-_FORM = re.compile(r"[^:\s]+:.+")
 # As of a topic's name, so that the event stays small.
 LENGTH_MAX = 249
 
@@ -28,7 +26,8 @@ class _Principal(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        if not _FORM.fullmatch(text) or not text.isprintable() or len(text) > LENGTH_MAX:
+        kind, colon, name = text.partition(":")
+        if not (kind and colon and name and text.isprintable() and len(text) <= LENGTH_MAX):
             self.fail(f"expected TYPE:NAME, such as User:alice, of at most {LENGTH_MAX} characters", param, ctx)
         return text
 

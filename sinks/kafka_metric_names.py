@@ -43,6 +43,11 @@ def _like(own: str, name: str, kind: Literal["gauge", "counter"] = "gauge") -> S
     return msgspec.structs.replace(found, name=name, kind=kind)
 
 
+def _like_each(own: str, name: str) -> tuple[Series, Series]:
+    """Return one of our own counters under both names that exporters give to Kafka's: with ``PerSec`` and without."""
+    return _like(own, name, "counter"), _like(own, f"{name}persec", "counter")
+
+
 KAFKA = (
     Series(
         f"{_CONTROLLER}activecontrollercount",
@@ -72,7 +77,7 @@ KAFKA = (
         "How long ago, by the engine's clock, the last decided tick was.",
         _lag_ms,
     ),
-    _like("unclean_elections", "kafka_controller_controllerstats_uncleanleaderelections", "counter"),
+    *_like_each("unclean_elections", "kafka_controller_controllerstats_uncleanleaderelections"),
     Series(
         "kafka_controller_controllereventmanager_eventqueuetimems",
         "summary",
@@ -95,9 +100,9 @@ KAFKA = (
     _like("under_replicated_partitions", f"{_REPLICAS}underreplicatedpartitions"),
     _like("under_min_isr_partitions", f"{_REPLICAS}underminisrpartitioncount"),
     _like("at_min_isr_partitions", f"{_REPLICAS}atminisrpartitioncount"),
-    _like("isr_shrinks", f"{_REPLICAS}isrshrinks", "counter"),
-    _like("isr_expands", f"{_REPLICAS}isrexpands", "counter"),
-    _like("failed_isr_updates", f"{_REPLICAS}failedisrupdates", "counter"),
+    *_like_each("isr_shrinks", f"{_REPLICAS}isrshrinks"),
+    *_like_each("isr_expands", f"{_REPLICAS}isrexpands"),
+    *_like_each("failed_isr_updates", f"{_REPLICAS}failedisrupdates"),
     *(
         Series(f"{_PARTITION}{name}", "gauge", f"{what}, for each of the 500 worst partitions at risk.", read, _PLACE)
         for name, what, read in (

@@ -13,6 +13,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
 from cli import decisions
+from cli.decision_groups import whole_events
 from cli.decision_line import text_of
 from state.decisions import decode
 from tests.cli.conftest import Isrflow
@@ -155,7 +156,7 @@ def test_a_group_tells_in_one_line_what_an_event_led_to(isrflow: Isrflow, cluste
 
 def test_an_event_whose_decisions_come_in_two_reads_is_one_group() -> None:
     held = [Decided(seq, index, b"") for seq, index in ((1, 0), (2, 0), (2, 1), (2, 2), (3, 0))]
-    whole = decisions._whole_events(iter([held[:2], held[2:4], [], held[4:]]))
+    whole = whole_events(iter([held[:2], held[2:4], [], held[4:]]))
     assert [[(one.seq, one.idx) for one in batch] for batch in whole if batch] == [
         [(1, 0), (2, 0), (2, 1), (2, 2)],
         [(3, 0)],

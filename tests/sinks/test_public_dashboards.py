@@ -1,0 +1,27 @@
+"""What public dashboards ask a controller for, by name, and which of it is served."""
+
+import json
+from pathlib import Path
+
+from sinks.kafka_metric_names import KAFKA
+
+DASHBOARDS: dict[str, list[str]] = json.loads(Path(__file__).with_name("public_dashboards.json").read_text())
+# Why a name has no series. The counters have one under the same name with _total, as the text format asks for.
+NOT_SERVED = {
+    "kafka_controller_controllerstats_uncleanleaderelectionspersec": "a counter: ask with _total",
+    "kafka_server_replicamanager_isrexpandspersec": "a counter: ask with _total",
+    "kafka_server_replicamanager_isrshrinkspersec": "a counter: ask with _total",
+    "kafka_server_replicamanager_straypartitionscount": "only a broker knows the logs on its disk",
+    "kafka_server_raft_metrics_current_epoch": "a gateway's: isrflow_gateway_quorum_epoch",
+    "kafka_server_raft_metrics_current_leader": "a gateway's: isrflow_gateway_leads",
+    "kafka_server_raft_metrics_high_watermark": "a gateway's: isrflow_gateway_log_end_offset",
+}
+
+
+def test_public_dashboards_find_a_series_for_each_name_or_the_reason_is_known() -> None:
+    served = {series.exposed for series in KAFKA}
+    missing = {name for names in DASHBOARDS.values() for name in names if name not in served}
+    assert missing == set(NOT_SERVED)
+    assert {name for name, why in NOT_SERVED.items() if why == "a counter: ask with _total"} <= {
+        name.removesuffix("_total") for name in served
+    }
