@@ -61,7 +61,7 @@ def command(
       isrflow shadow read node-3.tar.xz --bus incident.db --set unclean.leader.election.enable=true
     """
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
-    name_client_config(settings)
+    name_client_config(settings.kafka_client_config)
     try:
         with opened(folder) as place:
             report = _read(place, cluster_id or place.cluster_id or UNKNOWN_CLUSTER, settings)
