@@ -77,6 +77,7 @@ KAFKA = (
         "How long ago, by the engine's clock, the last decided tick was.",
         _lag_ms,
     ),
+    *_like_each("eligible_elections", "kafka_controller_controllerstats_electionfromeligibleleaderreplicas"),
     *_like_each("unclean_elections", "kafka_controller_controllerstats_uncleanleaderelections"),
     Series(
         "kafka_controller_controllereventmanager_eventqueuetimems",

@@ -215,6 +215,12 @@ OWN = (
     Series(
         "isrflow_reassigning_partitions", "gauge", "Partitions under reassignment.", lambda s: s.totals.reassigning
     ),
+    Series(
+        "isrflow_eligible_elections",
+        "counter",
+        "Elections of an eligible leader replica, outside the ISR.",
+        _decided_for("leader_and_isr", Reason.ELIGIBLE_ELECTION),
+    ),
     Series("isrflow_unclean_elections", "counter", "Elections of a replica that was not in sync.", lambda s: s.unclean),
     Series(
         "isrflow_isr_shrinks",

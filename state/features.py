@@ -12,6 +12,8 @@ METADATA_VERSION, STREAMS_VERSION = "metadata.version", "streams.version"
 KRAFT_VERSION = "kraft.version"
 # Whether partitions keep eligible leader replicas (KIP-966). Rules read it as a setting of this name.
 ELIGIBLE_VERSION = "eligible.leader.replicas.version"
+# The metadata version from which on brokers know them.
+ELIGIBLE_SINCE = 23
 # The level of the bus (``state.level``) from which on they may.
 ELIGIBLE_LEVEL = 2
 # The level of the bus (``state.level``) from which on metadata versions of Kafka 4.3 and later may be chosen.
@@ -26,7 +28,7 @@ class Levels(NamedTuple):
 
 
 # Only brokers act on these, except on metadata.version: its level is the version of the records that gateways write.
-# Eligible leader replicas are left out, because the rules do not have them.
+# That of eligible leader replicas is a setting.
 _AT_LEVEL_1 = {
     "group.version": Levels(0, 1),
     METADATA_VERSION: Levels(21, 29),
@@ -41,7 +43,7 @@ USUAL_METADATA_VERSION = 27
 # No record has the level of this feature. It is 1 as soon as the metadata log has the voters.
 KRAFT_LEVELS = Levels(0, 1)
 # What a gateway supports.
-SERVED = SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
+SERVED = SUPPORTED | {ELIGIBLE_VERSION: Levels(0, 1), KRAFT_VERSION: KRAFT_LEVELS}
 # The newest metadata version of each release of Kafka.
 METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2": 29, "4.3": 30, "4.4": 33}
 # The metadata version from which on brokers tell which log directories are cordoned (KIP-1066).

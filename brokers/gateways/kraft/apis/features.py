@@ -1,6 +1,7 @@
 """The levels of features, and admins' requests to change them (UpdateFeatures; KIP-584, KIP-853)."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from brokers.gateways.kraft import announced_voters
 from brokers.gateways.kraft.context import Context
@@ -14,8 +15,17 @@ from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.acl import CLUSTER_NAME
 from state.entity import FEATURES
-from state.events import AlterEntity
-from state.features import KRAFT_LEVELS, KRAFT_VERSION, METADATA_VERSION, SERVED, not_supported
+from state.events import AlterConfig, AlterEntity
+from state.features import (
+    ELIGIBLE_SINCE,
+    ELIGIBLE_VERSION,
+    KRAFT_LEVELS,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    SERVED,
+    not_supported,
+)
+from state.limits import Scalar
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 # Up to this version of UpdateFeatures, a response has a result for each feature.
@@ -46,25 +56,36 @@ async def _updated(context: Context, request: Request) -> Values:
     try:
         for one in updates:
             _check(context, one, _upgrade_type(request, one))
+        _check_metadata_version(context, {one["Feature"]: one["MaxVersionLevel"] for one in updates})
     except RefusedError as refusal:
         return refusal_of(request, refusal.code, str(refusal))
     levels = {one["Feature"]: one["MaxVersionLevel"] for one in updates}
     if KRAFT_VERSION in levels and len(levels) > 1:
         # Voters and levels are two entities, which one event cannot change together.
         return refusal_of(request, ErrorCode.INVALID_UPDATE_VERSION, f"change {KRAFT_VERSION} in a request of its own")
-    event = _event(context, levels, validate_only=bool(request.values.get("ValidateOnly")))
-    [answer] = await context.ask_as_admin(request, [event])
-    if answer.error != "NONE":
-        return refusal_of(request, code_of(answer.error), text(answer))
+    for event in _events(context, levels, validate_only=bool(request.values.get("ValidateOnly"))):
+        [answer] = await context.ask_as_admin(request, [event])
+        if answer.error == "INVALID_CONFIG":
+            return refusal_of(request, ErrorCode.INVALID_UPDATE_VERSION, text(answer))
+        if answer.error != "NONE":
+            return refusal_of(request, code_of(answer.error), text(answer))
     has_results = request.version <= _RESULTS_VERSION_MAX
     return {"ErrorCode": ErrorCode.NONE, "Results": [{"Feature": one} for one in levels] if has_results else []}
 
 
-def _event(context: Context, levels: dict[str, int], *, validate_only: bool) -> AlterEntity:
+def _events(context: Context, levels: dict[str, int], *, validate_only: bool) -> Iterator[AlterEntity | AlterConfig]:
+    """Yield the events that change levels. The level of eligible leader replicas is a setting, and the last one."""
     if levels.get(KRAFT_VERSION):
-        return announced_voters.request(context, validate_only=validate_only)
-    kept = {name: level for name, level in levels.items() if name != KRAFT_VERSION}
-    return AlterEntity(time_ms=now_ms(), entity_type=FEATURES, names={}, values={**kept}, validate_only=validate_only)
+        yield announced_voters.request(context, validate_only=validate_only)
+        return
+    kept = {name: level for name, level in levels.items() if name not in (KRAFT_VERSION, ELIGIBLE_VERSION)}
+    if kept or ELIGIBLE_VERSION not in levels:
+        yield AlterEntity(
+            time_ms=now_ms(), entity_type=FEATURES, names={}, values={**kept}, validate_only=validate_only
+        )
+    if ELIGIBLE_VERSION in levels:
+        config: dict[str, Scalar] = {ELIGIBLE_VERSION: str(levels[ELIGIBLE_VERSION])}
+        yield AlterConfig(time_ms=now_ms(), entity="cluster", config=config, validate_only=validate_only)
 
 
 def _upgrade_type(request: Request, update: Values) -> int:
@@ -91,3 +112,12 @@ def _check(context: Context, update: Values, upgrade_type: int) -> None:
         why = not_supported(f"gateway {context.identity.gateway}", SERVED.get(feature), level)
     if why is not None:
         raise RefusedError(ErrorCode.INVALID_UPDATE_VERSION, f"{feature} cannot have level {level}: {why}")
+
+
+def _check_metadata_version(context: Context, levels: dict[str, int]) -> None:
+    """Check that the metadata version has eligible leader replicas, if they are turned on."""
+    if levels.get(ELIGIBLE_VERSION):
+        held = max(levels.get(METADATA_VERSION, 0), levels_of(context).get(METADATA_VERSION, 0))
+        if held < ELIGIBLE_SINCE:
+            why = f"it needs {METADATA_VERSION} {ELIGIBLE_SINCE}, and that is at {held}"
+            raise RefusedError(ErrorCode.INVALID_UPDATE_VERSION, f"{ELIGIBLE_VERSION} cannot have level 1: {why}")

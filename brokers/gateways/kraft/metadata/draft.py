@@ -19,6 +19,7 @@ from brokers.gateways.kraft.metadata.partition_table import OpenPartitions, Part
 from brokers.gateways.kraft.metadata.voters import entity_of
 from brokers.wire.metadata.record_frame import Record
 from state.entity import VOTERS_ID, Entity, EntityType, entity_id_of
+from state.features import ELIGIBLE_SINCE, METADATA_VERSION, USUAL_METADATA_VERSION
 
 LEADER_UNCHANGED = -2
 RECOVERY_UNCHANGED = -1
@@ -46,6 +47,11 @@ class MetadataDraft:
         self.acls = image.acls
         self.entities = image.entities
         self._opened: dict[str, OpenPartitions] = {}
+
+    @property
+    def knows_eligible(self) -> bool:
+        """Whether the log's metadata version has eligible leader replicas."""
+        return self.features.get(METADATA_VERSION, USUAL_METADATA_VERSION) >= ELIGIBLE_SINCE
 
     def partitions(self, topic_id: str) -> Partitions | OpenPartitions:
         """Return the partitions of a topic that exists, to be read."""
@@ -240,6 +246,8 @@ def partition_of(values: Values) -> PartitionState:
         values["LeaderRecoveryState"],
         values["LeaderEpoch"],
         values["PartitionEpoch"],
+        tuple(values.get("EligibleLeaderReplicas") or ()),
+        tuple(values.get("LastKnownElr") or ()),
     )
 
 
@@ -265,4 +273,6 @@ def partition_after(held: PartitionState, values: Values) -> PartitionState:
         held.leader_recovery_state if recovery == RECOVERY_UNCHANGED else recovery,
         held.leader_epoch + (leader != LEADER_UNCHANGED),
         held.partition_epoch + 1,
+        ids("EligibleLeaderReplicas", held.elr),
+        ids("LastKnownElr", held.last_known_elr),
     )

@@ -6,7 +6,7 @@ from brokers.gateways.kraft.metadata.acl_numbers import values_of
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.entity_values import ENTITY_RESOURCES, quota_record, scram_record, token_record
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
-from brokers.gateways.kraft.metadata.topics import config_record
+from brokers.gateways.kraft.metadata.topics import config_record, feature_record
 from brokers.wire.metadata.record_frame import Record
 from state.acl import Acl
 from state.decisions import AclsDecision, EntityDecision
@@ -14,7 +14,6 @@ from state.entity import FEATURES, SECRET, TOKEN, Entity, entity_id_of
 
 ACL_VERSION = 0
 REMOVE_ACL_VERSION = 0
-FEATURE_VERSION = 0
 # The types that have one record for all values.
 _WHOLE = {SECRET: scram_record, TOKEN: token_record}
 
@@ -32,8 +31,7 @@ def entity_records(draft: MetadataDraft, decision: EntityDecision) -> Iterator[R
             # A log that has not begun yet begins with levels other than 0.
             absent = None if draft.quorum_epoch == NO_QUORUM else 0
             if draft.features.get(feature, absent) != int(level):
-                values = {"Name": feature, "FeatureLevel": int(level)}
-                yield Record("FeatureLevelRecord", FEATURE_VERSION, values)
+                yield feature_record(feature, int(level))
         return
     held = draft.entities.get(entity_id_of(decision.entity_type, decision.names))
     entity = Entity(entity_type=decision.entity_type, names=decision.names, values=decision.values)  # type: ignore[arg-type]

@@ -2,6 +2,9 @@
 
 ``encode_record`` gives the same bytes for the same values
 (``tests/brokers/gateways/kraft/metadata/test_partition_bytes.py``).
+
+Kafka writes version 2 from a metadata version on. Here only records with eligible leader replicas have it, so that a
+log without them is the same in each release.
 """
 
 import struct
@@ -12,10 +15,13 @@ from brokers.wire.metadata.record_frame import FRAME_VERSION
 from brokers.wire.plain import Fault, uuid_bytes, write_uvarint
 from brokers.wire.schema import MessageError
 
-PARTITION_KEY, PARTITION_VERSION = 3, 1
-CHANGE_KEY, CHANGE_VERSION = 5, 1
-_PARTITION_FRAME = bytes((FRAME_VERSION, PARTITION_KEY, PARTITION_VERSION))
-_CHANGE_FRAME = bytes((FRAME_VERSION, CHANGE_KEY, CHANGE_VERSION))
+PARTITION_KEY, CHANGE_KEY = 3, 5
+# Without eligible leader replicas, and with them.
+RECORD_VERSION, ELIGIBLE_RECORD_VERSION = 1, 2
+_PARTITION_FRAMES, _CHANGE_FRAMES = (
+    [bytes((FRAME_VERSION, key, version)) for version in (RECORD_VERSION, ELIGIBLE_RECORD_VERSION)]
+    for key in (PARTITION_KEY, CHANGE_KEY)
+)
 # The frame, the partition's number and the topic's id.
 _PLACE = struct.Struct(">3si16s")
 _LEADER_AND_EPOCHS = struct.Struct(">iii")
@@ -35,17 +41,26 @@ def id_bytes(topic_id: str) -> bytes:
 
 def partition_record(topic_id: bytes, number: int, state: PartitionState) -> bytes:
     """Write a whole partition (PartitionRecord). Raises ``MessageError``."""
+    fields: list[bytes] = []
     try:
+        if state.leader_recovery_state:
+            fields.append(_tagged(0, _BYTE.pack(state.leader_recovery_state)))
+        if state.elr:
+            fields.append(_tagged_ids(1, state.elr))
+        if state.last_known_elr:
+            fields.append(_tagged_ids(2, state.last_known_elr))
+        frame = _PARTITION_FRAMES[bool(state.elr or state.last_known_elr)]
         return b"".join(
             (
-                _PLACE.pack(_PARTITION_FRAME, number, topic_id),
+                _PLACE.pack(frame, number, topic_id),
                 _ids(state.replicas),
                 _ids(state.isr),
                 _ids(state.removing_replicas),
                 _ids(state.adding_replicas),
                 _LEADER_AND_EPOCHS.pack(state.leader, state.leader_epoch, state.partition_epoch),
                 _directories(state.directories),
-                b"\1\0\1" + _BYTE.pack(state.leader_recovery_state) if state.leader_recovery_state else b"\0",
+                bytes((len(fields),)),
+                *fields,
             )
         )
     except (struct.error, Fault) as error:
@@ -71,9 +86,15 @@ def change_record(topic_id: bytes, number: int, held: PartitionState, wanted: Pa
             fields.append(_tagged_ids(4, wanted.adding_replicas))
         if wanted.leader_recovery_state != held.leader_recovery_state:
             fields.append(_tagged(5, _BYTE.pack(wanted.leader_recovery_state)))
+        former = len(fields)
+        if wanted.elr != held.elr:
+            fields.append(_tagged_ids(6, wanted.elr))
+        if wanted.last_known_elr != held.last_known_elr:
+            fields.append(_tagged_ids(7, wanted.last_known_elr))
+        frame = _CHANGE_FRAMES[len(fields) > former]
         if wanted.directories != held.directories:
             fields.append(_tagged(8, _directories(wanted.directories)))
-        place = _PLACE.pack(_CHANGE_FRAME, number, topic_id)
+        place = _PLACE.pack(frame, number, topic_id)
     except (struct.error, Fault) as error:
         raise MessageError(f"PartitionChangeRecord of partition {number}: {error}") from error
     return b"".join((place, bytes((len(fields),)), *fields))

@@ -31,6 +31,8 @@ class PartitionState(msgspec.Struct, frozen=True, gc=False):
     leader_recovery_state: int
     leader_epoch: int
     partition_epoch: int
+    elr: Ids = ()
+    last_known_elr: Ids = ()
 
 
 # None stands for a partition that waits for its first leader. A slice never ends with None, nor the list with an empty

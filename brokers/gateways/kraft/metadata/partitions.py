@@ -22,8 +22,9 @@ from state.partition import LeaderRecoveryState
 
 _RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
 
-# Leader, recovery state, ISR, replicas, adding and removing replicas, and the log directories of some replicas.
-Values = tuple[int, int, Ids, Ids, Ids, Ids, Mapping[int, str] | UnsetType]
+# Leader, recovery state, ISR, replicas, adding and removing replicas, the log directories of some replicas, eligible
+# replicas, and the last known leader.
+Values = tuple[int, int, Ids, Ids, Ids, Ids, Mapping[int, str] | UnsetType, Ids, Ids]
 # A partition's number, leader epoch and partition epoch, and its other values, which rows may share.
 Row = tuple[int, int, int, Values]
 
@@ -66,6 +67,8 @@ def _values(decision: LeaderAndIsr) -> Values:
         decision.adding_replicas,
         decision.removing_replicas,
         decision.directories,
+        decision.elr or (),
+        decision.last_known_elr or (),
     )
 
 
@@ -77,6 +80,7 @@ class PartitionTranslation:
 
     def __init__(self, draft: MetadataDraft) -> None:
         self._draft = draft
+        self._has_eligible = draft.knows_eligible
         # Lists that are equal within an event are held only once in the image.
         self._same: dict[Ids, Ids] = {}
 
@@ -93,7 +97,8 @@ class PartitionTranslation:
         topic_id, partitions = id_bytes(decided.topic_id), self._draft.opened(decided.topic_id)
         written: list[bytes] = []
         for row in decided.rows:
-            number, leader_epoch, partition_epoch, (leader, recovery, isr, replicas, adding, removing, dirs) = row
+            number, leader_epoch, partition_epoch, values = row
+            leader, recovery, isr, replicas, adding, removing, dirs, elr, last_known_elr = values
             held = partitions.get(number)
             if held is not None and held.replicas == replicas:
                 directories, replicas = held.directories, held.replicas
@@ -112,6 +117,7 @@ class PartitionTranslation:
                 recovery,
                 leader_epoch,
                 partition_epoch,
+                *((elr, last_known_elr) if self._has_eligible else ()),
             )
             if held != wanted:
                 written.append(_record(decided, topic_id, number, held, wanted))

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
-from brokers.gateways.kraft.metadata.entities import FEATURE_VERSION, acl_record, changes_of
+from brokers.gateways.kraft.metadata.entities import acl_record, changes_of
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
 from brokers.gateways.kraft.metadata.registrations import registered
-from brokers.gateways.kraft.metadata.topics import config_record, topic_record
+from brokers.gateways.kraft.metadata.topics import config_record, feature_record, topic_record
 from brokers.gateways.kraft.metadata.voters import voter_records
 from brokers.wire.metadata.record_frame import Record, encode_record
 from state.entity import VOTERS_ID
@@ -23,8 +23,7 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
     Partitions that wait for their first leader are not written.
     """
     for name in sorted(image.features, key=lambda feature: (feature != METADATA_VERSION, feature)):
-        values = {"Name": name, "FeatureLevel": image.features[name]}
-        yield encode_record("FeatureLevelRecord", FEATURE_VERSION, values)
+        yield encode_record(*feature_record(name, image.features[name]))
     level = image.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
     for _, broker in sorted(image.brokers.items()):
         yield encode_record(*registered(broker, level))

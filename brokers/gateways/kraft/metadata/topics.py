@@ -10,10 +10,12 @@ from brokers.gateways.kraft.metadata.partitions import DecidedPartitions
 from brokers.wire.metadata.record_frame import Record
 from brokers.wire.plain import STRING_BYTES_MAX
 from state.decisions import ConfigDecision, TopicDecision
+from state.features import ELIGIBLE_VERSION
 
 TOPIC_VERSION = 0
 REMOVE_TOPIC_VERSION = 0
 CONFIG_VERSION = 0
+FEATURE_VERSION = 0
 _BEING_DELETED = ("deleting", "deleted", "ineligible")
 
 
@@ -64,12 +66,26 @@ def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[R
         case "cluster":
             in_force = {} if decision.in_force is UNSET else decision.in_force
             given = {**decision.config, **in_force}
+            given.pop(ELIGIBLE_VERSION, None)
+            if ELIGIBLE_VERSION in in_force and draft.knows_eligible:
+                yield from _eligible_level(draft, int(in_force[ELIGIBLE_VERSION]))
             yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), given, _set_again(decision))
         case "broker":
             resource = (BROKER_RESOURCE, decision.name or "")
             yield from _differences(draft, resource, decision.config, _set_again(decision))
         case "topic" if (name := decision.name or "") in draft.topic_ids:
             yield from _differences(draft, (TOPIC_RESOURCE, name), decision.config)
+
+
+def _eligible_level(draft: MetadataDraft, level: int) -> Iterator[Record]:
+    """Yield the level of the feature that the rules know as a setting, if it changes."""
+    if draft.features.get(ELIGIBLE_VERSION, 0) != level:
+        yield feature_record(ELIGIBLE_VERSION, level)
+
+
+def feature_record(name: str, level: int) -> Record:
+    """Return the record of a feature's level."""
+    return Record("FeatureLevelRecord", FEATURE_VERSION, {"Name": name, "FeatureLevel": level})
 
 
 def topic_record(name: str, topic_id: str) -> Record:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from state.features import KRAFT_LEVELS, KRAFT_VERSION, SUPPORTED, first_levels
+from bus.image import read_image
+from state.features import SERVED, first_levels
 from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import SUPPORTED as BROKER_FEATURES
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
@@ -29,7 +31,7 @@ def finalized(client: ControllerClient) -> dict[str, int]:
 def test_what_is_supported_is_told(client: ControllerClient) -> None:
     told = client.ask("ApiVersions")["SupportedFeatures"]
     levels = {one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in told}
-    assert levels == SUPPORTED | {KRAFT_VERSION: KRAFT_LEVELS}
+    assert levels == SERVED
 
 
 def test_levels_are_lowered_and_raised(client: ControllerClient) -> None:
@@ -116,4 +118,27 @@ def test_a_level_is_checked_against_what_the_request_before_it_made(tmp_path: Pa
     finally:
         for client in (first, second):
             client.close()
+        quorum.stop()
+
+
+def test_eligible_leader_replicas_are_turned_on_and_off_from_level_2_on(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    client = quorum.client()
+    version = "eligible.leader.replicas.version"
+    features = [*BROKER_FEATURES, {"Name": version, "MinSupportedVersion": 0, "MaxSupportedVersion": 1}]
+    try:
+        answer = client.ask("BrokerRegistration", **quorum.registration(1, Features=features))
+        assert answer["ErrorCode"] == ErrorCode.NONE
+        assert update(client, {version: 1}) == ErrorCode.INVALID_UPDATE_VERSION, "the level is 1"
+        quorum.bus.publish([b'{"kind":"raise_level","time_ms":1,"level":2}'])
+        wait_until(lambda: read_image(quorum.bus.image()).cluster.level == 2, "the level to be raised")
+        assert update(client, {version: 1}, ValidateOnly=True) == ErrorCode.NONE
+        assert version not in finalized(client)
+        assert update(client, {version: 1, "transaction.version": 2}) == ErrorCode.NONE
+        assert finalized(client)[version] == 1
+        assert update(client, {version: 0}) == ErrorCode.INVALID_UPDATE_VERSION, "that is no upgrade"
+        assert update(client, {version: 0}, SAFE) == ErrorCode.NONE
+        assert version not in finalized(client)
+    finally:
+        client.close()
         quorum.stop()

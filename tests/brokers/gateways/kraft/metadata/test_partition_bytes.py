@@ -31,10 +31,23 @@ states = st.builds(
     st.integers(0, 1),
     epochs,
     epochs,
+    st.just(()) | ids,
+    st.just(()) | ids,
 )
 numbers = st.integers(0, INT_MAX)
 # Fields that a change may leave as they are.
-KEPT = ("replicas", "directories", "isr", "removing_replicas", "adding_replicas", "leader_recovery_state")
+KEPT = (
+    "replicas",
+    "directories",
+    "isr",
+    "removing_replicas",
+    "adding_replicas",
+    "leader_recovery_state",
+    "elr",
+    "last_known_elr",
+)
+# Kafka writes these only in version 2.
+ELIGIBLE = {"EligibleLeaderReplicas", "LastKnownElr"}
 
 
 def listed(state: PartitionState) -> dict[str, Any]:
@@ -44,7 +57,13 @@ def listed(state: PartitionState) -> dict[str, Any]:
         "Isr": state.isr,
         "RemovingReplicas": state.removing_replicas,
         "AddingReplicas": state.adding_replicas,
+        "EligibleLeaderReplicas": state.elr or None,
+        "LastKnownElr": state.last_known_elr or None,
     }
+
+
+def version_of(values: dict[str, Any]) -> int:
+    return 2 if ELIGIBLE & {name for name, value in values.items() if value is not None} else 1
 
 
 @given(numbers, states)
@@ -58,7 +77,7 @@ def test_a_whole_partition_has_the_bytes_of_its_layout(number: int, state: Parti
         "PartitionEpoch": state.partition_epoch,
     }
     written = partition_record(id_bytes(ID), number, state)
-    assert written == encode_record("PartitionRecord", 1, values)
+    assert written == encode_record("PartitionRecord", version_of(values), values)
     assert partition_of(decode_record(written).values) == state
 
 
@@ -71,13 +90,17 @@ def test_a_change_has_the_bytes_of_its_layout(
     for leader in (elected, {"leader": held.leader, "leader_epoch": held.leader_epoch}):
         wanted = replace(other, **kept, **leader, partition_epoch=held.partition_epoch + 1)
         before, after = listed(held), listed(wanted)
-        values: dict[str, Any] = {name: after[name] for name in after if after[name] != before[name]}
+        # An empty list says that nobody is eligible any more.
+        values: dict[str, Any] = {name: after[name] or () for name in after if after[name] != before[name]}
         if leader is elected:
             values["Leader"] = wanted.leader
         if wanted.leader_recovery_state != held.leader_recovery_state:
             values["LeaderRecoveryState"] = wanted.leader_recovery_state
         written = change_record(id_bytes(ID), number, held, wanted)
-        assert written == encode_record("PartitionChangeRecord", 1, {"PartitionId": number, "TopicId": ID} | values)
+        version = version_of(values)
+        assert written == encode_record(
+            "PartitionChangeRecord", version, {"PartitionId": number, "TopicId": ID} | values
+        )
         assert partition_after(held, decode_record(written).values) == wanted
 
 
