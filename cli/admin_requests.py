@@ -13,6 +13,7 @@ from msgspec import UNSET
 from bus.clock import now_ms
 from bus.open_bus import open_bus
 from cli.closed_output import check_open
+from cli.committed import refuse_shadow
 from cli.decision_line import text_of
 from cli.dry_run import total_of, would_decide
 from cli.errors import Refused, Unreachable
@@ -164,6 +165,7 @@ def answers_to(
     """
     settings = ask.settings
     with contextlib.closing(open_bus(settings.bus, create=False)) as bus:
+        refuse_shadow(bus, settings.bus_name)
         bodies = [_encoded(request, ask) for request in requests]
         before = bus.last_seq()
         last = bus.publish(bodies)

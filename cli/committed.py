@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import click
 
 from bus.clock import now_ms
-from bus.image import read_image
+from bus.image import read_clusters, read_image
 from bus.interface import Bus
 from cli.errors import Refused, Unreachable
 from cli.moment import seq_named
@@ -53,9 +53,9 @@ class Committed(NamedTuple):
 def age_s(cluster: Cluster) -> float:
     """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead.
 
-    A shadow that was read from files has no engine, and does not grow old.
+    The state of a shadow is never old: its clock stands still while nothing happens in the observed cluster.
     """
-    if cluster.shadow is not None and cluster.controller_epoch == 0:
+    if cluster.shadow is not None:
         return 0.0
     return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
@@ -97,6 +97,14 @@ def _as_of(bus: Bus, settings: Settings, at: str) -> Committed:
 
     state = state_at(bus, seq_named(bus, "--at", at))
     return Committed(state.states[0].cluster, {one.topic: one for one in sorted(state.topics(), key=lambda t: t.topic)})
+
+
+def refuse_shadow(bus: Bus, name: str) -> None:
+    """Raise ``Refused`` if ``bus``, which messages call ``name``, is the shadow of a cluster: nothing is led on it."""
+    clusters = read_clusters(bus.image())
+    shadow = clusters[0].shadow if clusters else None
+    if shadow is not None:
+        raise Refused(f"bus {name}: {shadow.refusal}. Nothing was published.")
 
 
 def blocked(bus: Bus) -> str:

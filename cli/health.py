@@ -16,6 +16,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json, some
 from conf.counted import counted
 from conf.settings import Settings
+from history.explanation import shown_time
 from sinks.web.partitions import UNDER_REPLICATED, problems_of
 from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
@@ -88,8 +89,9 @@ def command(
     """Show whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
 
     It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
-    the bus cannot be read, or if no engine has committed anything lately. Wrong use ends with 2, too, but then nothing
-    is on standard output.
+    the bus cannot be read, or if no engine has committed anything lately. Of a shadow it is the health of the observed
+    cluster at the newest operation, however old that is. Wrong use ends with 2, too, but then nothing is on standard
+    output.
 
     \b
     Examples:
@@ -159,6 +161,9 @@ def judged(found: Committed, min_spare: int = 0) -> Health:
         "partitions": sum(len(topic.partitions) for topic in topics),
         **at_risk,
     } | ({"min_spare": min_spare, "without_spare": short} if min_spare else {})
+    if (shadow := found.cluster.shadow) is not None:
+        until = {"offset": shadow.last_offset, "time_ms": found.cluster.clock_ms}
+        details["observed"] = {"cluster_id": shadow.cluster_id} | until
     return Health(UNHEALTHY if reasons else HEALTHY, reasons, details=details)
 
 
@@ -201,10 +206,14 @@ def _show(found: Health, form: str) -> None:
         show_json(found.document)
         return
     details = found.details
-    fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", found.age)]
+    fields: list[tuple[str, object]] = [("Health", found.status)]
+    fields += [] if "observed" in details else [("LastCommit", found.age)]
     told = {f"broker {one.broker} is {one.state}": one.text for one in found.away}
     fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:
+        if observed := details.get("observed"):
+            until = f"offset {observed['offset']} of its log, {shown_time(observed['time_ms'])}"
+            fields += [("ObservedCluster", observed["cluster_id"]), ("ObservedUntil", until)]
         # The engine that claimed last: of a standby pair, the one that decides.
         fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]

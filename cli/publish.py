@@ -10,7 +10,7 @@ import msgspec
 from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.closed_output import check_open
-from cli.committed import why_silent
+from cli.committed import refuse_shadow, why_silent
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import (
     NOTHING,
@@ -82,6 +82,7 @@ def command(
     spans: list[range] = []
     advice = FieldAdvice()
     try:
+        refuse_shadow(bus, settings.bus_name)
         with progress_bar("publishing", count) as done:
 
             def note(span: range) -> None:

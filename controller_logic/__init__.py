@@ -7,13 +7,13 @@ An event's way through this room:
              │           │          │  └ asks: who should lead, which replicas are online, ...
              │           │          └ chosen by the event's type in the table step.HANDLERS
              │           └ was an admin's request found too late?
-             └ does the event count by its time?
+             └ does the event count by its time, and on a ``shadow`` at all?
 
 A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``decision_recorder``. It reads the state,
 decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it.
-``commit_reports`` commits what replicas report of their logs, ``commit_topic`` topics, and ``commit_cluster`` what all
-shards share. ``commit_alike`` asks a rule about one of many partitions that are alike, and commits the same for the
-others.
+``commit_reports`` commits what replicas report of their logs, ``commit_topic`` topics, ``commit_cluster`` what all
+shards share, and ``commit_observed`` what an observed controller decided. ``commit_alike`` asks a rule about one of
+many partitions that are alike, and commits the same for the others.
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
@@ -23,6 +23,9 @@ Rules, one for each kind of event:
              ``config``, ``acls``, ``adoption``, ``level``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``hearing``
+  a shadow   ``observation`` (with ``observed_settings``, ``observed_reasons``), which asks ``audit`` what the rules
+             would have decided (``kraft_dialect``) and what no controller may do (``observed_invariants``,
+             ``known_defects``)
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
   ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
@@ -31,6 +34,8 @@ What goes through all partitions of a broker:
   far it is with what it was asked to do
 What answers for many partitions at once:
   ``partition_results``
+What is asked without an event:
+  ``loss``: what would follow if brokers were lost
 What comes before a rule:
   ``clock`` and ``deadline``
 What rules call before they decide:

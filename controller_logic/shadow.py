@@ -23,8 +23,7 @@ def is_let_in(batch: Batch) -> bool:
     if isinstance(event, ENGINE_EVENTS):
         batch.recorder.answer_if_requested()
         return False
-    message = f"this bus is the shadow of cluster {shadow.cluster_id}, and only observes it"
-    refuse(batch, "kind", Refusal("INVALID_REQUEST", message))
+    refuse(batch, "kind", Refusal("INVALID_REQUEST", shadow.refusal))
     return False
 
 

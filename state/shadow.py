@@ -3,6 +3,10 @@
 import msgspec
 
 
+class ShadowError(Exception):
+    """The bus is the shadow of a cluster, so nothing is led on it."""
+
+
 class Shadow(msgspec.Struct, frozen=True, array_like=True):
     """The observed cluster, and how far its metadata log was observed."""
 
@@ -13,6 +17,11 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     # Of this operation: the newest part, and how many there are.
     part: int = 0
     parts: int = 1
+
+    @property
+    def refusal(self) -> str:
+        """What whoever leads something here is told."""
+        return f"this bus is the shadow of cluster {self.cluster_id}, and only observes it"
 
     @property
     def is_complete(self) -> bool:

@@ -20,6 +20,7 @@ from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
 from conf.security.exposure import Protection, protection_of
+from state.shadow import ShadowError
 from state.stored.codec import CodecError
 
 
@@ -48,7 +49,7 @@ def run(settings: Settings) -> None:
     collect_rarely()
     with told(
         superseded=(SupersededError,),
-        refused=(StorageError, UnknownDecisionError, CodecError),
+        refused=(StorageError, UnknownDecisionError, CodecError, ShadowError),
         unreachable=(BusError, OSError, TimeoutError),
     ):
         asyncio.run(_serve(settings, *parts))

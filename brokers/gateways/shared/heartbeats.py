@@ -16,6 +16,7 @@ from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.level import NEWEST_LEVEL
 from state.reason import Reason
+from state.shadow import ShadowError
 from state.stored.codec import LevelError
 
 # Waiting fetches are answered as soon as another gateway leads. The port stays open this long, so that they can be.
@@ -65,17 +66,22 @@ class Heartbeats:
         self._engine.tell(started, lane=Lane.GATEWAY)
 
     def hear(self, decisions: Iterable[AnyDecision]) -> None:
-        """Notice that the engine has refused the start, because the clock was ahead. Raises ``LevelError``."""
+        """Notice that the engine has refused the start, because the clock was ahead.
+
+        Raises ``LevelError``, and ``ShadowError`` if nothing is led on the bus.
+        """
         for decision in decisions:
             if not isinstance(decision, Rejected):
                 continue
-            if decision.field != "level" and decision.reason != Reason.TIME_AHEAD:
+            if decision.field != "level" and decision.reason not in (Reason.TIME_AHEAD, Reason.SHADOW_REFUSED):
                 continue
             event = decode(decision.raw.encode())
             if not isinstance(event, GatewayStarted | GatewayHeartbeat) or event.incarnation != self._incarnation:
                 continue
             if decision.field == "level":
                 raise LevelError(decision.message)
+            if decision.reason is Reason.SHADOW_REFUSED:
+                raise ShadowError(decision.message)
             self._was_refused |= isinstance(event, GatewayStarted)
 
     def send(

@@ -19,6 +19,7 @@ from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
 from conf.security.exposure import Protection, protection_of
+from state.shadow import ShadowError
 from state.stored.codec import CodecError
 
 
@@ -47,7 +48,7 @@ def run(settings: Settings, *, adopting: bool = False) -> None:
     structlog.contextvars.bind_contextvars(gateway=settings.node_id)
     collect_rarely()
     with told(
-        refused=(UnknownDecisionError, CodecError),
+        refused=(UnknownDecisionError, CodecError, ShadowError),
         unreachable=(BusError, OSError, TimeoutError, ZookeeperError, AdoptionError),
     ):
         asyncio.run(_serve(settings, *parts, adopting=adopting))

@@ -15,6 +15,7 @@ from brokers.process.ending import EXIT_REFUSED, EXIT_SUPERSEDED, EXIT_UNREACHAB
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from cli.commands import command
+from state.shadow import ShadowError
 from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 from tests.support.gateway_in_process import InProcessQuorum
@@ -51,6 +52,7 @@ def run(folder: Path, *more: str) -> int:
         (StorageError("other decisions"), EXIT_REFUSED, "other decisions"),
         (UnknownDecisionError("a later kind"), EXIT_REFUSED, "a later kind"),
         (LevelError("a later level"), EXIT_REFUSED, "a later level"),
+        (ShadowError("a shadow"), EXIT_REFUSED, "a shadow"),
         (BusError("gone"), EXIT_UNREACHABLE, "gone"),
         (OSError(28, "no space"), EXIT_UNREACHABLE, "no space"),
         (OSError(13, "no access", "log/a"), EXIT_UNREACHABLE, "log/a: no access"),

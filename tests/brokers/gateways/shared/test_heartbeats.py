@@ -17,6 +17,7 @@ from state.decisions import Rejected
 from state.event_text import decode
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.reason import Reason
+from state.shadow import ShadowError
 from state.stored.codec import LevelError
 from tests.support.waiting import TIMEOUT_S
 
@@ -64,6 +65,16 @@ def test_a_gateway_that_does_not_support_the_level_ends(tmp_path: Path) -> None:
     heartbeats.hear([told])
     with pytest.raises(LevelError, match="the level is 2"):
         heartbeats.hear([told, replace(told, raw=rejected("i", Reason.REQUEST_REFUSED).raw)])
+    engine.close()
+    bus.close()
+
+
+def test_a_gateway_on_the_shadow_of_a_cluster_ends(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    engine = EngineClient(bus, "i", GatewaySettings())
+    heartbeats = Heartbeats(engine, 100, "i", (100,), is_kraft=True)
+    with pytest.raises(ShadowError, match="only observes it"):
+        heartbeats.hear([replace(rejected("i", Reason.SHADOW_REFUSED), message="it only observes it")])
     engine.close()
     bus.close()
 

@@ -10,6 +10,7 @@ from brokers.gateways.zk import process
 from brokers.gateways.zk.gateway import Gateway
 from bus.interface import BusError
 from cli.commands import command
+from state.shadow import ShadowError
 from state.stored.codec import LevelError
 from tests.brokers.gateways.failing import Said, fail
 
@@ -19,6 +20,7 @@ from tests.brokers.gateways.failing import Said, fail
     [
         (UnknownDecisionError("start a newer isrflow"), 1, "start a newer isrflow"),
         (LevelError("a later level"), 1, "a later level"),
+        (ShadowError("a shadow"), 1, "a shadow"),
         (BusError("gone"), 3, "gone"),
     ],
 )

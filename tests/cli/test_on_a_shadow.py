@@ -1,0 +1,79 @@
+"""Commands on the bus that is the shadow of a cluster: what they show, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from tests.cli.conftest import Isrflow
+from tests.support.decided_bus import DecidedBus
+from tests.support.observing import CLUSTER, TOPIC_ID, Shadow, broker, partition
+
+
+@pytest.fixture(autouse=True)
+def shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the shadow of a cluster in which broker 1 led t-0 and was fenced, decades ago."""
+    world = Shadow()
+    topic = {"topic": "t", "topic_id": TOPIC_ID}
+    first = partition(0, (1, 2), (1, 2), 1, (0, 0))
+    world.observe("seed", brokers=[broker(1), broker(2)], topics=[topic], partitions=[first])
+    world.observe(
+        "session_expired",
+        evidence={"broker": 1},
+        brokers=[broker(1, fenced=True)],
+        partitions=[partition(0, (1, 2), (2,), 2, (2, 1))],
+    )
+    bus = DecidedBus(tmp_path / "bus.db")
+    bus.take(world.log)
+    bus.close()
+    monkeypatch.setenv("ISRFLOW_BUS", str(tmp_path / "bus.db"))
+    return tmp_path / "bus.db"
+
+
+def test_the_health_is_that_of_the_observed_cluster(isrflow: Isrflow) -> None:
+    done = isrflow("health")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "Health:           unhealthy",
+        "Reason:           broker 1 is fenced for 0 s, since 1970-01-01T00:00:01Z (BROKER_SESSION_EXPIRED)",
+        "Reason:           1 partition is at min isr",
+        "Reason:           1 partition is under replicated",
+        f"ObservedCluster:  {CLUSTER}",
+        "ObservedUntil:    offset 2 of its log, 1970-01-01T00:00:01.000Z",
+        "Controller:       unknown",
+        "ControllerEpoch:  0",
+        "Brokers:          2",
+        "Partitions:       1",
+        "AtMinIsr:         t-0",
+        "UnderReplicated:  t-0",
+    ]
+    document = json.loads(isrflow("health", "--format", "json").stdout)
+    assert document["observed"] == {"cluster_id": CLUSTER, "offset": 2, "time_ms": 1_000}
+
+
+def test_an_old_state_is_no_reason_for_a_warning(isrflow: Isrflow) -> None:
+    assert isrflow("topics", "list").stderr == ""
+
+
+@pytest.mark.parametrize("words", ["topics delete t", "brokers unregister 1", "level raise"])
+def test_a_request_to_lead_is_refused_and_not_published(isrflow: Isrflow, shadow: Path, words: str) -> None:
+    done = isrflow(*words.split())
+    told = f"this bus is the shadow of cluster {CLUSTER}, and only observes it. Nothing was published.\n"
+    assert (done.exit_code, done.stderr.endswith(told)) == (1, True), done.output
+    bus = EmbeddedBus(shadow)
+    assert bus.last_seq() == 2
+    bus.close()
+
+
+def test_events_are_not_published(isrflow: Isrflow, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"kind":"delete_topic","time_ms":0,"topic":"t"}\n')
+    done = isrflow("publish", str(tmp_path / "events.jsonl"))
+    assert (done.exit_code, "only observes it" in done.stderr) == (1, True), done.output
+
+
+def test_decisions_say_where_the_rules_differ(isrflow: Isrflow) -> None:
+    lines = isrflow("decisions", "--format", "text", "--from", "2").stdout
+    assert "t-0 leader_epoch 2, by the rules 1  (RULES_DIFFER)" in lines
+    done = isrflow("partitions", "explain", "t-0")
+    assert "The rules would have decided otherwise: leader epoch 1, where the controller left 2." in done.stdout
