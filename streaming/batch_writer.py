@@ -76,9 +76,12 @@ class BatchWriter:
                 logger.exception("the decisions are written, but what follows failed; deciding goes on", part=part)
 
     def _decided(self, written: WrittenBatch, clusters: list[Cluster]) -> None:
-        self._ticker.decided(written.through, clusters[0].clock_ms)
-        self._tenure.deadlines.decided(clusters[0])
-        self._skew.decided(clusters[0])
+        cluster = clusters[0]
+        self._tenure.deadlines.decided(cluster)
+        # The clock of a shadow is that of the observed cluster, and the engine's goes on by itself.
+        if cluster.shadow is None:
+            self._ticker.decided(written.through, cluster.clock_ms)
+            self._skew.decided(cluster)
 
     def _count(self, written: WrittenBatch, clusters: list[Cluster]) -> None:
         self._metrics.committed(

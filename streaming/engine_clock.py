@@ -81,9 +81,7 @@ class SkewLog:
         self._clock_ms = 0
 
     def decided(self, cluster: Cluster) -> None:
-        """Check the clock after a batch. That of a shadow is the observed cluster's, and never off."""
-        if cluster.shadow is not None:
-            return
+        """Check the clock after a batch."""
         if cluster.clock_ms < self._clock_ms:
             logger.warning("the engine's clock was set back by a claim", by_ms=self._clock_ms - cluster.clock_ms)
         self._clock_ms = cluster.clock_ms

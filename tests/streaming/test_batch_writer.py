@@ -8,13 +8,16 @@ from unittest.mock import Mock
 import pytest
 from structlog.testing import capture_logs
 
+from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from conf.settings import Settings
 from sinks.known_labels import PARTS_AFTER_COMMIT
 from sinks.metrics import Metrics
+from sinks.web.health import CLOCK_OFF_MS_MAX
 from streaming.batch_writer import BatchWriter
 from streaming.tenure import Tenure
 from tests.support.engine import decisions_of, encoded
+from tests.support.observing import Shadow, broker
 from tests.support.operators import OperatorCluster
 
 
@@ -61,9 +64,9 @@ def test_each_part_that_follows_a_commit_fails_alone(
         monkeypatch.setattr(BEGINS[part], broken)
     operators = writer(bus, tenure, metrics, site)
     with capture_logs() as lines:
-        for broker in (1, 2):
+        for number in (1, 2):
             before = bus.decided_seq()
-            seq = bus.publish([encoded("broker_register", broker=broker, incarnation="a")])
+            seq = bus.publish([encoded("broker_register", broker=number, incarnation="a")])
             operators.batch(bus.read(before, seq))
     assert {seq for seq, _, _ in decisions_of(bus)} >= {seq}
     assert bus.decided_seq() == seq
@@ -84,3 +87,17 @@ def test_nothing_fails_in_a_good_batch_nor_in_the_last_one_of_a_job(bus: Embedde
     tenure.stop_ticks()
     operators.batch(bus.read(0, bus.publish([encoded("broker_register", broker=1, incarnation="a")])))
     assert metrics.snapshot.failed_after_commit == {}
+
+
+def test_the_clock_of_an_observed_cluster_is_not_the_engines(bus: EmbeddedBus, tenure: Tenure) -> None:
+    metrics, world = Metrics(), Shadow()
+    world.observe("seed", brokers=[broker(1)])
+    operators = writer(bus, tenure, metrics, Mock())
+    with capture_logs() as lines:
+        for raw in (*world.log, encoded("tick", controller_epoch=1, time_ms=now_ms())):
+            before = bus.decided_seq()
+            operators.batch(bus.read(before, bus.publish_own([raw])))
+    assert metrics.snapshot.clock_ms == world.now, "it stands still"
+    assert abs(metrics.snapshot.clock_off_ms or 0) < CLOCK_OFF_MS_MAX
+    assert metrics.snapshot.bus_clock_off_ms is None
+    assert [line for line in lines if line["log_level"] == "warning"] == []

@@ -3,8 +3,6 @@
 from structlog.testing import capture_logs
 
 from state.cluster import Cluster
-from state.ids import NO_TIME
-from state.shadow import Shadow
 from streaming.engine_clock import SkewLog
 
 
@@ -32,10 +30,3 @@ def test_a_clock_that_a_claim_set_back_is_logged() -> None:
         log.decided(Cluster(clock_ms=10**15, clock_entered_ms=10**15))
         log.decided(Cluster(clock_ms=1_000, clock_entered_ms=1_000))
     assert [line["by_ms"] for line in lines] == [10**15 - 1_000]
-
-
-def test_the_clock_of_an_observed_cluster_is_never_off() -> None:
-    log = SkewLog()
-    with capture_logs() as lines:
-        log.decided(Cluster(clock_ms=1_000, clock_entered_ms=NO_TIME, shadow=Shadow("c", 1, 1)))
-    assert lines == []
