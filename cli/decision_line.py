@@ -22,6 +22,7 @@ from state.decisions import (
     Violation,
 )
 from state.entity import named, shown_values
+from state.reason import Reason
 from state.secrets import shown_settings
 
 
@@ -57,7 +58,8 @@ def text_of(decision: AnyDecision) -> str:
             brokers = ",".join(map(str, decision.to))
             what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
         case QuorumDecision():
-            what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
+            who = "controller" if decision.reason == Reason.CONTROLLER_CHANGED else "gateway"
+            what = f"{who} {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
         case HighWatermark() | ProducerIds() | Imbalance() | LevelDecision():
             what = _numbers(decision)
         case AclsDecision():

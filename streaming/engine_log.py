@@ -110,7 +110,8 @@ def _tell_decision(body: bytes) -> None:
     if isinstance(decision, BrokerDecision):
         _tell_broker(decision)
     elif isinstance(decision, QuorumDecision):
-        _tell("a gateway leads", decision, voter=decision.voter, quorum_epoch=decision.quorum_epoch)
+        who = "controller" if decision.reason == Reason.CONTROLLER_CHANGED else "gateway"
+        _tell(f"a {who} leads", decision, voter=decision.voter, quorum_epoch=decision.quorum_epoch)
     elif isinstance(decision, LeaderAndIsr):
         _tell_election(decision)
 

@@ -58,6 +58,9 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str = ""
     # Who asked for it; empty if no request did, or if that is not known.
     principal: str = ""
+    # Of a divergence.
+    observed: int | tuple[int, ...] | None = None
+    predicted: int | tuple[int, ...] | None = None
     delete: bool = False
     to: tuple[int, ...] = ()
     # The lane of the time line that counts it. Decisions have no such field: it is derived here, and sent to the page.

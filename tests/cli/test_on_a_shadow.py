@@ -56,7 +56,9 @@ def test_an_old_state_is_no_reason_for_a_warning(isrflow: Isrflow) -> None:
     assert isrflow("topics", "list").stderr == ""
 
 
-@pytest.mark.parametrize("words", ["topics delete t", "brokers unregister 1", "level raise"])
+@pytest.mark.parametrize(
+    "words", ["topics delete t", "brokers unregister 1", "elect --election-type preferred --all-topic-partitions"]
+)
 def test_a_request_to_lead_is_refused_and_not_published(isrflow: Isrflow, shadow: Path, words: str) -> None:
     done = isrflow(*words.split())
     told = f"this bus is the shadow of cluster {CLUSTER}, and only observes it. Nothing was published.\n"

@@ -50,6 +50,9 @@ const REASONS = {
   LOG_DIR_FAILED: "a log directory failed", LOG_DIRS_CORDONED: "other log directories are cordoned", LOG_DIR_ASSIGNED: "a broker said where its replica is",
   LOG_LEFT_BEHIND: "its last in-sync replica came back without its log",
   TOPIC_ADOPTED: "the topic was taken over", ACLS_CHANGED: "it was requested", ENTITY_CHANGED: "it was requested", LEVEL_RAISED: "it was requested", TOKEN_EXPIRED: "its time is over",
+  OBSERVATION_BEGAN: "the observation began", RECORDS_MISSED: "records were missed", BROKER_FENCED: "it fell silent or was stopped",
+  CONTROLLER_CHANGED: "another controller is active", OBSERVED: "it was observed", RULES_DIFFER: "the rules differ",
+  INVARIANT_VIOLATED: "no controller may do that", SHADOW_REFUSED: "nothing is led on a shadow",
   UNKNOWN_CLAIM: "no job claimed that epoch", INVARIANT_BROKEN: "an invariant would break", RULES_FAILED: "a rule failed",
 };
 
@@ -90,7 +93,9 @@ export function told(one) {
     case "level": return ["the level", `is ${one.level}`];
     case "acls": return ["ACLs", "changed"];
     case "entity": return [entity(one), one.reason === "TOKEN_EXPIRED" ? "removed" : "changed"];
-    case "quorum": return [`gateway ${one.voter}`, "leads the metadata quorum"];
+    case "quorum": return [`${one.reason === "CONTROLLER_CHANGED" ? "controller" : "gateway"} ${one.voter}`, "leads the metadata quorum"];
+    case "divergence": return [partition, `has ${one.field} ${[one.observed].flat().join(", ")}, by the rules ${[one.predicted].flat().join(", ")}`];
+    case "violation": return [partition, `violation: ${one.message}`];
     default: return [one.kind, ""];
   }
 }
