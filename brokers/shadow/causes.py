@@ -15,6 +15,8 @@ from state.observed_events import Cause, Certainty
 
 # More than a live broker waits between two fetches of metadata, and less than a session (broker.session.timeout.ms).
 SILENT_MS = 2_500
+# A broker that fetched so lately was alive, and asked to stop.
+ALIVE_MS = 2_000
 
 
 class Effect(NamedTuple):
@@ -62,6 +64,8 @@ def why_fenced(broker: Broker, led: bool, silent_ms: int | None) -> Why:
         return Why(Cause.session_expired, broker=broker.broker, silent_ms=seen)
     if silent_ms is not None and silent_ms >= SILENT_MS:
         return Why(Cause.session_expired, Certainty.likely, broker.broker, silent_ms)
+    if silent_ms is not None and silent_ms < ALIVE_MS:
+        return Why(Cause.shutdown_complete, Certainty.likely, broker.broker, silent_ms)
     others = (Cause.session_expired, Cause.shutdown_complete)
     return Why(Cause.session_or_shutdown, Certainty.open, broker.broker, seen, others)
 

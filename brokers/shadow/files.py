@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from brokers.shadow.decoding import decoded
 from brokers.shadow.salvage import salvaged
+from brokers.shadow.snapshot import decoded_snapshot
 from brokers.shadow.source import Damage, Gap, Read, Snapshot
-from brokers.wire.metadata.record_frame import Record
+from brokers.wire.messages import WireError
 
 _SEGMENT = re.compile(r"([0-9]{20})\.log")
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
-_HEADER, _FOOTER = "SnapshotHeaderRecord", "SnapshotFooterRecord"
 
 
 class SnapshotFile(NamedTuple):
@@ -124,18 +124,7 @@ def _first_whole(snapshots: Sequence[SnapshotFile]) -> tuple[Snapshot | None, li
 
 def read_snapshot(file: SnapshotFile) -> Snapshot:
     """Read a snapshot. Raises ``UnreadableError`` if any of it is missing or damaged, or ``OSError``."""
-    records: list[Record] = []
-    time_ms, is_whole = 0, False
-    for found in salvaged(file.path.read_bytes(), 0, is_last=False):
-        if isinstance(found, Damage | Gap):
-            raise UnreadableError(f"snapshot {file.path.name} is damaged")
-        batch = decoded(found)
-        for record in batch.records:
-            if record.name == _HEADER:
-                time_ms = record.values["LastContainedLogTimestamp"]
-            is_whole = record.name == _FOOTER
-            if not batch.is_control:
-                records.append(record)
-    if not is_whole:
-        raise UnreadableError(f"snapshot {file.path.name} has no end")
-    return Snapshot(file.offset, file.epoch, time_ms, tuple(records))
+    try:
+        return decoded_snapshot(file.offset, file.epoch, file.path.read_bytes())
+    except WireError as error:
+        raise UnreadableError(f"snapshot {file.path.name}: {error}") from error

@@ -23,8 +23,8 @@ from brokers.shadow.controller_line import (
 )
 from brokers.shadow.decoding import decoded
 from brokers.shadow.fetched_log import FetchedLog
-from brokers.shadow.fetched_snapshot import decoded_snapshot
 from brokers.shadow.quorum import LOST, Quorum, RefusedReaderError
+from brokers.shadow.snapshot import decoded_snapshot
 from brokers.shadow.source import Gap, Read, Snapshot
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values

@@ -214,7 +214,12 @@ def test_records_are_cut_into_operations(records: list[Record], expected: list[s
 
 @pytest.mark.parametrize(
     ("silent_ms", "expected"),
-    [(None, "session_or_shutdown open"), (800, "session_or_shutdown open"), (9_000, "session_expired likely")],
+    [
+        (None, "session_or_shutdown open"),
+        (800, "shutdown_complete likely"),
+        (2_200, "session_or_shutdown open"),
+        (9_000, "session_expired likely"),
+    ],
 )
 def test_what_was_seen_of_a_brokers_fetches_is_evidence(silent_ms: int | None, expected: str) -> None:
     ask: Callable[[int, int], int | None] = lambda broker, time_ms: silent_ms if broker == 3 else None

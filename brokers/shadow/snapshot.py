@@ -1,4 +1,4 @@
-"""A snapshot as a controller sends it: batches, between control records that say where it begins and ends."""
+"""The bytes of a snapshot: batches, between control records that say where it begins and ends."""
 
 from brokers.shadow.decoding import decoded
 from brokers.shadow.source import Snapshot
@@ -14,7 +14,7 @@ def decoded_snapshot(end_offset: int, epoch: int, data: bytes | bytearray) -> Sn
     """Decode a whole snapshot. Raises ``WireError`` if it is damaged or has no end."""
     records: list[Record] = []
     control: dict[str, Values] = {}
-    for batch in map(decoded, decode_batches(bytes(data))):
+    for batch in map(decoded, decode_batches(memoryview(data))):
         if batch.is_control:
             control |= {record.name: record.values for record in batch.records}
         else:
