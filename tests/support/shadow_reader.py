@@ -83,7 +83,7 @@ class ShadowReader:
                     return self.read[seen - 1]
             return None
 
-        found_one: Read = wait_until(found, what)
+        found_one: Read = wait_until(found, f"{what} to be read")
         return found_one
 
     def wait_for_offset(self, offset: int) -> None:
