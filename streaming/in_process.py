@@ -15,8 +15,8 @@ from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import decode_cluster, encode_cluster
 from streaming.paged_topics import PagedTopics
 
-# An event may have some MiB.
-BATCH_EVENTS = 200
+# An event may have some MiB, so whoever puts events on the bus lets them be decided before there are too many bytes.
+BATCH_EVENTS = 10_000
 _SHARD, _SHARDS = 0, 1
 
 

@@ -80,7 +80,7 @@ def why_alone(effect: Effect) -> Why:
     if before.is_recovering and not after.is_recovering:
         return Why(Cause.leader_recovered, broker=_leader(before))
     if effect.names_leader and after.leader != before.leader and set(before.isr) == set(after.isr):
-        if after.leader == after.replicas[0]:
+        if after.replicas[:1] == (after.leader,):
             # An admin asked (ElectLeaders), or the controller balances (auto.leader.rebalance.enable).
             return Why(Cause.preferred_election, Certainty.likely)
         return Why(Cause.other, Certainty.open)

@@ -84,7 +84,7 @@ class ClusterImage:
                 self.partitions[values["TopicId"]][values["PartitionId"]] = _partition(values)
             case "TopicRecord":
                 self.topics[values["TopicId"]] = values["Name"]
-                self.partitions[values["TopicId"]] = {}
+                self.partitions.setdefault(values["TopicId"], {})
             case "RemoveTopicRecord":
                 del self.partitions[values["TopicId"]]
                 self.settings.pop((TOPIC_RESOURCE, self.topics.pop(values["TopicId"])), None)

@@ -85,13 +85,14 @@ class Operations:
                     yield from self._take_batch(settled)
                 self._is_new = False
             case Snapshot():
+                yield from self._drop_transaction()
                 yield from self._finished()
                 yield self._replaced(one)
                 self._is_new = False
             case Gap():
                 yield from self._tell_gap()
+                yield from self._drop_transaction()
                 yield from self._finished()
-                self._transactions.forget()
                 self.notes.append(Note(one.start, f"records up to offset {one.end} are missing: {one.why}"))
                 self._gap = one
             case Damage():
@@ -100,9 +101,14 @@ class Operations:
     def end(self) -> Iterator[Operation]:
         """Yield what is left at the end of the log."""
         yield from self._tell_gap()
+        yield from self._drop_transaction()
         yield from self._finished()
+
+    def _drop_transaction(self) -> Iterator[Operation]:
         if (begins_at := self._transactions.begins_at) is not None:
             self.notes.append(Note(begins_at, "a transaction begins here and does not end, so it does not count"))
+        for batch in self._transactions.dropped():
+            yield from self._take_batch(batch)
 
     def _replaced(self, snapshot: Snapshot) -> Operation:
         before, self._replay.image = self.image, ClusterImage(snapshot.records)

@@ -22,6 +22,10 @@ class Transactions:
 
     def settled(self, batch: Batch) -> Iterator[Batch]:
         """Take the next batch, and yield what counts now, in order. An aborted transaction's records never come."""
+        if batch.is_control and self._is_open:
+            # Of a new leader. It keeps its place.
+            self._held.append(batch)
+            return
         start = 0
         for place, record in enumerate(batch.records):
             match record.name:
@@ -29,25 +33,25 @@ class Transactions:
                     yield from _part(batch, start, place)
                     start, self._is_open = place, True
                 case "EndTransactionRecord" if self._is_open:
-                    self._held += _part(batch, start, place + 1)
-                    yield from self._held
-                    self.forget()
+                    yield from (*self._held, *_part(batch, start, place + 1))
+                    self._held, self._is_open = [], False
                     start = place + 1
                 case "AbortTransactionRecord" if self._is_open:
-                    self.forget()
+                    yield from self.dropped()
                     start = place + 1
                 case _:
                     pass
         left = _part(batch, start, len(batch.records))
-        # A new leader's control records stand between those of a transaction that goes on.
-        if self._is_open and not batch.is_control:
+        if self._is_open:
             self._held += left
         else:
             yield from left
 
-    def forget(self) -> None:
-        """Drop the open transaction."""
+    def dropped(self) -> list[Batch]:
+        """Drop the open transaction, and return what stood between its records."""
+        left = [batch for batch in self._held if batch.is_control]
         self._held, self._is_open = [], False
+        return left
 
 
 def _part(batch: Batch, start: int, end: int) -> list[Batch]:

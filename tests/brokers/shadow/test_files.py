@@ -152,6 +152,21 @@ def test_a_record_of_a_newer_kafka_is_kept_and_named(tmp_path: Path, value: byte
     assert isinstance(second, Batch)
 
 
+def test_records_of_any_bytes_are_read(tmp_path: Path) -> None:
+    """A batch whose CRC matches may still hold what no Kafka has written."""
+    rng = random.Random(1)
+    for _ in range(300):
+        values = [rng.randbytes(rng.randint(0, 40)) for _ in range(rng.randint(1, 3))]
+        values += [bytes((1, rng.randint(0, 30), rng.randint(0, 4))) + rng.randbytes(rng.randint(0, 60))]
+        control = rng.random() < 0.3
+        keys = [rng.randbytes(4) if control else None for _ in values]
+        data = encode_batch(0, 1, 0, list(zip(keys, values, strict=True)), control=control)
+        segment(tmp_path, 0, data)
+        [one] = read_directory(tmp_path)
+        assert isinstance(one, Batch)
+        assert len(one.records) == len(values)
+
+
 def test_whatever_bytes_are_flipped_or_lost_the_rest_is_read(tmp_path: Path) -> None:
     """Whole batches before and after the damage come; gaps and batches together cover every offset up to the last."""
     rng = random.Random(1)

@@ -1,10 +1,14 @@
 """What was done to stock clusters is told from their logs."""
 
+import random
 from pathlib import Path
 
 import pytest
 
-from tests.brokers.shadow.worlds import BUNDLES, operations, recorded, short, steps_of
+from brokers.shadow.events import events_of
+from brokers.shadow.operations import Operations
+from brokers.shadow.source import Batch, Gap, Read
+from tests.brokers.shadow.worlds import BUNDLES, operations, recorded, rows_of, rows_of_image, short, steps_of
 
 # controller.quorum.append.linger.ms, and some time to get there.
 LINGER_MS = 100
@@ -39,3 +43,34 @@ def test_what_was_done_to_a_stock_cluster_is_told(bundle: Path) -> None:
         within = [one for one in found if begins_ms <= one.time_ms <= ends_ms]
         assert any(expected in short(one) for one in within), (step, [short(one) for one in within])
     assert [short(one) for one in found if one.certainty == "open"] == []
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.name)
+def test_the_rows_of_all_operations_make_the_image(bundle: Path) -> None:
+    cut = Operations()
+    found = [*(one for read in recorded(bundle) for one in cut.take(read)), *cut.end()]
+    made, whole = rows_of(found), rows_of_image(cut.image)
+    settings = made.pop("settings")
+    assert whole.pop("settings").items() <= settings.items()
+    assert made == whole
+    assert len(made["partitions"]) == 7
+    assert cut.notes == []
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.name)
+def test_whatever_is_missing_operations_come_in_order(bundle: Path) -> None:
+    rng = random.Random(1)
+    batches = [one for one in recorded(bundle) if isinstance(one, Batch)]
+    for _ in range(60):
+        cut, expected, last = Operations(), 0, -1
+        kept = rng.random()
+        for one in batches:
+            if rng.random() > kept:
+                continue
+            reads: list[Read] = [one] if one.base_offset == expected else [Gap(expected, one.base_offset, "lost"), one]
+            expected = one.next_offset
+            for told in (told for read in reads for told in cut.take(read)):
+                assert last < told.offset <= told.last_offset
+                last = told.offset
+                assert [event.part for event in events_of(told, "Q")] == [0]
+        list(cut.end())

@@ -38,9 +38,13 @@ def test_an_aborted_transaction_never_comes() -> None:
     assert told(batch(0, BEGIN, NO_OP, ABORT, BEGIN, NO_OP, END)) == ["3: begin - end"]
 
 
-def test_a_new_leader_is_told_within_a_transaction() -> None:
+def test_a_new_leader_keeps_its_place_within_a_transaction() -> None:
     control = batch(2, NO_OP)._replace(is_control=True)
-    assert told(batch(0, BEGIN, NO_OP), control, batch(3, END)) == ["2: -", "0: begin -", "3: end"]
+    assert told(batch(0, BEGIN, NO_OP), control, batch(3, END)) == ["0: begin -", "2: -", "3: end"]
+    assert told(batch(0, BEGIN, NO_OP), control, batch(3, ABORT)) == ["2: -"]
+    open_at_the_end = Transactions()
+    assert [*open_at_the_end.settled(batch(0, BEGIN, NO_OP)), *open_at_the_end.settled(control)] == []
+    assert open_at_the_end.dropped() == [control]
 
 
 def test_an_open_transaction_is_known() -> None:

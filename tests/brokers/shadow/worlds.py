@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from brokers.shadow.causes import Why
 from brokers.shadow.cluster_image import ClusterImage
 from brokers.shadow.files import read_directory
-from brokers.shadow.operation import Operation
+from brokers.shadow.operation import At, Operation, operation
 from brokers.shadow.operations import Operations
 from brokers.shadow.place import opened
 from brokers.shadow.source import Batch, Read, Snapshot
+from brokers.shadow.touched import difference
 from brokers.wire.metadata.record_frame import CATALOGUE, Record, encode_record
 from brokers.wire.record_batch import (
     LEADER_CHANGE,
@@ -22,6 +24,7 @@ from brokers.wire.record_batch import (
     control_key,
     encode_batch,
 )
+from state.observed_events import Cause
 
 LOGS = Path(__file__).parent / "logs"
 BUNDLES = sorted(LOGS.glob("kafka-*.tar.xz"))
@@ -137,3 +140,27 @@ def short(one: Operation) -> str:
     if isinstance(one.evidence.broker, int):
         words.append(f"by {one.evidence.broker}")
     return " ".join([*words, partitions] if partitions else words)
+
+
+def rows_of(found: list[Operation]) -> dict[str, dict[object, object]]:
+    """Return what the rows of all operations make together."""
+    brokers: dict[object, object] = {}
+    topics: dict[object, object] = {}
+    partitions: dict[object, object] = {}
+    settings: dict[object, object] = {}
+    for results in (one.results for one in found):
+        brokers |= {row.broker: (row.broker_epoch, row.fenced, row.shutting_down) for row in results.brokers}
+        for broker in results.unregistered_brokers:
+            del brokers[broker]
+        topics |= {row.topic_id: row.topic for row in results.topics}
+        partitions |= {(row.topic, row.partition): row for row in results.partitions}
+        settings |= {(row.entity_type, row.entity, row.key): row.value for row in results.settings}
+        for topic in results.deleted_topics:
+            del topics[topic.topic_id]
+            partitions = {place: row for place, row in partitions.items() if place[0] != topic.topic}  # type: ignore[index]
+    return {"brokers": brokers, "topics": topics, "partitions": partitions, "settings": settings}
+
+
+def rows_of_image(image: ClusterImage) -> dict[str, dict[object, object]]:
+    """Return the rows that a seed of the image would have."""
+    return rows_of([operation([At(0, 0, 0)], Why(Cause.seed), difference(ClusterImage(), image))])
