@@ -25,7 +25,7 @@ from state.observed_events import Observed
 from streaming.in_process import InProcessEngine
 
 # What is put on the bus at once.
-_LOADED_BYTES = 16 * 1024 * 1024
+LOADED_BYTES = 16 * 1024 * 1024
 _DECISIONS_READ = 10_000
 
 
@@ -117,7 +117,7 @@ def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     for entry in entries:
         chunk.append(entry)
         size += len(entry.raw)
-        if size >= _LOADED_BYTES:
+        if size >= LOADED_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -8,10 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
 from cli.commands import command
+from cli.shadow import read
 from controller_logic.replay import decide
 from history.shadow_report import ShadowReport
 from state.policy import Policy
+from streaming import in_process
 from tests.brokers.shadow.record import PASSWORD
 from tests.brokers.shadow.worlds import LOGS, T, bytes_of, partition, rec
 from tests.cli.conftest import Isrflow
@@ -61,6 +64,19 @@ def test_the_decisions_are_those_of_a_replay(read_bus: Path) -> None:
     found = bus.decisions((0, -1), 100_000)
     bus.close()
     assert [tuple(one) for one in found] == [tuple(one) for one in expected]
+
+
+def test_small_batches_decide_the_same(
+    isrflow: Isrflow, read_bus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_process, "BATCH_EVENTS", 3)
+    monkeypatch.setattr(read, "LOADED_BYTES", 5_000)
+    assert isrflow("shadow", "read", str(OF_4_1), "--bus", str(tmp_path / "b.db")).exit_code == 0
+    first, second = EmbeddedBus(read_bus), EmbeddedBus(tmp_path / "b.db")
+    assert first.decisions((0, -1), 100_000) == second.decisions((0, -1), 100_000)
+    assert view_of_image(first.image()) == view_of_image(second.image())
+    first.close()
+    second.close()
 
 
 def test_no_secret_is_on_the_bus(read_bus: Path) -> None:
