@@ -1,9 +1,11 @@
 """Find the metadata directory in a node's folder, in a log directory, in a copy of either, or in a tar or zip file."""
 
+import lzma
 import re
 import shutil
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -17,6 +19,17 @@ _PROPERTIES = "meta.properties"
 _DEPTH_MAX = 6
 # Of all files that a bundle is unpacked to. Kafka keeps 100 MiB of log and snapshots by default.
 UNPACKED_BYTES_MAX = 4 * 1024**3
+# What unpacking raises for damage, for a password, and for a compression that this Python does not know.
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 _SETTING = re.compile(r"^(cluster\.id|node\.id|broker\.id)\s*=\s*(\S+)\s*$", re.MULTILINE)
 
 
@@ -44,7 +57,10 @@ def opened(named: Path) -> Iterator[Place]:
     with TemporaryDirectory(prefix="isrflow-shadow-") as unpacked:
         try:
             _unpack(named, Path(unpacked))
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        except tarfile.ReadError as error:
+            # Its text has a line for each kind of compression.
+            raise PlaceError(f"{named} is damaged, or neither a folder nor a tar or zip file") from error
+        except _DAMAGED as error:
             raise PlaceError(f"{named} cannot be unpacked: {error}") from error
         yield found_in(Path(unpacked), said=named)
 
