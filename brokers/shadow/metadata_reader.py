@@ -26,6 +26,7 @@ from brokers.shadow.fetched_log import FetchedLog
 from brokers.shadow.quorum import LOST, Quorum, RefusedReaderError
 from brokers.shadow.snapshot import decoded_snapshot
 from brokers.shadow.source import Gap, Read, Snapshot
+from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 
@@ -70,13 +71,17 @@ class MetadataReader:
             line = await self._quorum.line()
             try:
                 answer = await line.ask(DESCRIBE_CLUSTER, describe_cluster_values())
+                code = answer["ErrorCode"]
+                if code and code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                    # A controller that has just started does not know its metadata version yet, and supports nothing.
+                    raise WireError(f"does not tell the cluster's id (error {code})")
             except LOST as error:
                 await self._quorum.lose(line.endpoint, str(error) or type(error).__name__)
                 continue
-            if answer["ErrorCode"]:
+            if code:
                 raise RefusedReaderError(
-                    f"{line.endpoint} does not tell the cluster's id (error {answer['ErrorCode']}): expected an id, or "
-                    "a principal with ALTER on the cluster"
+                    f"{line.endpoint} does not tell this principal the cluster's id: expected --cluster-id, or ALTER "
+                    "on the cluster"
                 )
             self._cluster_id = str(answer["ClusterId"])
         return self._cluster_id

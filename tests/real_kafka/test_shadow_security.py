@@ -84,9 +84,10 @@ class SecureStock:
                 done.result(TIMEOUT_S)
 
     def reader(
-        self, folder: Path, user: str, mechanism: str = "PLAIN", password: str = "", cluster_id: str | None = None
+        self, folder: Path, user: str, mechanism: str = "PLAIN", password: str = "", cluster_id: str | None = ""
     ) -> ShadowReader:
-        cluster_id = cluster_id or self.quorum.cluster.cluster_id
+        """Begin to read as a user; ``cluster_id`` is the cluster's own by default, and None leaves it to be asked."""
+        cluster_id = self.quorum.cluster.cluster_id if cluster_id == "" else cluster_id
         file = folder / "client.properties"
         file.write_text(
             f"security.protocol=SASL_SSL\nsasl.mechanism={mechanism}\nsasl.username={user}\n"
@@ -136,6 +137,16 @@ def test_controllers_of_another_cluster_are_refused(stock: SecureStock, tmp_path
         wait_until(lambda: reader.error, "a refusal")
     assert isinstance(reader.error, RefusedReaderError)
     assert "it belongs to another cluster" in str(reader.error)
+
+
+def test_the_clusters_id_is_told_only_to_an_admin(stock: SecureStock, tmp_path: Path) -> None:
+    with stock.reader(tmp_path, "shadow", cluster_id=None) as reader:
+        wait_until(lambda: reader.error, "a refusal")
+    assert isinstance(reader.error, RefusedReaderError)
+    assert "expected --cluster-id, or ALTER on the cluster" in str(reader.error)
+    with stock.reader(tmp_path, "node", cluster_id=None) as reader:
+        reader.wait_for_offset(0)
+    assert reader.cluster_id == stock.quorum.cluster.cluster_id
 
 
 def test_a_wrong_password_is_refused_without_being_shown(stock: SecureStock, tmp_path: Path) -> None:
