@@ -48,7 +48,7 @@ def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str 
     brokers = [broker for broker in batch.state.brokers.values() if broker.is_kraft]
     if not brokers:
         return None
-    level = newest_metadata_version(feature for broker in brokers for feature in broker.features)
+    level = newest_metadata_version((feature for broker in brokers for feature in broker.features), batch.state.level)
     given = ((key, value) for key, value in config.items() if value is not None)
     return next((found for pair in given if (found := topic_settings.complaint_about(*pair, level))), None)
 

@@ -50,6 +50,8 @@ METADATA_VERSIONS = {"3.9": 21, "4.0": 25, "4.1": USUAL_METADATA_VERSION, "4.2":
 CORDONING_SINCE = METADATA_VERSIONS["4.3"]
 # The one from which on the host of an ACL may be a network (KIP-1276).
 CIDR_SINCE = 32
+# The one from which on the registration of a controller may be removed (KIP-1312).
+UNREGISTERS_CONTROLLERS_SINCE = 33
 # The level of a feature in a freshly formatted cluster, from a metadata version on.
 _BEGINNINGS = (
     ("group.version", 1, 22),
@@ -65,10 +67,10 @@ def supported_at(level: int) -> dict[str, Levels]:
     return _AT_LEVEL_1 if level < LEVEL_OF_KAFKA_4_3 else SUPPORTED
 
 
-def newest_metadata_version(features: Iterable[Feature]) -> int:
-    """Return the newest metadata version in the ``features`` of some brokers."""
+def newest_metadata_version(features: Iterable[Feature], bus_level: int) -> int:
+    """Return the newest metadata version in the ``features`` of some brokers that a bus at a level knows."""
     supported = [feature.max_version for feature in features if feature.name == METADATA_VERSION]
-    return max(supported, default=USUAL_METADATA_VERSION)
+    return min(max(supported, default=USUAL_METADATA_VERSION), supported_at(bus_level)[METADATA_VERSION].high)
 
 
 def first_levels(metadata_version: int = USUAL_METADATA_VERSION) -> dict[str, int]:

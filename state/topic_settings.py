@@ -1,4 +1,4 @@
-"""The settings that a topic may have, and their values (``LogConfig`` of Kafka 3.9, 4.0 and 4.1).
+"""The settings that a topic may have, and their values (``LogConfig`` of Kafka 3.9 to 4.4).
 
 They depend on the release of the brokers, which a metadata version stands for. Brokers trust the metadata log, because
 Kafka's controller refuses values that they could not read. So the rules refuse these too, and gateways before they ask
@@ -123,6 +123,13 @@ _OF_4_1: dict[str, Complaint] = {
     "unclean.leader.election.enable": _boolean,
 }
 _OF_4_0 = {name: complaint for name, complaint in _OF_4_1.items() if name != _INTERNAL} | {"segment.bytes": _int(14)}
+# Fix releases of 4.2 know the last one too. But a broker does not tell which of them it is.
+_OF_4_4 = _OF_4_1 | {
+    "errors.deadletterqueue.group.enable": _boolean,
+    "remote.copy.lag.bytes": _long(-1),
+    "remote.copy.lag.ms": _long(-1),
+    "max.decompressed.message.bytes": _int(1, _INT_MAX - 8),
+}
 _OF_3_9 = _OF_4_0 | {
     "message.downconversion.enable": _boolean,
     "message.format.version": _format,
@@ -133,6 +140,8 @@ _LISTS = (_POLICIES, _replicas)
 
 def known_in(metadata_version: int) -> Mapping[str, Complaint]:
     """Return the settings that a topic may have, each with the check of its value."""
+    if metadata_version > METADATA_VERSIONS["4.3"]:
+        return _OF_4_4
     if metadata_version > METADATA_VERSIONS["4.0"]:
         return _OF_4_1
     return _OF_4_0 if metadata_version > METADATA_VERSIONS["3.9"] else _OF_3_9

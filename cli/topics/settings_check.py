@@ -38,7 +38,7 @@ def check_readable(settings: Settings, config: Mapping[str, str]) -> None:
     # Brokers in ZooKeeper mode are not behind their gateway, and all are of one release.
     level = METADATA_VERSIONS["3.9"]
     if behind:
-        level = newest_metadata_version(feature for broker in behind for feature in broker.features)
+        level = newest_metadata_version((feature for broker in behind for feature in broker.features), cluster.level)
     for name, value in sorted(config.items()):
         if complaint := complaint_about(name, value, level):
             raise Refused(f"INVALID_CONFIG: {complaint}{addition(name, known_in(level))}")

@@ -58,13 +58,7 @@ VALUES = [
 ]
 # The settings that no topic gets. A fix release may have some that the first version of its release lacks, and a broker
 # does not tell which of them it is.
-REFUSED = {
-    "4.2": {"max.decompressed.message.bytes"},
-    "4.4": {
-        *("errors.deadletterqueue.group.enable", "max.decompressed.message.bytes", "remote.copy.lag.bytes"),
-        "remote.copy.lag.ms",
-    },
-}
+REFUSED = {"4.2": {"max.decompressed.message.bytes"}}
 
 
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS.values(), ids=KAFKA_VERSIONS)

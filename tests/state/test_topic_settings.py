@@ -48,6 +48,10 @@ def test_a_value_is_accepted_as_kafka_does_whatever_its_length(name: str, value:
         ("segment.bytes", "13", []),
         ("segment.bytes", "1048576", [*METADATA_VERSIONS]),
         ("internal.segment.bytes", "100", ["4.1", "4.2", "4.3", "4.4"]),
+        ("errors.deadletterqueue.group.enable", "true", ["4.4"]),
+        ("remote.copy.lag.ms", "-1", ["4.4"]),
+        ("remote.copy.lag.bytes", "-2", []),
+        ("max.decompressed.message.bytes", "0", []),
         ("message.downconversion.enable", "false", ["3.9"]),
         ("message.timestamp.difference.max.ms", "5", ["3.9"]),
         ("message.timestamp.difference.max.ms", "-1", []),
@@ -70,7 +74,7 @@ def test_what_a_topic_may_have_depends_on_the_release_of_the_brokers(
 
 
 def test_a_level_between_two_releases_has_the_settings_of_the_later_one() -> None:
-    first_of = {"4.0": 22, "4.1": 26}
+    first_of = {"4.0": 22, "4.1": 26, "4.4": 31}
     for release, level in first_of.items():
         assert known_in(level) == known_in(METADATA_VERSIONS[release])
         assert known_in(level) != known_in(level - 1)
