@@ -78,6 +78,7 @@ class ErrorCode(IntEnum):
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
     INVALID_REGISTRATION = 119
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 def code_of(name: str) -> ErrorCode:

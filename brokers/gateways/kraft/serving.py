@@ -198,6 +198,7 @@ APIS: dict[int, Api] = {
     64: Api(0, 0, registration.unregister_broker, is_forwarded=True),
     67: Api(0, 0, partitions.allocate_producer_ids),
     73: Api(0, 0, log_directories.assign_replicas_to_dirs),
+    94: Api(0, 0, registration.unregister_controller, is_forwarded=True),
 }
 
 

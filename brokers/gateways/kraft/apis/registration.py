@@ -10,7 +10,7 @@ from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.following.quorum_view import BrokerView
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.draft import registration_of
-from brokers.gateways.kraft.metadata.image import Registration, knows_cordoning
+from brokers.gateways.kraft.metadata.image import Registration, knows_cordoning, metadata_version_of
 from brokers.gateways.kraft.metadata.uuids import is_reserved
 from brokers.gateways.shared.apis.asking import error_of
 from brokers.gateways.shared.engine_client import NoAnswerError
@@ -21,6 +21,7 @@ from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from bus.clock import now_ms
 from state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
+from state.features import METADATA_VERSION, UNREGISTERS_CONTROLLERS_SINCE
 from state.registration import Feature, Listener
 
 logger = structlog.get_logger()
@@ -232,3 +233,12 @@ async def unregister_broker(context: Context, request: Request, peer: Peer) -> V
     event = BrokerUnregister(time_ms=now_ms(), broker=broker)
     [answer] = await context.ask_as_admin(request, [event])
     return error_of(answer)
+
+
+async def unregister_controller(context: Context, request: Request, peer: Peer) -> Values:
+    """Refuse to remove a controller's registration (KIP-1312): gateways write none into the log."""
+    if metadata_version_of(context.image) < UNREGISTERS_CONTROLLERS_SINCE:
+        message = f"it needs {METADATA_VERSION} {UNREGISTERS_CONTROLLERS_SINCE} (of Kafka 4.4) or later"
+        return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ErrorMessage": message}
+    message = f"controller {request.values['ControllerId']} is not registered"
+    return {"ErrorCode": ErrorCode.CONTROLLER_ID_NOT_REGISTERED, "ErrorMessage": message}

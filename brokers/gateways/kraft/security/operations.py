@@ -41,6 +41,7 @@ ON_CLUSTER: dict[str, Operation] = {
     "ListPartitionReassignments": "DESCRIBE",
     "RemoveRaftVoter": "ALTER",
     "UnregisterBroker": "ALTER",
+    "UnregisterController": "ALTER",
     "UpdateFeatures": "ALTER",
     "UpdateRaftVoter": "CLUSTER_ACTION",
     "Vote": "CLUSTER_ACTION",

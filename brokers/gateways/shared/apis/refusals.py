@@ -91,5 +91,6 @@ _REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "DescribeConfigs": _each_described_resource,
     "ListPartitionReassignments": _with_message,
     "UnregisterBroker": _with_message,
+    "UnregisterController": _with_message,
     "UpdateFeatures": _with_message,
 }

@@ -108,6 +108,7 @@ def test_a_standby_sends_everyone_to_the_leader(quorum: InProcessQuorum, epoch: 
         ("AllocateProducerIds", {"BrokerId": 1}),
         ("DescribeQuorum", {"Topics": DESCRIBED}),
         ("UnregisterBroker", {"BrokerId": 1}),
+        ("UnregisterController", {"ControllerId": 1}),
         ("Envelope", {"RequestData": b"", "ClientHostAddress": b""}),
     ]:
         assert standby.ask(name, **given)["ErrorCode"] == ErrorCode.NOT_CONTROLLER, name

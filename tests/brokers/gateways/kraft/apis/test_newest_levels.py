@@ -1,4 +1,4 @@
-"""Log directories can be cordoned from the metadata version of Kafka 4.3 on (KIP-1066)."""
+"""What the metadata versions of Kafka 4.3 and 4.4 allow: to cordon log directories, and to remove controllers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +72,11 @@ def test_a_cordoned_broker_gets_no_replicas_once_the_level_knows_cordoning(quoru
         beat(client, epochs[1])
         assert "cordoned_log_dirs" not in quorum.broker(1)
         assert placed(quorum, client, "again") == {1, 2}
+        update = {"Feature": "metadata.version", "MaxVersionLevel": 33, "UpgradeType": 1}
+        unregister = ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+        for expected in unregister:
+            assert client.forward("UnregisterController", ControllerId=100)["ErrorCode"] == expected
+            client.forward("UpdateFeatures", FeatureUpdates=[update])
         # A broker registers again with the same incarnation, if its answer was lost.
         assert joined(quorum, client, 2)[2] == epochs[2]
         assert {*topics(quorum)} == {"below", "above", "again"}

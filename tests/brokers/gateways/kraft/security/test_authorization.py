@@ -53,6 +53,7 @@ CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
     # The error of the whole request, and that of its partition.
     "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR] * 2),
     "UnregisterBroker": ({"BrokerId": 1}, [CLUSTER_ERROR]),
+    "UnregisterController": ({"ControllerId": 1}, [CLUSTER_ERROR]),
     "AlterUserScramCredentials": ({"Deletions": [{"Name": "mallory", "Mechanism": 1}]}, [CLUSTER_ERROR]),
     "UpdateFeatures": ({"FeatureUpdates": [{"Feature": "share.version", "MaxVersionLevel": 1}]}, [CLUSTER_ERROR]),
     "AlterClientQuotas": ({"Entries": [QUOTA]}, [CLUSTER_ERROR]),

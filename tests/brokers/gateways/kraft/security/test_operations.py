@@ -20,12 +20,12 @@ NOTHING = "AAAAAAAAAAAAAAAAAAAAAA"
 HELD_ID = "AAAAAAAAAAAAAAAAAAAABQ"
 IMAGE = MetadataImage(topics=Map({HELD_ID: TopicState("held", HELD_ID, Partitions())}), topic_ids=Map(held=HELD_ID))
 
-# As in ControllerApis of Kafka 4.1.
+# As in ControllerApis of Kafka 4.4.
 OF_CLUSTER = {
     "CLUSTER_ACTION": "AllocateProducerIds AlterPartition AssignReplicasToDirs BeginQuorumEpoch BrokerHeartbeat "
     "BrokerRegistration ControllerRegistration EndQuorumEpoch Envelope Fetch FetchSnapshot UpdateRaftVoter Vote",
     "ALTER": "AddRaftVoter AlterPartitionReassignments AlterUserScramCredentials CreateAcls DeleteAcls DescribeCluster "
-    "ElectLeaders RemoveRaftVoter UnregisterBroker UpdateFeatures",
+    "ElectLeaders RemoveRaftVoter UnregisterBroker UnregisterController UpdateFeatures",
     "ALTER_CONFIGS": "AlterClientQuotas",
     "DESCRIBE": "DescribeAcls DescribeQuorum ListPartitionReassignments",
 }
