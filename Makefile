@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-all release-check lint demo demo-kafka simulate soak bench lock clean
+.PHONY: setup test test-all release-check kafka-current lint demo demo-kafka simulate soak bench lock clean
 
 setup: .venv/setup.stamp
 
@@ -60,6 +60,10 @@ lock: setup
 	    --constraint deploy/requirements.lock --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
 	    -o deploy/container/engine.lock
 	@$(BIN)/python deploy/lock_jars.py
+
+# Says which versions of Kafka are newer than those that isrflow runs, and what they change for a controller.
+kafka-current: setup
+	@$(BIN)/python -m deploy.kafka_current
 
 # Says whether this commit can be released, and builds it into dist.
 release-check: setup

@@ -60,3 +60,9 @@ def shape_of(message: Shape, version: int) -> list[Shape]:
 def ignorable(fields: list[Shape]) -> dict[str, bool]:
     """Return for each field whether a version that cannot carry it may drop it."""
     return {field["name"]: bool(field.get("ignorable", False)) for field in fields}
+
+
+def versions_of(message: Shape) -> dict[int, list[Shape]]:
+    """Return the fields of a message in each of its versions; none if no version is in use."""
+    valid = versions(message["validVersions"])
+    return {version: shape_of(message, version) for version in range(valid.low, valid.high + 1)}
