@@ -1,16 +1,17 @@
 """Change metadata entities, which the rules keep and brokers act on. Only shard 0 keeps them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_entity
 from controller_logic.config import text_of
-from controller_logic.entity_checks import checked
+from controller_logic.entity_checks import GROUP, check_group_settings, checked
 from controller_logic.feature_checks import check_brokers, check_gateways, check_metadata_version
 from state.entity import FEATURES, TOKEN, VOTERS, ComplaintError, Entity, entity_id_of
 from state.entity_events import AlterEntity
-from state.features import KRAFT_VERSION, METADATA_VERSION
+from state.features import KRAFT_VERSION, METADATA_VERSION, newest_metadata_version
+from state.registration import Feature
 
 # They are stored as a whole with each batch. All tokens together have these limits, and so do all other entities.
 ENTITIES_MAX = 10_000
@@ -28,6 +29,8 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     try:
         after = checked(event.entity_type, event.names, before, text_of(event.values))
         entity = Entity(entity_type=event.entity_type, names=dict(sorted(event.names.items())), values=after)
+        if event.entity_type == GROUP:
+            check_group_settings(after, newest_metadata_version(_features(batch), batch.state.level))
         if event.entity_type == FEATURES:
             check_gateways(batch.state.level, event.values, after)
             _check_levels(batch, before, after)
@@ -41,6 +44,10 @@ def alter_entity(batch: Batch, event: AlterEntity) -> None:
     if after != before and not event.validate_only:
         commit_entity(batch, entity)
     batch.recorder.answer()
+
+
+def _features(batch: Batch) -> Iterator[Feature]:
+    return (feature for broker in batch.state.brokers.values() for feature in broker.features)
 
 
 def _check_levels(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> None:

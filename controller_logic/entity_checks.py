@@ -19,6 +19,7 @@ from state.group_settings import complaint_about_group
 from state.topic_settings import VALUE_BYTES_MAX
 
 Names = Mapping[str, str | None]
+GROUP: EntityType = "group"
 _CLIENT_METRICS: EntityType = "client_metrics"
 _INTERVAL_MS_MIN, _INTERVAL_MS_MAX = 100, 3_600_000
 _PATTERN_CHARS_MAX = 1_000
@@ -82,8 +83,9 @@ def _check_group_name(names: Names) -> None:
         raise ComplaintError("INVALID_REQUEST", "settings of all groups are not allowed: name a group")
 
 
-def _check_group_settings(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    complaint = complaint_about_group(after)
+def check_group_settings(after: Mapping[str, str], metadata_version: int) -> None:
+    """Check the settings of a group for brokers of a metadata version. Raises ``ComplaintError``."""
+    complaint = complaint_about_group(after, metadata_version)
     if complaint is not None:
         raise ComplaintError("INVALID_CONFIG", complaint)
 
@@ -138,7 +140,7 @@ def _compiles(expression: str) -> bool:
 
 _TYPES: dict[EntityType, _Type] = {
     "client_quota": _Type(check_quota_names, checked_quota, _anything),
-    "group": _Type(_check_group_name, _as_given, _check_group_settings),
+    GROUP: _Type(_check_group_name, _as_given, _anything),
     _CLIENT_METRICS: _Type(_check_subscription_name, _subscribed, _anything),
     FEATURES: _Type(partial(_check_unnamed, FEATURES), checked_level, _anything),
     "scram_credential": _Type(check_scram_names, checked_scram_value, check_scram),
