@@ -12,6 +12,7 @@
 Registering again in the same incarnation amends the registration and changes no state.
 """
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from controller_logic import eligible_leaders, fencing, gateways, log_directories
@@ -119,7 +120,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
         return
     broker = with_contact(batch, broker)
     commit_broker(batch, broker)
-    if event.offline_log_dirs or event.cordoned_log_dirs is not None:
+    if event.offline_log_dirs or event.cordoned_log_dirs is not UNSET:
         broker = _directories_told(batch, event, broker)
     if event.want_shutdown:
         ask_shutdown(batch, broker)

@@ -19,6 +19,7 @@ is fenced.
 
 from collections.abc import Iterator
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from controller_logic import eligible_leaders, fencing, lost_logs, partition_machine
@@ -97,12 +98,12 @@ def unregistered(batch: Batch, broker: Broker) -> None:
                 commit_known_directory(topic, partition, broker.broker, broker.log_dirs[0])
 
 
-def with_cordoned(batch: Batch, broker: Broker, named: tuple[str, ...] | None) -> Broker:
-    """Return a broker with the directories that it wants no new replicas in (KIP-1066); None names none.
+def with_cordoned(batch: Batch, broker: Broker, named: tuple[str, ...] | UnsetType) -> Broker:
+    """Return a broker with the directories that it wants no new replicas in (KIP-1066).
 
     A bus at level 1 does not keep them (``state.level``).
     """
-    if named is None or not broker.is_kraft or batch.state.level < LEVEL_OF_KAFKA_4_3:
+    if named is UNSET or not broker.is_kraft or batch.state.level < LEVEL_OF_KAFKA_4_3:
         return broker
     cordoned = tuple([directory for directory in broker.log_dirs if directory in named])
     return broker if cordoned == broker.cordoned_log_dirs else replace(broker, cordoned_log_dirs=cordoned)

@@ -87,7 +87,7 @@ def _heartbeat(event: e.BrokerHeartbeat) -> str:
     who, told = f"Broker {event.broker}", []
     if event.offline_log_dirs:
         told.append(f"that log directories failed: {', '.join(event.offline_log_dirs)}")
-    if event.cordoned_log_dirs is not None:
+    if event.cordoned_log_dirs is not UNSET:
         told.append(f"which log directories are cordoned: {', '.join(event.cordoned_log_dirs) or 'none'}")
     said = ", and ".join(told)
     if event.want_fence and event.principal:

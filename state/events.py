@@ -79,7 +79,8 @@ class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
     offline_log_dirs: Texts = ()
     # Who asks in the broker's name, in Kafka's form: an admin who has it fenced. Nothing is decided by it.
     principal: Text | UnsetType | None = UNSET
-    cordoned_log_dirs: Texts | None = None
+    # Set if they may have changed (KIP-1066).
+    cordoned_log_dirs: Texts | UnsetType = UNSET
 
 
 class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):

@@ -71,7 +71,7 @@ FIELDS = {
     "config.name": "The topic's name or the broker's id; null for the cluster.",
     "next_producer_id": "The first id after the block.",
     "broker_heartbeat.cordoned_log_dirs": "Of a broker behind a gateway: the log directories that are to get no new"
-    " replicas, or null. A bus at level 1 does not keep them.",
+    " replicas. A bus at level 1 does not keep them.",
     "broker_heartbeat.offline_log_dirs": "Of a broker behind a gateway: the log directories that failed.",
     "outcome": "What became of the decision.",
     "partition": "The partition's number.",

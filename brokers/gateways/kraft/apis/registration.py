@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 
 import structlog
+from msgspec import UNSET, UnsetType
 
 from brokers.gateways.kraft.apis.features import levels_of
 from brokers.gateways.kraft.context import Context
@@ -148,7 +149,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
         may_stop = await _shut_down(context, body, known, failed)
     elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
         await _ask(context, _heartbeat(body, want_fence=body["WantFence"], failed=failed, cordoned=cordoned))
-    elif failed or cordoned is not None:
+    elif failed or cordoned is not UNSET:
         # Without an answer the broker gets an error. It then repeats the failure in its next heartbeats, and shuts down
         # after log.dir.failure.timeout.ms (KIP-858).
         heartbeat = _heartbeat(body, want_fence=not known.is_serving, failed=failed, cordoned=cordoned)
@@ -167,16 +168,16 @@ def _directories(context: Context, body: Values) -> tuple[tuple[str, ...], list[
     return readable, [directory for directory in readable if directory in body["OfflineLogDirs"]]
 
 
-def _newly_cordoned(context: Context, body: Values) -> tuple[str, ...] | None:
-    """Return the directories that a broker says are cordoned, if the metadata log says otherwise; None if it does not.
+def _newly_cordoned(context: Context, body: Values) -> tuple[str, ...] | UnsetType:
+    """Return the directories that a broker says are cordoned, if the metadata log says otherwise.
 
     A broker names them in every heartbeat, at a metadata version that knows them.
     """
     held, named = context.image.brokers.get(body["BrokerId"]), body["CordonedLogDirs"]
     if named is None or held is None or not knows_cordoning(context.image):
-        return None
+        return UNSET
     cordoned = tuple([directory for directory in held.log_dirs if directory in named])
-    return None if cordoned == held.cordoned_log_dirs else cordoned
+    return UNSET if cordoned == held.cordoned_log_dirs else cordoned
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView, failed: Sequence[str]) -> bool:
@@ -206,7 +207,7 @@ def _heartbeat(
     want_fence: bool,
     want_shutdown: bool = False,
     failed: Sequence[str] = (),
-    cordoned: tuple[str, ...] | None = None,
+    cordoned: tuple[str, ...] | UnsetType = UNSET,
 ) -> BrokerHeartbeat:
     return BrokerHeartbeat(
         time_ms=now_ms(),
