@@ -63,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     kafka_client_config: MaybeText = ""
     checkpoint_dir: CheckpointDir = ""
     controller_id: ControllerName = ""
+    cluster_name: ControllerName = ""
     shards: Shards = 16
     pages: Count = 64
     shuffle_partitions: Shards = 2

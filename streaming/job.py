@@ -70,7 +70,7 @@ class Job:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
-        self._site = Site(bus, metrics, PastProcess(settings.bus), protection)
+        self._site = Site(bus, metrics, PastProcess(settings.bus), protection, settings.cluster_name)
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
         self._signals = signals or StopSignals()
         self._stopping = self._signals.stopping

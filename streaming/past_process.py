@@ -26,6 +26,9 @@ class PastProcess:
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
         return self._ask({"topic": topic, "partition": partition, "seq": seq})
 
+    def topic(self, topic: str, seq: int | None = None) -> bytes:
+        return self._ask({"topic": topic, "seq": seq})
+
     def at(self, time_ms: int) -> bytes:
         return self._ask({"time_ms": time_ms})
 

@@ -16,17 +16,18 @@ from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from history.explanation import explain
 from history.state_at import state_at
-from sinks.web.past import PastError, shown
+from sinks.web.past import PastError, shown, shown_topic
 from state.stored.codec import CodecError
 
 NICENESS = 10
 
 
 class Question(msgspec.Struct):
-    """What the state was at ``time_ms``, or else why a partition is as it is as of ``seq``."""
+    """What the state was at ``time_ms``; or else, as of ``seq``, why a partition is as it is, or all of a topic."""
 
     time_ms: int | None = None
     topic: str = ""
+    # Negative stands for the whole topic.
     partition: int = -1
     # None stands for the newest decision.
     seq: int | None = None
@@ -35,12 +36,21 @@ class Question(msgspec.Struct):
 def answer_of(bus: Bus, question: Question) -> object:
     """Answer a question. Raises ``PastError``, ``BusError`` or ``CodecError``."""
     if question.time_ms is None:
-        return _explained(bus, question)
+        return _explained(bus, question) if question.partition >= 0 else _topic(bus, question)
     seq = bus.seq_at(question.time_ms)
     if seq == 0:
         raise PastError("nothing from that time is left on the bus")
     found = state_at(bus, min(seq, bus.decided_seq()))
     return shown(found.seq, found.states[0].cluster, list(found.topics()))
+
+
+def _topic(bus: Bus, question: Question) -> dict[str, Any]:
+    decided = bus.decided_seq()
+    found = state_at(bus, decided if question.seq is None else min(question.seq, decided))
+    topic = next((one for one in found.topics() if one.topic == question.topic), None)
+    if topic is None:
+        raise PastError(f"there is no topic {question.topic}")
+    return shown_topic(found.seq, found.states[0].cluster, topic)
 
 
 def _explained(bus: Bus, question: Question) -> dict[str, Any]:

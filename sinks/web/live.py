@@ -108,6 +108,17 @@ class Live(threading.Thread):
         self._watched_s = -math.inf
         self._read_again_s = -math.inf
 
+    def topics_like(self, text: str, count: int) -> tuple[list[str], int]:
+        """Return the first names of topics that contain ``text``, in any case, and how many do.
+
+        Names that begin with it come first.
+        """
+        wanted = text.lower()
+        # Copied, because this thread changes it while another one asks.
+        found = [name for name in list(self._facts) if wanted in name.lower()]
+        found.sort(key=lambda name: (not name.lower().startswith(wanted), name))
+        return found[:count], len(found)
+
     def watched(self) -> None:
         """Note that a browser shows the page.
 

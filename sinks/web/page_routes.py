@@ -19,6 +19,7 @@ from sinks.web.view import encode, gone
 from web.guard import IS_STILL_ALLOWED
 
 DECISIONS_MAX = 20
+TOPICS_MAX = 20
 NAME_MAX = 249
 QUESTION_TIMEOUT_S = 20.0
 # The question that is answered and the waiting ones. Each keeps a thread, of which Starlette has 40.
@@ -27,7 +28,9 @@ MEDIA_TYPES = {
     "page.html": "text/html",
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(("page.js", "charts.js", "freshness.js", "lists.js", "words.js"), "text/javascript"),
+    **dict.fromkeys(
+        ("page.js", "charts.js", "detail.js", "freshness.js", "lists.js", "search.js", "words.js"), "text/javascript"
+    ),
 }
 # The browser loads and runs nothing from elsewhere, even if a topic's name contains markup.
 _HEADERS = {
@@ -46,6 +49,8 @@ def page_routes(push: Push, live: Live, past: PastAnswers | None = None) -> Sequ
         *(Route(f"/page/{name}", _file(name)) for name in MEDIA_TYPES if name != "page.html"),
         Route("/page/events", _Events(push), methods=["GET"]),
         Route("/page/partition", questions.partition),
+        Route("/page/topics", questions.topics),
+        Route("/page/topic", questions.topic),
         Route("/page/past", questions.past),
     ]
 
@@ -128,14 +133,30 @@ class _Questions:
                 answer["why_not"] = str(error)
         return _json(answer)
 
+    def topics(self, request: Request) -> Response:
+        text = request.query_params.get("match", "").strip()
+        if not text or len(text) > NAME_MAX:
+            return _refused(400, "expected ?match=PART of a topic's name")
+        names, count = self._live.topics_like(text, TOPICS_MAX)
+        return _json({"match": text, "topics": names, "count": count})
+
+    def topic(self, request: Request) -> Response:
+        topic, seq = request.query_params.get("topic", ""), request.query_params.get("seq", "")
+        if not topic or len(topic) > NAME_MAX or not (not seq or _is_number(seq, 18)):
+            return _refused(400, "expected ?topic=NAME, and perhaps &seq=SEQ")
+        return self._answered(lambda past: past.topic(topic, int(seq) if seq else None))
+
     def past(self, request: Request) -> Response:
         text = request.query_params.get("time_ms", "")
         if not _is_number(text, 15):
             return _refused(400, "expected ?time_ms=MILLISECONDS since the Unix epoch")
+        return self._answered(lambda past: past.at(int(text)))
+
+    def _answered(self, question: Callable[[PastAnswers], bytes]) -> Response:
         if self._past is None:
             return _refused(404, "this engine does not read the past")
         try:
-            return _json(msgspec.Raw(self._asked(lambda past: past.at(int(text)))))
+            return _json(msgspec.Raw(self._asked(question)))
         except _BusyError as error:
             return _refused(503, str(error), {"Retry-After": "10"})
         except PastError as error:

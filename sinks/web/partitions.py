@@ -6,15 +6,15 @@ pages are read again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from itertools import chain
 
 import msgspec
 
 from state.ids import NO_LEADER
-from state.partition import LeaderRecoveryState, Partition, TopicState
-from state.policy import Policy, policy_of
+from state.partition import LeaderRecoveryState, Partition, Topic, TopicState
+from state.policy import Policy, for_topic, policy_of
 from state.risk import AT_MIN_ISR, NO_LOSS, OFFLINE, ONE_FROM_OFFLINE, UNDER_MIN_ISR, Loss, Stand, losses_of, stand_of
 from state.setting_text import plainly_written
 from state.stored.codec import partitions_in
@@ -50,7 +50,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     topic: str
     partition: int
-    # Worst first; not empty.
+    # Worst first; empty only in the view of one topic.
     problems: tuple[str, ...]
     leader: int
     leader_epoch: int
@@ -167,6 +167,14 @@ def problems_of(partition: Partition, stand: Stand, is_deleting: bool) -> tuple[
         (REASSIGNING, partition.is_reassigning),
     )
     return (*stand.risks, *(problem for problem, is_so in others if is_so))
+
+
+def rows_of(topic: Topic, policy: Policy) -> Iterator[Row]:
+    """Yield each partition of a topic as a row, also if it has no problem."""
+    min_isr = for_topic(policy, topic.config).min_insync_replicas
+    is_deleting = topic.shown_state is not TopicState.created
+    for partition in topic.partitions:
+        yield _row(topic.topic, partition, problems_of(partition, stand_of(partition, min_isr), is_deleting), min_isr)
 
 
 def _row(topic: str, partition: Partition, problems: tuple[str, ...], min_isr: int) -> Row:

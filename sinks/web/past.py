@@ -1,14 +1,17 @@
 """The page's questions about the past: why a partition is as it is, and what the state was at a time."""
 
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from sinks.web.live import Picture
-from sinks.web.partitions import added, facts_of, summarise
-from sinks.web.view import ROWS_MAX, cluster_of
+from sinks.web.partitions import added, facts_of, rows_of, summarise
+from sinks.web.view import ROWS_MAX, cluster_of, gone
 from state.cluster import Cluster
 from state.partition import Topic
 from state.stored.slices import slices_of
+
+# How many partitions of a topic are shown.
+PARTITIONS_MAX = 500
 
 
 class PastError(Exception):
@@ -29,7 +32,26 @@ class PastAnswers(Protocol):
         """Return the state at a time, in the form that ``shown`` gives it. Raises ``PastError``."""
         ...
 
+    def topic(self, topic: str, seq: int | None = None) -> bytes:
+        """Return a topic as of ``seq``, or now if that is None, as ``shown_topic`` gives it. Raises ``PastError``."""
+        ...
+
     def close(self) -> None: ...
+
+
+def shown_topic(seq: int, cluster: Cluster, topic: Topic) -> dict[str, Any]:
+    """Return a topic with its first partitions, the healthy ones too."""
+    rows = list(islice(rows_of(topic, cluster.policy), PARTITIONS_MAX))
+    picture = Picture(brokers=cluster.brokers)
+    return {
+        "seq": seq,
+        "topic": topic.topic,
+        "state": topic.shown_state.name,
+        "config": dict(sorted(topic.config.items())),
+        "partitions": len(topic.partitions),
+        "rows": rows,
+        "gone": gone(picture, (replica for row in rows for replica in row.replicas)),
+    }
 
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:

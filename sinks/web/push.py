@@ -29,10 +29,11 @@ Sections = dict[str, bytes]
 class Push:
     """The streams to all browsers."""
 
-    def __init__(self, metrics: Metrics, live: Live, *, has_past: bool = False) -> None:
+    def __init__(self, metrics: Metrics, live: Live, *, has_past: bool = False, cluster_name: str = "") -> None:
         self._metrics = metrics
         self._live = live
-        self._has_past = has_past
+        # What does not change.
+        self._fixed: dict[str, object] = {"has_past": has_past, "cluster_name": cluster_name}
         self._browsers = 0
         self._is_closed = False
         self._rendered: tuple[int, Sections] = (-1, {})
@@ -92,5 +93,5 @@ class Push:
                 version,
                 {"cluster": encode(cluster_of(live.picture, live.state_times)), "decisions": encode(decisions)},
             )
-        status = encode(status_of(self._metrics.snapshot) | {"has_past": self._has_past})
+        status = encode(status_of(self._metrics.snapshot) | self._fixed)
         return {"status": status, **self._rendered[1]}

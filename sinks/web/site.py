@@ -26,13 +26,18 @@ class Site:
     """
 
     def __init__(
-        self, bus: Bus, metrics: Metrics, past: PastAnswers | None = None, protection: Protection = _OPEN
+        self,
+        bus: Bus,
+        metrics: Metrics,
+        past: PastAnswers | None = None,
+        protection: Protection = _OPEN,
+        cluster_name: str = "",
     ) -> None:
         self._inbox = Inbox()
         self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk, self._count_lag)
         self._bus = bus
         self._metrics = metrics
-        self._push = Push(metrics, self._live, has_past=past is not None)
+        self._push = Push(metrics, self._live, has_past=past is not None, cluster_name=cluster_name)
         self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)), protection)
         self.scheme = protection.scheme
         self._past = past

@@ -36,6 +36,7 @@ def status_of(snapshot: MetricSnapshot) -> Section:
         "why": health.why,
         "decided_seq": snapshot.decided_seq,
         "lag_events": snapshot.lag_events,
+        "unclean": snapshot.unclean,
     }
 
 

@@ -1,7 +1,7 @@
-// Tiles, brokers, partitions at risk, decisions and the detail of one partition, drawn from what the engine sent.
+// Tiles, brokers, partitions at risk and decisions, drawn from what the engine sent.
 // All text is inserted as text, never as markup, because others choose the names of topics and racks.
 
-import { PROBLEMS, age, clock, leaderOf, moment, number, plural, reason, time, told } from "./words.js";
+import { PROBLEMS, age, clock, leaderOf, number, plural, reason, time, told } from "./words.js";
 
 export function make(tag, options = {}, ...children) {
   const { className = "", ...attributes } = options;
@@ -13,7 +13,8 @@ export function make(tag, options = {}, ...children) {
 }
 
 // A state that may have changed meanwhile is told in the past tense.
-export function drawTiles(at, cluster, isOld) {
+// `unclean` is how many unclean elections this engine has decided; null for the past.
+export function drawTiles(at, cluster, isOld, unclean) {
   const calm = (count) => (count ? "" : " is-zero");
   const tile = (count, text, look = "") => make("div", { className: `tile${look}` }, make("b", {}, number(count)), make("span", {}, text));
   const problem = (name) => {
@@ -24,6 +25,7 @@ export function drawTiles(at, cluster, isOld) {
   at.replaceChildren(
     tile(cluster.partitions, `${cluster.partitions === 1 ? "partition" : "partitions"} in ${plural(cluster.topics, "topic")}`),
     ...["offline", "under_min_isr", "one_failure_from_offline", "at_min_isr", "under_replicated", "reassigning"].map(problem),
+    ...(unclean === null ? [] : [tile(unclean, unclean === 1 ? "unclean election" : "unclean elections", unclean ? " is-bad" : calm(0))]),
   );
 }
 
@@ -42,8 +44,7 @@ export function drawBrokers(at, text, cluster, isOld) {
     const out = one.out_of_sync ? `, ${number(one.out_of_sync)} out of sync` : "";
     const state = make("b", {}, (isOld ? "was " : "") + one.state.replace("_", " "));
     const away = make("span", { className: "away", "data-since": one.since_ms, "data-heard": one.heard_ms, "data-reason": one.reason });
-    const lost = [[one.lost.offline, "offline"], [one.lost.refusing_writes, "refusing writes"]].filter(([count]) => count);
-    item.querySelector(".lost").textContent = lost.length ? `its loss: ${lost.map(([count, what]) => `${number(count)} ${what}`).join(", ")}` : "";
+    item.querySelector(".lost").textContent = loss(one.lost) && `its loss: ${loss(one.lost)}`;
     item.querySelector(".more").replaceChildren(state, away, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
     return item;
   });
@@ -61,9 +62,15 @@ export function drawAway(at, nowMs) {
   }
 }
 
+// What the loss of a broker would cost now, beyond new leaders; empty if nothing.
+export function loss(lost) {
+  const costs = [[lost.offline, "offline"], [lost.refusing_writes, "refusing writes"]];
+  return costs.filter(([count]) => count).map(([count, what]) => `${number(count)} ${what}`).join(", ");
+}
+
 function newBroker(broker) {
   const item = make("li", { className: "broker", "data-broker": broker },
-    make("span", { className: "name" }, make("span", { className: "dot" }), `broker ${broker}`),
+    make("span", { className: "name" }, make("span", { className: "dot" }), make("button", { type: "button", "data-broker-id": broker }, `broker ${broker}`)),
     make("span", { className: "bar", "aria-hidden": "true" }, make("i"), make("u", { title: "should lead" })),
     make("span", { className: "count" }), make("span", { className: "more" }), make("span", { className: "lost" }));
   return item;
@@ -81,7 +88,16 @@ export function replicas(one, gone) {
   });
 }
 
-const tags = (problems) => problems.map((problem) => make("span", { className: `tag ${PROBLEMS[problem][1]}` }, PROBLEMS[problem][0]));
+export const tags = (problems) => problems.map((problem) => make("span", { className: `tag ${PROBLEMS[problem][1]}` }, PROBLEMS[problem][0]));
+
+export function row(one, gone) {
+  const key = `${one.topic}-${one.partition}`;
+  return make("tr", { "data-topic": one.topic, "data-partition": one.partition },
+    make("td", {}, make("button", { type: "button", "data-key": key }, key)),
+    make("td", {}, ...tags(one.problems)),
+    make("td", {}, leaderOf(one)),
+    make("td", {}, ...replicas(one, gone)));
+}
 
 const LEGEND = [["leads", "leads"], ["in", "in sync"], ["out", "out of sync"]];
 
@@ -93,14 +109,7 @@ const CALM = {
 
 export function drawRows(at, calm, text, cluster, when, since) {
   const focused = document.activeElement?.dataset?.key;
-  at.replaceChildren(...cluster.rows.map((one) => {
-    const key = `${one.topic}-${one.partition}`;
-    return make("tr", { "data-topic": one.topic, "data-partition": one.partition },
-      make("td", {}, make("button", { type: "button", "data-key": key }, key)),
-      make("td", {}, ...tags(one.problems)),
-      make("td", {}, leaderOf(one)),
-      make("td", {}, ...replicas(one, cluster.gone)));
-  }));
+  at.replaceChildren(...cluster.rows.map((one) => row(one, cluster.gone)));
   if (focused) at.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   at.parentElement.hidden = !cluster.rows.length;
   calm.hidden = cluster.rows.length > 0;
@@ -115,48 +124,48 @@ export function drawRows(at, calm, text, cluster, when, since) {
   text.replaceChildren(...(cluster.rows.length ? ["Replicas: ", ...legend, worst] : []));
 }
 
+// An event with at most so many decisions has a line for each kind of them.
+const SINGLY_MAX = 8;
+
 export function drawDecisions(at, text, sent, newest, role) {
-  at.replaceChildren(...sent.groups.map((group) => {
-    const one = group.first;
-    const [what, became] = told(one);
-    // Each partition has a leader and an ISR of its own, so the text of the first one is not that of the others.
-    const apart = one.kind === "leader_and_isr";
-    const more = group.count - 1;
-    const others = more && !apart ? ` and ${number(more)} more` : "";
-    const verb = one.kind === "broker" ? (more ? " are" : " is") : ":";
-    const name = one.topic && one.partition >= 0 ? make("button", { type: "button", "data-topic": one.topic, "data-partition": one.partition }, what) : make("b", {}, what);
-    const line = make("span", {}, name, `${others}${verb} ${became}`,
-      make("span", { className: "why" }, `, because ${reason(one.reason)}${one.principal ? `, by ${one.principal}` : ""} `, more && apart ? `(and ${plural(more, "more partition")}) ` : ""),
-      one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
-    return make("li", { className: `decision ${one.lane}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
-      make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
-      make("span", { className: "seq", title: `event ${one.seq}` }, one.reason));
-  }));
+  const opened = new Set([...at.querySelectorAll("details[open]")].map((one) => one.dataset.seq));
+  const byEvent = Map.groupBy(sent.groups, (group) => group.first.seq);
+  at.replaceChildren(...[...byEvent.values()].map((groups) => {
+    const isNew = newest && groups[0].first.seq > newest;
+    const decisions = groups.reduce((sum, group) => sum + group.count, 0);
+    if (groups.length < 2 || decisions <= SINGLY_MAX) return groups.map((group) => make("li", lineOf(group, isNew), ...decision(group)));
+    return [cause(groups, isNew, opened)];
+  }).flat());
   const skipped = sent.dropped ? `, ${number(sent.dropped)} skipped because there were too many` : "";
   text.textContent = sent.groups.length ? `newest first${skipped}` : role === "standby" ? "the engine that decides has them" : "none yet";
 }
 
-export function drawDetail(at, answer) {
-  const row = answer.row ?? answer.decisions.find((one) => one.kind === "leader_and_isr");
-  const facts = row
-    ? [["Leader", leaderOf(row)], ["Leader epoch", number(row.leader_epoch)], ["Replicas", make("span", {}, ...replicas({ replicas: row.replicas ?? [], isr: row.isr ?? [], leader: row.leader }, answer.gone))]]
-    : [];
-  if (answer.row) facts.unshift(["Problem", make("span", {}, ...tags(answer.row.problems))]);
-  if (answer.row?.adding?.length) facts.push(["Adding", answer.row.adding.join(", ")]);
-  if (answer.row?.removing?.length) facts.push(["Removing", answer.row.removing.join(", ")]);
-  const children = [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))];
-  if (answer.explanation) {
-    const { summary, steps } = answer.explanation;
-    const lines = steps.map((step) => make("li", {}, make("time", {}, `${moment(step.time_ms)} · event ${number(step.seq)}${step.times > 1 ? ` · ${step.times} times` : ""}`), ...step.sentences.map((one) => make("p", {}, one))));
-    children.push(make("h3", {}, "Why it is as it is"), ...summary.map((line) => make("p", {}, line)), make("ol", { className: "story" }, ...lines));
-  } else {
-    if (answer.why_not) children.push(make("h3", {}, answer.why_not));
-    const lines = answer.decisions.map((one) => {
-      const [, became] = told(one);
-      return make("li", { className: one.lane }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
-        `${became}, because ${reason(one.reason)}${one.principal ? `, by ${one.principal}` : ""} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
-    });
-    children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision about it can be read. There is no such partition, or its last change was long ago."), make("ol", { className: "story" }, ...lines));
-  }
-  at.replaceChildren(...children);
+const lineOf = ({ first }, isNew) => ({ className: `decision ${first.lane}${isNew ? " new" : ""}`, "data-seq": first.seq });
+
+// What one event led to, in one line that opens. The broker's own change is the cause, if there is one.
+function cause(groups, isNew, opened) {
+  const seq = String(groups[0].first.seq);
+  const head = groups.find((group) => group.first.kind === "broker") ?? groups.at(-1);
+  const rest = groups.filter((group) => group !== head);
+  const led = rest.map(({ first, count }) => `${plural(count, first.kind === "leader_and_isr" ? "partition" : first.kind.replaceAll("_", " "))} because ${reason(first.reason)}`);
+  const summary = make("summary", { className: "decision" }, ...decision(head, `. It led to: ${led.join("; ")}.`));
+  const details = make("details", { "data-seq": seq }, summary, make("ol", {}, ...rest.map((group) => make("li", lineOf(group, false), ...decision(group)))));
+  details.open = opened.has(seq);
+  return make("li", { className: `cause ${head.first.lane}${isNew ? " new" : ""}`, "data-seq": seq }, details);
+}
+
+function decision(group, also = "") {
+  const one = group.first;
+  const [what, became] = told(one);
+  // Each partition has a leader and an ISR of its own, so the text of the first one is not that of the others.
+  const apart = one.kind === "leader_and_isr";
+  const more = group.count - 1;
+  const others = more && !apart ? ` and ${number(more)} more` : "";
+  const verb = one.kind === "broker" ? (more ? " are" : " is") : ":";
+  const name = one.topic && one.partition >= 0 ? make("button", { type: "button", "data-topic": one.topic, "data-partition": one.partition }, what) : make("b", {}, what);
+  const line = make("span", {}, name, `${others}${verb} ${became}`,
+    make("span", { className: "why" }, `, because ${reason(one.reason)}${one.principal ? `, by ${one.principal}` : ""}${also} `, more && apart ? `(and ${plural(more, "more partition")}) ` : ""),
+    one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
+  return [make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
+    make("span", { className: "seq", title: `event ${one.seq}` }, one.reason)];
 }

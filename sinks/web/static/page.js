@@ -2,11 +2,13 @@
 
 import { Timeline } from "./charts.js";
 import { Freshness } from "./freshness.js";
-import { drawAway, drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
+import { drawBroker, drawPartition, drawTopic } from "./detail.js";
+import { drawAway, drawBrokers, drawDecisions, drawRows, drawTiles, make } from "./lists.js";
+import { Search } from "./search.js";
 import { LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
 
 const el = (id) => document.getElementById(id);
-const state = { status: null, cluster: null, past: null, old: null, link: "", offsetMs: 0, newestSeq: 0, asks: false };
+const state = { status: null, cluster: null, past: null, old: null, link: "", offsetMs: 0, newestSeq: 0, asks: false, opened: null, followed: false };
 const freshness = new Freshness();
 
 // ---- what the engine sends ----
@@ -51,11 +53,16 @@ on("beat", (beat) => {
 on("status", (status) => {
   state.status = status;
   timeline.allow(status.has_past);
+  el("cluster-name").textContent = status.cluster_name;
+  el("cluster-name").hidden = !status.cluster_name;
   drawStatus();
+  if (state.cluster && !state.past) drawCluster(state.cluster);
 });
 on("cluster", (cluster) => {
   state.cluster = cluster;
   if (!state.past) drawCluster(cluster);
+  // What the address names is shown once there is something to show.
+  if (!state.followed) follow();
 });
 on("decisions", (sent) => {
   const newest = state.newestSeq;
@@ -110,7 +117,8 @@ function drawStatus() {
   );
   const offline = state.cluster?.problems.offline;
   const first = stopped || (offline ? `${number(offline)} offline` : "");
-  document.title = first ? `(${first}) isrflow` : "isrflow";
+  const name = [status.cluster_name, "isrflow"].filter(Boolean).join(" · ");
+  document.title = first ? `(${first}) ${name}` : name;
 }
 
 const engineMs = () => Date.now() + state.offsetMs;
@@ -119,7 +127,7 @@ const shownMs = () => state.past?.clock_ms ?? engineMs();
 
 function drawCluster(cluster) {
   const isOld = state.old !== null && !state.past;
-  drawTiles(el("tiles"), cluster, isOld);
+  drawTiles(el("tiles"), cluster, isOld, state.past ? null : state.status?.unclean ?? 0);
   drawBrokers(el("brokers"), el("brokers-text"), cluster, isOld);
   drawAway(el("brokers"), shownMs());
   drawRows(el("rows"), el("calm"), el("risk-text"), cluster, state.past ? "past" : state.old ? "old" : "now", state.old?.since);
@@ -154,6 +162,7 @@ async function ask(ms) {
   el("past-text").textContent = `The cluster as it was at ${moment(ms)}, after event ${number(answer.seq)}.`;
   drawCluster(answer.cluster);
   dimLater();
+  link();
 }
 
 function goLive() {
@@ -163,6 +172,7 @@ function goLive() {
   el("past").hidden = true;
   if (state.cluster) drawCluster(state.cluster);
   dimLater();
+  link();
 }
 
 // The engine gives up earlier, unless it hangs.
@@ -178,36 +188,74 @@ async function fetched(url) {
 
 el("live").addEventListener("click", () => timeline.choose(null));
 
-// ---- one partition ----
+// ---- one partition, topic or broker ----
 
-async function open(topic, partition) {
-  const name = `${topic}-${partition}`;
+// Opens a partition, or without a number its whole topic.
+async function open(topic, partition = null) {
+  const name = partition === null ? topic : `${topic}-${partition}`;
   const then = state.past;
-  el("detail-title").textContent = name;
-  el("detail-body").replaceChildren(make("p", { className: "hint" }, "Looking …"));
-  if (!el("detail").open) el("detail").showModal();
-  const answer = await fetched(`/page/partition?topic=${encodeURIComponent(topic)}&partition=${partition}${then ? `&seq=${then.seq}` : ""}`);
+  show(partition === null ? { topic: name } : { partition: name }, name);
+  const at = then ? `&seq=${then.seq}` : "";
+  const what = `topic=${encodeURIComponent(topic)}`;
+  const answer = await fetched(partition === null ? `/page/topic?${what}${at}` : `/page/partition?${what}&partition=${partition}${at}`);
   // These facts are about the newest state, so they are not shown for the past.
   if (then && answer.explanation) Object.assign(answer, { decisions: [], row: null });
   if (el("detail-title").textContent !== name) return;
   if (answer.error) el("detail-body").replaceChildren(make("p", {}, answer.error));
-  else drawDetail(el("detail-body"), answer);
+  else (partition === null ? drawTopic : drawPartition)(el("detail-body"), answer);
+}
+
+function openBroker(broker) {
+  show({ broker }, `broker ${broker}`);
+  drawBroker(el("detail-body"), broker, state.past?.cluster ?? state.cluster, state.sent?.groups ?? [], shownMs());
+}
+
+function show(opened, title) {
+  state.opened = opened;
+  el("detail-title").textContent = title;
+  el("detail-body").replaceChildren(make("p", { className: "hint" }, "Looking …"));
+  if (!el("detail").open) el("detail").showModal();
+  link();
 }
 
 document.addEventListener("click", (event) => {
-  const named = event.target.closest("[data-topic]");
-  if (named) open(named.dataset.topic, Number(named.dataset.partition));
+  const named = event.target.closest("[data-topic], [data-broker-id]");
+  if (!named) return;
+  // Otherwise the line that the name stands in would open, too.
+  if (named.closest("summary")) event.preventDefault();
+  search.hide();
+  if (named.dataset.brokerId) openBroker(Number(named.dataset.brokerId));
+  else open(named.dataset.topic, named.dataset.partition === undefined ? null : Number(named.dataset.partition));
 });
 el("close").addEventListener("click", () => el("detail").close());
 el("detail").addEventListener("click", (event) => event.target === el("detail") && el("detail").close());
-el("find").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const found = /^(.+)-([0-9]+)$/.exec(el("find").partition.value.trim());
-  if (found) open(found[1], Number(found[2]));
-  else el("find").partition.setCustomValidity("a topic, a dash and a number: orders-0");
-  el("find").partition.reportValidity();
+el("detail").addEventListener("close", () => {
+  state.opened = null;
+  link();
 });
-el("find").partition.addEventListener("input", () => el("find").partition.setCustomValidity(""));
+const search = new Search(el("find"), el("found"), fetched, open);
+
+// ---- the address ----
+
+// The address names what is shown, so that it can be kept, or sent to others.
+function link() {
+  const named = new URLSearchParams(state.opened ?? {});
+  if (state.past && timeline.chosenMs !== null) named.set("at", String(timeline.chosenMs));
+  const hash = named.size ? `#${named}` : "";
+  if (location.hash !== hash) history.replaceState(null, "", location.pathname + hash);
+}
+
+function follow() {
+  state.followed = true;
+  const named = new URLSearchParams(location.hash.slice(1));
+  const partition = /^(.+)-([0-9]+)$/.exec(named.get("partition") ?? "");
+  const at = Number(named.get("at"));
+  if (at && at !== timeline.chosenMs) timeline.choose(at);
+  if (partition) open(partition[1], Number(partition[2]));
+  else if (named.get("topic")) open(named.get("topic"));
+  else if (named.get("broker")) openBroker(Number(named.get("broker")));
+}
+window.addEventListener("hashchange", follow);
 
 // ---- keys, theme, range ----
 
@@ -215,10 +263,11 @@ document.addEventListener("keydown", (event) => {
   if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") {
     event.preventDefault();
-    el("find").partition.focus();
+    el("find").name_.focus();
   } else if (event.key === "l" || event.key === "L") timeline.choose(null);
-  else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && event.target.matches("#rows button, #decisions button")) {
-    const all = [...event.target.closest("tbody, ol").querySelectorAll("button")];
+  else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && event.target.matches("#rows button, #decisions button, #decisions summary, #brokers button, #found button, dialog tbody button")) {
+    const list = event.target.closest("#decisions") ?? event.target.closest("tbody, ol, ul");
+    const all = [...list.querySelectorAll("button, summary")].filter((one) => one.checkVisibility());
     const next = all[all.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1)];
     if (next) event.preventDefault();
     next?.focus();

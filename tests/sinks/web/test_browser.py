@@ -164,6 +164,65 @@ def test_everything_is_reached_by_keyboard(window: Browser, served: Served) -> N
     shows(window, "#rows", "orders-2")
 
 
+def test_a_topic_is_found_by_a_part_of_its_name_and_shows_healthy_partitions(window: Browser, served: Served) -> None:
+    opened(window, served)
+    window.press("/", *"rder")
+    shows(window, "#found", "orders")
+    window.press(DOWN, ENTER)
+    shows(window, "#detail-title", "orders")
+    shows(window, "#detail-body", "orders-1")
+    assert window.run("return document.querySelectorAll('#detail-body tbody tr').length") == 2
+    window.run("document.querySelector('#detail-body tbody button').focus()")
+    window.press(DOWN, ENTER)
+    shows(window, "#detail-title", "orders-1")
+    assert window.complaints() == []
+
+
+def test_an_address_opens_what_it_names(window: Browser, served: Served) -> None:
+    opened(window, served)
+    window.click("#brokers button[data-broker-id='3']")
+    shows(window, "#detail-title", "broker 3")
+    shows(window, "#detail-body", "isrflow brokers fence 3 --dry-run")
+    assert window.run("return location.hash") == "#broker=3"
+    address = window.run("return location.href")
+    window.press(ESCAPE)
+    wait_until(lambda: window.run("return location.hash") == "", "an address of nothing")
+    window.open("about:blank")
+    window.open(address)
+    shows(window, "#detail-title", "broker 3")
+    window.open(address.replace("broker=3", "partition=orders-2"))
+    shows(window, "#detail-body", "Event 1 created orders-2.")
+    assert window.complaints() == []
+
+
+def test_an_address_opens_the_past(window: Browser, served: Served) -> None:
+    opened(window, served)
+    window.run("document.querySelector('#timeline').focus()")
+    window.press(LEFT)
+    shows(window, "#past", "as it was")
+    address = window.run("return location.href")
+    assert "#at=" in address
+    window.open("about:blank")
+    window.open(address)
+    shows(window, "#past", "as it was")
+
+
+def test_what_one_event_led_to_is_one_line_that_opens(window: Browser, served: Served) -> None:
+    opened(window, served)
+    fields = {"topic": "orders", "leader": 1, "leader_epoch": 2, "isr": [1], "seq": 2}
+    said = [decision("broker", "BROKER_SESSION_EXPIRED", broker=3, state="fenced", seq=2)]
+    said += [decision("leader_and_isr", "LEADER_FENCED", partition=number, **fields) for number in range(5)]
+    said += [decision("leader_and_isr", "REPLICA_FENCED", partition=number, **fields) for number in range(5, 12)]
+    served.batch(partition(0), decisions=tuple(said))
+    shows(window, "#decisions summary", "broker 3 is fenced, because it fell silent")
+    shows(window, "#decisions summary", "7 partitions because a replica was fenced; 5 partitions because its leader")
+    assert "orders-5" not in window.text("#decisions")
+    window.run("document.querySelector('#decisions summary').focus()")
+    window.press(ENTER)
+    shows(window, "#decisions", "orders-5")
+    assert window.complaints() == []
+
+
 def test_a_page_too_many_says_so_and_comes_in_later(
     window: Browser, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

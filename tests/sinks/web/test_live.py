@@ -235,3 +235,11 @@ def test_an_error_that_nobody_foresaw_is_logged_and_does_not_end_the_thread(
     scene.live.join(TIMEOUT_S)
     assert [(line["log_level"], line["error"]) for line in lines][:1] == [("error", "ZeroDivisionError('broken')")]
     assert scene.told_of == [("orders", 0)]
+
+
+def test_topics_whose_names_begin_with_the_text_are_found_first(scene: Scene) -> None:
+    scene.live.look()
+    scene.batch(*(topic(partition(0), name=name) for name in ("zebra", "re-orders", "Orders-2", "orders")))
+    scene.live.look()
+    assert scene.live.topics_like("orders", 2) == (["Orders-2", "orders"], 3)
+    assert scene.live.topics_like("none", 2) == ([], 0)

@@ -16,7 +16,7 @@ from bus.interface import Decided, Page
 from conf.security.exposure import Protection
 from sinks.metrics import Metrics
 from sinks.web import push
-from sinks.web.past import PastError, shown
+from sinks.web.past import PastError, shown, shown_topic
 from sinks.web.site import Site
 from sinks.web.view import encode
 from state.broker import Broker
@@ -26,6 +26,7 @@ from state.stored.slices import slices_of
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_partitions import partition, topic
+from tests.sinks.web.test_partitions import topic as make_topic
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 STATIC = Path(push.__file__).parent / "static"
@@ -41,6 +42,12 @@ class Told:
             raise PastError(f"there is no topic {topic}")
         step = {"seq": 1, "time_ms": NOW_MS, "sentences": [f"Event 1 created {topic}-{partition}."], "times": 1}
         return encode({"summary": [f"It is as of {seq or 'now'}."], "steps": [step]})
+
+    def topic(self, topic: str, seq: int | None = None) -> bytes:
+        if topic != "orders":
+            raise PastError(f"there is no topic {topic}")
+        held = [partition(0), partition(1, isr=(1, 2))]
+        return encode(shown_topic(seq or 7, Cluster(brokers=BROKERS), make_topic(*held)))
 
     def at(self, time_ms: int) -> bytes:
         if time_ms < 1_000:
@@ -275,3 +282,19 @@ def test_without_a_past_a_partitions_last_decisions_remain(tmp_path: Path) -> No
         assert made.ask("/page/past?time_ms=5000")[0] == 404
     finally:
         made.close()
+
+
+def test_topics_are_found_by_a_part_of_their_name(served: Served) -> None:
+    served.batch(partition(0), name="re-orders")
+    wait_until(lambda: served.ask("/page/topics?match=ORDERS")[1]["topics"] == ["re-orders"], "the topic")
+    assert served.ask("/page/topics?match=none")[1] == {"match": "none", "topics": [], "count": 0}
+    assert served.ask("/page/topics")[0] == served.ask(f"/page/topics?match={'x' * 250}")[0] == 400
+
+
+def test_a_topic_is_shown_with_its_healthy_partitions(served: Served) -> None:
+    status, answer = served.ask("/page/topic?topic=orders")
+    assert (status, answer["partitions"]) == (200, 2)
+    assert [row["problems"] for row in answer["rows"]] == [[], ["under_replicated"]]
+    assert served.ask("/page/topic?topic=orders&seq=5")[1]["seq"] == 5
+    assert served.ask("/page/topic?topic=gone") == (409, {"error": "there is no topic gone"})
+    assert served.ask("/page/topic?seq=5")[0] == 400
