@@ -31,6 +31,7 @@ COMMANDS = (
     "reshard",
     "level",
     "schema",
+    "config",
     "demo",
     "doctor",
     "cluster",

@@ -83,6 +83,9 @@ def runnable() -> list[str]:
     return [example for example in found if not any(mark in example for mark in RUN_ELSEWHERE)]
 
 
+PROPERTIES = "node.id=3000\nmin.insync.replicas=2\ncontroller.listener.names=PLAINTEXT\n"
+
+
 def in_shell(example: str) -> bool:
     return "|" in example or " > " in example or "--follow" in example
 
@@ -90,6 +93,7 @@ def in_shell(example: str) -> bool:
 @pytest.mark.parametrize("example", [example for example in runnable() if in_shell(example)])
 def test_examples_work_in_a_shell(example: str, tmp_path: Path, bus: EmbeddedBus) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    (tmp_path / "server.properties").write_text(PROPERTIES)
     follows = "--follow" in example
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {'timeout 2 ' if follows else ''}{example}"],
@@ -107,8 +111,8 @@ def test_examples_work_in_a_shell(example: str, tmp_path: Path, bus: EmbeddedBus
 def test_examples_work(example: str, tmp_path: Path, isrflow: Isrflow) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
     (tmp_path / "gateway.toml").write_text(GATEWAY)
-    (tmp_path / "server.properties").write_text("controller.listener.names=PLAINTEXT\n")
     shutil.copy(LOG, tmp_path / "node-3.tar.xz")
+    (tmp_path / "server.properties").write_text(PROPERTIES)
     shutil.copytree(CONF, tmp_path / "conf")
     # An example that waits for health needs brokers that all serve.
     engine = started(tmp_path, is_healthy="health" in example)
