@@ -109,24 +109,34 @@ def perform(
         raise Refused("\n".join(errors))
 
 
-def check_all(ask: Ask, requests: Sequence[Request], faults: frozenset[str] | None = None) -> None:
+def check_all(
+    ask: Ask,
+    requests: Sequence[Request],
+    faults: frozenset[str] | None = None,
+    harmless: frozenset[str] = frozenset(),
+) -> None:
     """Refuse all ``requests`` if the rules would refuse any of them now, as Kafka's tools refuse a plan as a whole.
 
-    If ``faults`` are given, only these errors count. Nothing is published. Raises ``Refused`` with every fault, and
-    ``Unreachable``.
+    If ``faults`` are given, only these errors count, and ``harmless`` ones never do. Nothing is published. Raises
+    ``Refused`` with every fault, and ``Unreachable``.
     """
     hints = TopicHints(ask.settings)
     found: list[str] = []
     for decision in would_decide(ask.settings, requests, warns=False).decisions:
         if isinstance(decision, Answer):
             found += [
-                f"  {row.topic}-{row.partition}: {_told(row, hints)}"
+                f"  {_named(row)}: {_told(row, hints)}"
                 for row in _rows(decision)
-                if row.error != "NONE" and (faults is None or row.error in faults)
+                if row.error not in {"NONE", *harmless} and (faults is None or row.error in faults)
             ]
     if found:
         more = f"\n  and {len(found) - FAULTS_MAX} more" if len(found) > FAULTS_MAX else ""
         raise Refused("\n".join(["nothing is done, because some of it would be refused:", *found[:FAULTS_MAX]]) + more)
+
+
+def _named(row: Answer | PartitionResult) -> str:
+    """Name what a result is about: a partition, or a topic."""
+    return f"{row.topic}" if row.partition is UNSET else f"{row.topic}-{row.partition}"
 
 
 def _rows(answer: Answer) -> Sequence[Answer | PartitionResult]:

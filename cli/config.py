@@ -10,7 +10,7 @@ from cli.errors import WrongUse
 from cli.output import printable
 from conf.broker_properties import imported
 from conf.counted import counted
-from conf.loader import SettingsError
+from conf.layers import SettingsError
 
 
 @click.group("config")

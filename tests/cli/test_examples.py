@@ -83,6 +83,12 @@ def runnable() -> list[str]:
     return [example for example in found if not any(mark in example for mark in RUN_ELSEWHERE)]
 
 
+TOPICS = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaTopic
+metadata: {name: clicks}
+spec: {partitions: 2, replicas: 2}
+"""
 PROPERTIES = "node.id=3000\nmin.insync.replicas=2\ncontroller.listener.names=PLAINTEXT\n"
 
 
@@ -113,6 +119,7 @@ def test_examples_work(example: str, tmp_path: Path, isrflow: Isrflow) -> None:
     (tmp_path / "gateway.toml").write_text(GATEWAY)
     shutil.copy(LOG, tmp_path / "node-3.tar.xz")
     (tmp_path / "server.properties").write_text(PROPERTIES)
+    (tmp_path / "topics.yaml").write_text(TOPICS)
     shutil.copytree(CONF, tmp_path / "conf")
     # An example that waits for health needs brokers that all serve.
     engine = started(tmp_path, is_healthy="health" in example)
