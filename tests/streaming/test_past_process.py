@@ -44,6 +44,12 @@ def test_the_state_as_it_was_is_read_by_another_process(decided: DecidedBus, tmp
         assert why["steps"][0]["seq"] == 3
         with pytest.raises(PastError, match="nothing that is left on the bus is about orders-0"):
             past.explain("orders", 0, 2)
+        topic: Any = msgspec.json.decode(past.topic("orders"))
+        assert (topic["seq"], topic["partitions"]) == (3, 4)
+        # A topic with one replica has no spare one, and nothing is wrong with it.
+        assert [row["problems"] for row in topic["rows"]] == [["one_failure_from_offline", "at_min_isr"]] * 4
+        with pytest.raises(PastError, match="there is no topic orders"):
+            past.topic("orders", 2)
     finally:
         past.close()
 
