@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conf.layers import SettingsError, from_sets
+from conf.layers import SettingsError
+from conf.loader import from_sets
 from conf.near_names import suggestion
 from isrflow.masking import masked_value
 from state.broker_setting_types import UNKNOWN, broker_setting_type

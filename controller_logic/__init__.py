@@ -13,7 +13,7 @@ A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``
 decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it.
 ``commit_reports`` commits what replicas report of their logs, ``commit_topic`` topics, ``commit_cluster`` what all
 shards share, and ``commit_observed`` what an observed controller decided. ``commit_alike`` asks a rule about one of
-many partitions that are alike, and commits the same for the others.
+many partitions that are alike place by place, and commits the same for the others.
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,

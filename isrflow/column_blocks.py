@@ -1,7 +1,7 @@
 """Blocks of columns: what a block holds of decisions whose texts differ in a few numbers.
 
-The rules make such decisions from patterns, which are texts with blanks, so that a decision is a row of numbers. A
-block keeps the patterns and the rows. A reader fills in the blanks of the decisions that it wants, and of no others.
+The rules make such decisions from texts with blanks, so that a decision is a row of numbers. A block keeps the texts
+and the rows. A reader fills in the blanks of the decisions that it wants, and of no others.
 
     how many texts, how many runs, bytes of the section that follows              3 numbers of 32 bits
     the texts; for each run, the topic and its id as they are in a text           in lines

@@ -3,8 +3,8 @@
 The problem: a lost broker leads to hundreds of thousands of decisions, whose texts differ in a few numbers. To write
 these texts, to carry them to the bus and to compress them costs more than to decide.
 
-The insight: decisions that are alike share a pattern (``state.alike``), which is a text with six blanks. What is left
-of a decision is the number of its pattern and what fills the blanks, and the index follows from the place in the run.
+The insight: decisions that are alike on the same brokers (``state.alike``) share a text with six blanks. What is left
+of a decision is the number of its text and what fills the blanks, and the index follows from the place in the run.
 So a run is a few columns of numbers, and lines of text are made on demand. One set of columns holds many
 topics, because in a storm each event changes a few partitions of each.
 

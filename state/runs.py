@@ -76,10 +76,17 @@ class _Decided:
         self._rows: defaultdict[_About, list[_Row]] = defaultdict(list)
 
     def add(self, decision: LeaderAndIsr | StopReplica | HighWatermark) -> None:
-        """Add a decision that has a text of its own."""
-        topic_id = "" if isinstance(decision, HighWatermark) else decision.topic_id
+        """Add a decision that has a text of its own. Its columns have what the text says, because readers use them."""
+        topic_id, last_value = "", 0
+        if isinstance(decision, HighWatermark):
+            last_value = decision.high_watermark
+        else:
+            topic_id = decision.topic_id
+        if isinstance(decision, LeaderAndIsr):
+            last_value = decision.partition_epoch
         place = self._add_text(with_blank_index(encode(decision)) + _NO_BLANKS, told_of(decision))
-        self._rows[decision.topic, topic_id].append((decision.partition, place, 0, 0))
+        row = (decision.partition, place, decision.leader_epoch, last_value)
+        self._rows[decision.topic, topic_id].append(row)
 
     def add_alike(self, row: AlikeDecision) -> None:
         form = row.form

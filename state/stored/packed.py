@@ -16,7 +16,7 @@ are counted without reading any, and an unchanged partition is copied.
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, chain
 
 import msgspec
@@ -106,6 +106,15 @@ def numbers_in(column: bytes, count: int) -> Sequence[int]:
     return struct.unpack(f"<{count}{_FORMATS[width]}", column)
 
 
+def _places_of(number: int, column: Sequence[int]) -> Iterator[int]:
+    if isinstance(column, bytes) and number >= 1 << 8:
+        return
+    place = -1
+    for _ in range(column.count(number)):
+        place = column.index(number, place + 1)
+        yield place
+
+
 class Unpacked:
     """Packed partitions, and the ones that were read. A partition is read once, so it stays the same object."""
 
@@ -155,7 +164,11 @@ class Unpacked:
         """List the places of the partitions that have a replica on one of ``brokers``, and of those that move."""
         each, moving = self.packed.replicas_each, self.packed.moving
         ids = numbers_in(self.packed.replicas, self.packed.count * each)
-        found = [nth // each for nth, broker in enumerate(ids) if broker in brokers]
+        if len(brokers) > 1:
+            found = [nth // each for nth, broker in enumerate(ids) if broker in brokers]
+        else:
+            # To search for one broker costs a tenth of going through all ids.
+            found = [nth // each for broker in brokers for nth in _places_of(broker, ids)]
         return sorted({*found, *moving}) if moving else list(dict.fromkeys(found))
 
     def leaderships(self) -> Iterable[tuple[int, int]]:

@@ -114,6 +114,10 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
+def test_every_field_of_a_partition_is_compared() -> None:
+    assert {"partition", *VALUES} == {*Partition.__struct_fields__}
+
+
 def _broker(broker: int, state: BrokerState) -> Broker:
     return Broker(broker, broker, "i", state, rack=None, listeners=(), log_dirs=(), last_contact_ms=0)
 
