@@ -18,14 +18,13 @@ from controller_logic.raw_text import shown
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
-from state.alike import AlikeDecision, Form, Said, Saying, TopicWatermarks, decisions_of, named
+from state.alike import WATERMARK, AlikeDecisions, Form, Row, Said, Saying, decisions_of, named
 from state.broker import Broker, BrokerState
 from state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
-    HighWatermark,
     Imbalance,
     Rejected,
     StopReplica,
@@ -50,12 +49,15 @@ class DecisionRecorder:
         # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
+        # Those on the event at hand, by rank and topic.
+        self._alike: dict[tuple[int, str], AlikeDecisions] = {}
         # How many decisions the events before this one have led to.
         self._said_before = 0
 
     def begin(self, logged: Logged) -> None:
         self.logged = logged
         self._said_before = len(self.said)
+        self._alike = {}
         self.writes = self._is_written_here(logged.event)
 
     def _is_written_here(self, event: AnyEvent | Malformed | Progress) -> bool:
@@ -97,17 +99,13 @@ class DecisionRecorder:
     def say_alike(self, forms: Iterable[Form], saying: Saying, topic: WorkingTopic, partition: Partition) -> None:
         """Record the decisions that have these forms for a partition as it now stands."""
         for form in forms:
-            row = AlikeDecision(
-                form,
-                saying,
-                partition.replicas,
-                topic.topic,
-                topic.topic_id,
-                partition.partition,
-                partition.leader_epoch,
-                partition.partition_epoch,
-            )
-            self.said.append(row)
+            key = (form.rank, topic.topic)
+            alike = self._alike.get(key)
+            if alike is None or alike.saying != saying:
+                alike = self._alike[key] = AlikeDecisions(saying, form.rank, topic.topic, topic.topic_id, [])
+                self.said.append(alike)
+            epochs = (partition.leader_epoch, partition.partition_epoch)
+            alike.rows.append((form, partition.replicas, partition.partition, *epochs))
 
     def say_leader_and_isr(
         self,
@@ -171,18 +169,11 @@ class DecisionRecorder:
 
     def say_high_watermarks(self, topic: WorkingTopic, partitions: Collection[Partition]) -> None:
         """Record the high watermarks that some partitions have now, in the order of the partitions."""
-        blank = HighWatermark(
-            **self._common(Reason.REPLICATED), topic="", partition=0, leader_epoch=0, high_watermark=0
-        )
-        self.said.append(
-            TopicWatermarks(
-                blank,
-                topic.topic,
-                [partition.partition for partition in partitions],
-                [partition.leader_epoch for partition in partitions],
-                [partition.high_watermark for partition in partitions],
-            )
-        )
+        rows: list[Row] = [
+            (WATERMARK, (), partition.partition, partition.leader_epoch, partition.high_watermark)
+            for partition in partitions
+        ]
+        self.said.append(AlikeDecisions(self.saying(), WATERMARK.rank, topic.topic, "", rows))
 
     # The cluster
 

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 from state.decision_columns import SILENT, CountedBy
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, decode, encode
 from state.ids import NO_LEADER
+from state.reason import Reason
 
 Ids = tuple[int, ...]
 # Writes a name as it is in a decision's text.
@@ -52,74 +53,105 @@ class Form(msgspec.Struct, frozen=True, gc=False):
         return self.text % (*saying, *[replicas[place] for place in self.places])
 
 
-class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
-    """A row: one decision, as the values that fill in a form."""
+# A form, whose replicas these are, the partition, its leader epoch, and its partition epoch or high watermark.
+Row = tuple[Form, Ids, int, int, int]
 
-    form: Form
+
+class AlikeDecisions(msgspec.Struct, frozen=True, gc=False):
+    """Decisions of one kind on one event about partitions of one topic, as rows of values that fill in forms."""
+
     saying: Saying
-    replicas: Ids
+    # In the canonical order.
+    rank: int
     topic: str
+    # Empty for high watermarks.
     topic_id: str
-    partition: int
-    leader_epoch: int
-    partition_epoch: int
+    rows: list[Row]
 
 
-class TopicWatermarks(msgspec.Struct, frozen=True, gc=False):
-    """The high watermarks of some partitions of a topic on one event, as columns."""
-
-    # Its topic and numbers are blank.
-    common: HighWatermark
-    topic: str
-    # Distinct and rising.
-    partitions: list[int]
-    # One for each partition.
-    leader_epochs: list[int]
-    high_watermarks: list[int]
-
-
-Said = AnyDecision | AlikeDecision | TopicWatermarks
+Said = AnyDecision | AlikeDecisions
+_Formed = LeaderAndIsr | StopReplica | HighWatermark
 
 
 def form_of(decision: LeaderAndIsr | StopReplica, replicas: Ids) -> Form | None:
     """Return the form of decisions like ``decision``; None if it names a broker that has no replica."""
     marks = {replica: _FIRST_MARK + place for place, replica in enumerate(replicas[:_PLACES_MAX])}
     marks[NO_LEADER] = NO_LEADER
-    blank = {"seq": 0, "controller_epoch": 0, "time_ms": 0, "topic": "", "topic_id": "", "partition": 0}
-    blank |= {"leader_epoch": 0} | ({"partition_epoch": 0} if isinstance(decision, LeaderAndIsr) else {})
     try:
-        marked = {name: _marked(name, value, marks) for name, value in asdict(decision).items()}
+        return _form_of(decision, marks)
     except KeyError:
         return None
-    # These two kinds of decisions have no free text, which might look like the fields that are replaced.
-    text = encode(replace(decision, **marked | blank)).replace(b"%", b"%%%%")
+
+
+def _form_of(decision: _Formed, marks: Mapping[int, int]) -> Form:
+    blank = {name: _blank(name, value, marks) for name, value in asdict(decision).items()}
+    # These kinds of decisions have no free text, which might look like the fields that are replaced.
+    text = encode(type(decision)(**blank)).replace(b"%", b"%%%%")
     for field, blanks in _BLANKS:
         text = text.replace(field, blanks, 1)
     places = tuple([int(place) for place in _MARKED.findall(text)])
     if isinstance(decision, StopReplica):
-        text += SILENT.replace(b"%", b"%%")
+        text += _SILENT
     return Form(_MARKED.sub(b"%d", text), places, _RANKS[type(decision)], told_of(decision))
 
 
-_RANKS = {LeaderAndIsr: KIND_RANK["leader_and_isr"], StopReplica: KIND_RANK["stop_replica"]}
+_SILENT = SILENT.replace(b"%", b"%%")
+_RANKS = {kind: KIND_RANK[str(kind.__struct_config__.tag)] for kind in (LeaderAndIsr, StopReplica, HighWatermark)}
 _BLANKS = (
     (
         b'"seq":0,"index":0,"controller_epoch":0,"time_ms":0',
         b'"seq":%d,"index":%%d,"controller_epoch":%d,"time_ms":%d',
     ),
     (b',"topic":"","topic_id":"","partition":0', b'%b,"topic":%%b,"topic_id":%%b,"partition":%%d'),
+    (b',"topic":"","partition":0', b'%b,"topic":%%b' + _SILENT + b',"partition":%%d'),
     (b'"leader_epoch":0', b'"leader_epoch":%%d'),
     (b'"partition_epoch":0', b'"partition_epoch":%%d'),
+    (b'"high_watermark":0', b'"high_watermark":%%d'),
+)
+_TEXTS = ("topic", "topic_id")
+_NUMBERS = (
+    *("seq", "index", "controller_epoch", "time_ms"),
+    *("partition", "leader_epoch", "partition_epoch", "high_watermark"),
 )
 
 
-def _marked(name: str, value: Any, marks: Mapping[int, int]) -> Any:
-    """Return a field's value with a mark for each broker. All lists of numbers, and all maps, are about brokers."""
+def _blank(name: str, value: Any, marks: Mapping[int, int]) -> Any:
+    """Return a field's value without what a row has, and with a mark for each broker.
+
+    All lists of numbers, and all maps, are about brokers.
+    """
+    if name in _NUMBERS:
+        return 0
+    if name in _TEXTS:
+        return ""
     if name == "leader":
         return marks[value]
     if isinstance(value, tuple):
         return tuple([marks[broker] for broker in value])
     return {marks[broker]: told for broker, told in value.items()} if isinstance(value, dict) else value
+
+
+def told_of(decision: _Formed) -> CountedBy:
+    """Return the values that a decision is counted by."""
+    if isinstance(decision, LeaderAndIsr):
+        return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
+    return CountedBy(str(decision.reason), unclean=False, passes_over=False)
+
+
+# The form of all high watermarks.
+WATERMARK = _form_of(
+    HighWatermark(
+        seq=0,
+        controller_epoch=0,
+        time_ms=0,
+        reason=Reason.REPLICATED,
+        topic="",
+        partition=0,
+        leader_epoch=0,
+        high_watermark=0,
+    ),
+    {},
+)
 
 
 def with_blank_index(text: bytes) -> bytes:
@@ -128,56 +160,26 @@ def with_blank_index(text: bytes) -> bytes:
     return text.replace(b"%", b"%%").replace(b'"index":0', b'"index":%d', 1)
 
 
-def told_of(decision: LeaderAndIsr | StopReplica | HighWatermark) -> CountedBy:
-    """Return the values that a decision is counted by."""
-    if isinstance(decision, LeaderAndIsr):
-        return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
-    return CountedBy(str(decision.reason), unclean=False, passes_over=False)
-
-
 def named(said: Iterable[Said], principal: str) -> list[Said]:
     """Return decisions with the principal of the admin who asked for them."""
     field = (b',"principal":%b' % encoded_name(principal)).replace(b"%", b"%%")
-    result: list[Said] = []
-    for one in said:
-        if isinstance(one, AlikeDecision):
-            result.append(replace(one, saying=one.saying._replace(principal=field)))
-        elif isinstance(one, TopicWatermarks):
-            result.append(replace(one, common=replace(one.common, principal=principal)))
-        else:
-            result.append(replace(one, principal=principal))
-    return result
-
-
-def decision_of(row: AlikeDecision) -> AnyDecision:
-    """Write a row out as a decision."""
-    decision: AnyDecision = decode(encoded(row))
-    return decision
-
-
-def watermarks_of(marks: TopicWatermarks) -> list[HighWatermark]:
-    """Write columns of high watermarks out as decisions."""
-    rows = zip(marks.partitions, marks.leader_epochs, marks.high_watermarks, strict=True)
     return [
-        replace(marks.common, topic=marks.topic, partition=partition, leader_epoch=epoch, high_watermark=mark)
-        for partition, epoch, mark in rows
+        replace(one, saying=one.saying._replace(principal=field))
+        if isinstance(one, AlikeDecisions)
+        else replace(one, principal=principal)
+        for one in said
     ]
 
 
 def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
-    """Write all rows and columns out."""
+    """Write all rows out."""
     decisions: list[AnyDecision] = []
     for one in said:
-        if isinstance(one, AlikeDecision):
-            decisions.append(decision_of(one))
-        elif isinstance(one, TopicWatermarks):
-            decisions += watermarks_of(one)
-        else:
-            decisions.append(one)
+        decisions += map(decode, encoded(one)) if isinstance(one, AlikeDecisions) else [one]
     return decisions
 
 
-def encoded(row: AlikeDecision) -> bytes:
-    """Return what ``encode`` does for a row's decision, which has the index 0 until it is numbered."""
-    names = encoded_name(row.topic), encoded_name(row.topic_id)
-    return row.form.on(row.saying, row.replicas) % (0, *names, row.partition, row.leader_epoch, row.partition_epoch)
+def encoded(alike: AlikeDecisions) -> list[bytes]:
+    """Return what ``encode`` does for the decisions, which have the index 0 until they are numbered."""
+    names, saying = (encoded_name(alike.topic), encoded_name(alike.topic_id)), alike.saying
+    return [form.on(saying, replicas) % (0, *names, *numbers) for form, replicas, *numbers in alike.rows]

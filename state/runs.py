@@ -12,27 +12,15 @@ between its decisions.
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
 
-from state.alike import (
-    AlikeDecision,
-    Ids,
-    Said,
-    TopicWatermarks,
-    encoded_name,
-    told_of,
-    with_blank_index,
-)
+from state.alike import AlikeDecisions, Ids, Said, Saying, encoded_name, told_of, with_blank_index
 from state.chunks import chunks
 from state.decision_columns import BLANKS, ROWS_MAX, SILENT, Columns, CountedBy, packed
-from state.decisions import HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.decisions import LeaderAndIsr, StopReplica, encode
 from state.part import RANKS, Part, columns_part, part_of
 
 # Of one topic. These decisions are never divided on their way to the sink.
 RUN_DECISIONS_MAX = 1_024
-# The end of a high watermark's text.
-_WATERMARK = b'"topic":"","partition":0,"leader_epoch":0,"high_watermark":0}'
-_BLANK_WATERMARK = b'"topic":%b' + SILENT + b',"partition":%d,"leader_epoch":%d,"high_watermark":%d}'
 # What follows a text that has its own values. Its index alone is blank.
 _NO_BLANKS = SILENT * (BLANKS - 1)
 
@@ -51,11 +39,9 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
     # By seq and rank.
     runs: defaultdict[tuple[int, int], _Decided] = defaultdict(_Decided)
     for one in said:
-        if isinstance(one, AlikeDecision):
-            runs[one.saying.seq, one.form.rank].add_alike(one)
-        elif isinstance(one, TopicWatermarks):
-            runs[one.common.seq, RANKS[HighWatermark]].add_watermarks(one)
-        elif isinstance(one, LeaderAndIsr | StopReplica | HighWatermark):
+        if isinstance(one, AlikeDecisions):
+            runs[one.saying.seq, one.rank].add_alike(one)
+        elif isinstance(one, LeaderAndIsr | StopReplica):
             runs[one.seq, RANKS[type(one)]].add(one)
         else:
             parts.append(part_of(one))
@@ -71,40 +57,25 @@ class _Decided:
         # Each has the blanks of ``column_layout``.
         self._texts: list[bytes] = []
         self._told: list[CountedBy] = []
-        # By the ids of form and saying, and by replicas: the place of the text.
-        self._places: dict[tuple[int, int, Ids], int] = {}
+        # By form and replicas: the place of the text.
+        self._places: defaultdict[Saying, dict[tuple[int, Ids], int]] = defaultdict(dict)
         self._rows: defaultdict[_About, list[_Row]] = defaultdict(list)
 
-    def add(self, decision: LeaderAndIsr | StopReplica | HighWatermark) -> None:
+    def add(self, decision: LeaderAndIsr | StopReplica) -> None:
         """Add a decision that has a text of its own. Its columns have what the text says, because readers use them."""
-        topic_id, last_value = "", 0
-        if isinstance(decision, HighWatermark):
-            last_value = decision.high_watermark
-        else:
-            topic_id = decision.topic_id
-        if isinstance(decision, LeaderAndIsr):
-            last_value = decision.partition_epoch
         place = self._add_text(with_blank_index(encode(decision)) + _NO_BLANKS, told_of(decision))
+        last_value = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0
         row = (decision.partition, place, decision.leader_epoch, last_value)
-        self._rows[decision.topic, topic_id].append(row)
+        self._rows[decision.topic, decision.topic_id].append(row)
 
-    def add_alike(self, row: AlikeDecision) -> None:
-        form = row.form
-        key = (id(form), id(row.saying), row.replicas)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = self._add_text(form.on(row.saying, row.replicas), form.told)
-        self._rows[row.topic, row.topic_id].append((row.partition, place, row.leader_epoch, row.partition_epoch))
-
-    def add_watermarks(self, marks: TopicWatermarks) -> None:
-        """Add high watermarks, which differ in their topic and their last three values alone."""
-        text = with_blank_index(encode(marks.common).removesuffix(_WATERMARK)) + _BLANK_WATERMARK
-        if text not in self._texts[-1:]:
-            self._add_text(text, told_of(marks.common))
-        place = repeat(len(self._texts) - 1)
-        self._rows[marks.topic, ""] += zip(
-            marks.partitions, place, marks.leader_epochs, marks.high_watermarks, strict=False
-        )
+    def add_alike(self, alike: AlikeDecisions) -> None:
+        places, rows = self._places[alike.saying], self._rows[alike.topic, alike.topic_id]
+        for form, replicas, partition, leader_epoch, last_value in alike.rows:
+            key = (id(form), replicas)
+            place = places.get(key)
+            if place is None:
+                place = places[key] = self._add_text(form.on(alike.saying, replicas), form.told)
+            rows.append((partition, place, leader_epoch, last_value))
 
     def _add_text(self, text: bytes, told: CountedBy) -> int:
         self._texts.append(text)

@@ -17,14 +17,14 @@ from isrflow import column_blocks
 from isrflow.column_layout import ROWS_MAX, ColumnTable
 from isrflow.decision_blocks import is_block, rows_in_making
 from isrflow.decision_rows import opened
-from state.alike import Said, Saying, decision_of, decisions_of
+from state.alike import Said, Saying, decisions_of
 from state.canonical import number, numbered_runs
 from state.decision_columns import Columns, CountedBy, packed
 from state.numbered_run import NumberedRun
 from state.part import part_of
 from state.runs import parts_of
 from tests.bus.test_decision_blocks import ALL, EVENT, rows
-from tests.state.test_runs import TOPICS, led, refused, row, stopped, watermarks
+from tests.state.test_runs import TOPICS, led, one_of, refused, row, stopped, watermarks
 from tests.support.bus_rows import execute
 
 # More than a block holds.
@@ -37,7 +37,7 @@ def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:
     for topic in TOPICS:
         for partition in range(partitions):
             decisions += [row(form, topic, partition, seq) for form in (led(), stopped())]
-        decisions += [decision_of(row(led(), topic, partition, seq)) for partition in range(partitions, partitions + 3)]
+        decisions += [one_of(row(led(), topic, partition, seq)) for partition in range(partitions, partitions + 3)]
         decisions.append(watermarks(seq, topic, list(range(partitions))))
     return decisions
 

@@ -12,7 +12,7 @@ from bus.decided_runs import DecidedRuns, runs_in
 from bus.interface import Decided
 from conf.loader import load
 from sinks.metric_snapshot import count_decisions
-from state.alike import Said, decision_of, decisions_of
+from state.alike import Said, decisions_of
 from state.canonical import numbered_runs
 from state.decisions import LeaderAndIsr
 from state.part import part_of
@@ -21,14 +21,14 @@ from state.runs import parts_of
 from streaming import engine_log
 from streaming.batch_writer import feedback_events
 from streaming.engine_log import EngineLog
-from tests.state.test_runs import led, mixed, row
+from tests.state.test_runs import led, mixed, one_of, row
 
 
 def said() -> list[Said]:
     """Return decisions of all forms: elections in patterns and by themselves, clean and unclean, and others."""
     decisions = mixed()
     for number in range(20, 24):
-        one = decision_of(row(led(), "plain", number))
+        one = one_of(row(led(), "plain", number))
         assert isinstance(one, LeaderAndIsr)
         unclean = replace(one, unclean=number > 22, reason=Reason.UNCLEAN_ELECTION)
         decisions += [unclean, replace(one, partition=number + 10, passed_over={1: "FENCED"}, reason=Reason.ISR_SHRUNK)]

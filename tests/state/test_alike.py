@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from state.alike import AlikeDecision, Saying, decision_of, encoded, form_of
+from state.alike import AlikeDecisions, Saying, decisions_of, encoded, form_of
 from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
 from state.reason import Reason
 
@@ -53,7 +53,8 @@ def test_a_row_has_the_bytes_of_the_decision_that_it_stands_for(
 ) -> None:
     form = form_of(decision, LED.replicas)
     assert form is not None
-    row = AlikeDecision(form, Saying(123456, 78, 90), ids, topic, f"id of {topic}", 12, 34, 56)
+    rows = [(form, ids, 12, 34, 56)]
+    alike = AlikeDecisions(Saying(123456, 78, 90), form.rank, topic, f"id of {topic}", rows)
     first, second, third = ids
     named = {"topic": topic, "topic_id": f"id of {topic}", "partition": 12, "leader_epoch": 34}
     if isinstance(decision, LeaderAndIsr):
@@ -62,5 +63,5 @@ def test_a_row_has_the_bytes_of_the_decision_that_it_stands_for(
         expected: AnyDecision = replace(decision, **SAID | named | led | told)
     else:
         expected = replace(decision, **SAID | named, to=(second,))
-    assert encoded(row) == encode(expected)
-    assert decision_of(row) == expected
+    assert encoded(alike) == [encode(expected)]
+    assert decisions_of([alike]) == [expected]

@@ -13,21 +13,10 @@ from msgspec.structs import replace
 from sinks.metric_snapshot import count_decisions
 from sinks.outcome_rows import outcomes_of, rows_of
 from state import columns_in_order, runs
-from state.alike import (
-    AlikeDecision,
-    Form,
-    Said,
-    Saying,
-    TopicWatermarks,
-    decision_of,
-    decisions_of,
-    form_of,
-    named,
-    watermarks_of,
-)
+from state.alike import WATERMARK, AlikeDecisions, Form, Said, Saying, decisions_of, form_of, named
 from state.canonical import number, numbered_runs, parts_clash
 from state.decision_columns import ReasonCount
-from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, Rejected, StopReplica, encode
+from state.decisions import KIND_RANK, AnyDecision, LeaderAndIsr, Rejected, StopReplica, encode
 from state.numbered_run import flat
 from state.part import Part, part_of
 from state.reason import Reason
@@ -60,19 +49,20 @@ def stopped() -> Form:
     return form(StopReplica(**COMMON, reason=Reason.CONTROLLED_SHUTDOWN, **place, delete=False, to=(1,)))
 
 
-def row(alike: Form, topic: str, partition: int, seq: int = 3) -> AlikeDecision:
-    replicas = (1 + partition % 3, 5)
-    return AlikeDecision(alike, Saying(seq, 1, 5), replicas, topic, f"id of {topic}", partition, 7, 9)
+def row(alike: Form, topic: str, partition: int, seq: int = 3, leader_epoch: int = 7) -> AlikeDecisions:
+    rows = [(alike, (1 + partition % 3, 5), partition, leader_epoch, 9)]
+    return AlikeDecisions(Saying(seq, 1, 5), alike.rank, topic, f"id of {topic}", rows)
 
 
-def watermark(seq: int, topic: str, partition: int) -> HighWatermark:
-    where: dict[str, Any] = {"topic": topic, "partition": partition, "leader_epoch": 0, "high_watermark": 1}
-    return HighWatermark(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.REPLICATED, **where)
+def one_of(alike: AlikeDecisions) -> AnyDecision:
+    """Write the only decision out."""
+    [decision] = decisions_of([alike])
+    return decision
 
 
-def watermarks(seq: int, topic: str, partitions: list[int]) -> TopicWatermarks:
-    common = replace(watermark(seq, "", 0), high_watermark=0)
-    return TopicWatermarks(common, topic, partitions, [n % 3 for n in partitions], [10 * n for n in partitions])
+def watermarks(seq: int, topic: str, partitions: list[int], more: int = 0) -> AlikeDecisions:
+    rows = [(WATERMARK, (), n, n % 3, 10 * n + more) for n in partitions]
+    return AlikeDecisions(Saying(seq, 1, 5), WATERMARK.rank, topic, "", rows)
 
 
 MARKS = watermarks(3, "b%", [1, 2])
@@ -89,8 +79,8 @@ def mixed() -> list[Said]:
     for seq in (3, 4):
         both = (led(), stopped())
         said += [row(one, topic, n, seq) for topic in TOPICS for n in range(5) for one in both]
-        said += [decision_of(row(led(), topic, n, seq)) for topic in TOPICS for n in range(5, 9)]
-        said += [watermark(seq, topic, n) for topic in TOPICS[:3] for n in range(3)]
+        said += [one_of(row(led(), topic, n, seq)) for topic in TOPICS for n in range(5, 9)]
+        said += [watermarks(seq, topic, [n]) for topic in TOPICS[:3] for n in range(3)]
         said += [watermarks(seq, topic, numbers) for topic in TOPICS[2:] for numbers in ([3], [4, 6, 7])]
         said += [watermarks(seq, "marked", [0, 2, 3]), watermarks(seq, "alone", [4])]
         said += [row(led(), "alone", 3, seq), refused(seq)]
@@ -142,7 +132,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
 
 def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one() -> None:
     said: list[Said] = [row(led(), topic, n) for topic in ("a", "b%") for n in range(8)]
-    said += [decision_of(row(led(), "b%", 11)), decision_of(row(led(), "c", 1)), *(watermarks_of(MARKS))]
+    said += [one_of(row(led(), "b%", 11)), one_of(row(led(), "c", 1)), MARKS]
     parts = parts_of(said)
     assert sorted((part.topic, decisions_in(part), bool(part.columns)) for part in parts) == [
         ("a", 18, True),
@@ -161,12 +151,11 @@ def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
 
 @pytest.mark.parametrize("great", [2**31, 2**63, 2**64])
 def test_numbers_that_fit_into_no_column_are_written_all_the_same(great: int) -> None:
-    said: list[Said] = [replace(row(led(), "t", n), leader_epoch=great) for n in range(4)]
-    said += [replace(watermark(3, "t", n), high_watermark=great) for n in range(4)]
-    said += [replace(watermarks(3, "u", [0, 1]), high_watermarks=[great, 1])]
+    said: list[Said] = [row(led(), "t", n, leader_epoch=great) for n in range(4)]
+    said += [watermarks(3, topic, [*range(4)], great - 30) for topic in "tu"]
     parts = parts_of(said)
     assert number(parts) == number(map(part_of, decisions_of(said)))
-    assert sum(str(great).encode() in body for _, _, body in number(parts)) == 9
+    assert sum(str(great).encode() in body for _, _, body in number(parts)) == 6
 
 
 def test_two_decisions_in_one_place_still_clash() -> None:
@@ -174,12 +163,12 @@ def test_two_decisions_in_one_place_still_clash() -> None:
     assert parts_clash(parts_of(twice))
     assert not parts_clash(parts_of(twice[:2]))
     assert len(parts_of(twice)) == 3
-    marks: list[Said] = [watermark(3, "t", 1), watermark(3, "t", 2), watermarks(3, "t", [1, 4]), watermark(3, "u", 1)]
+    marks: list[Said] = [watermarks(3, *some) for some in (("t", [1]), ("t", [2]), ("t", [1, 4]), ("u", [1]))]
     assert parts_clash(parts_of(marks))
     assert sorted(part.partition for part in parts_of(marks)) == [1, 1, 1, 2, 4]
 
 
-LED = decision_of(replace(row(led(), "t", 0), replicas=(1, 2)))
+LED = decisions_of([AlikeDecisions(Saying(3, 1, 5), led().rank, "t", "id of t", [(led(), (1, 2), 0, 7, 9)])])[0]
 ELECTIONS = [
     replace(LED, unclean=unclean, passed_over=passed_over)
     for unclean in (False, True)
@@ -206,7 +195,7 @@ def test_a_run_counts_its_elections_by_what_they_say(are_alike: bool) -> None:
 def test_stops_and_high_watermarks_count_as_no_elections() -> None:
     stops: list[Said] = [row(stopped(), "t", n) for n in range(4)]
     # One without a pattern stands in columns among the others.
-    stops.append(decision_of(row(stopped(), "t", 4)))
+    stops.append(one_of(row(stopped(), "t", 4)))
     runs_of_all = numbered_runs([*parts_of(stops), *parts_of([MARKS])])
     assert [run.columns and run.columns.reasons() for run in runs_of_all] == [
         (ReasonCount("CONTROLLED_SHUTDOWN", unclean=False, passes_over=False, decisions=5),),
@@ -222,7 +211,7 @@ def test_an_admin_is_named_in_decisions_of_every_form() -> None:
 
 
 def test_the_length_of_a_runs_texts_is_known_or_about_known() -> None:
-    decisions = [decision_of(row(led(), "t" * 200, n)) for n in range(9)]
+    decisions = [one_of(row(led(), "t" * 200, n)) for n in range(9)]
     [columns] = numbered_runs(parts_of([row(led(), "t" * 200, n) for n in range(9)]))
     assert columns.columns
     assert columns.text_bytes == pytest.approx(sum(map(len, map(encode, decisions))), rel=0.05)
