@@ -28,10 +28,11 @@ Rules, one for each kind of event:
              ``known_defects``)
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
-  ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
+  ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``,
+  ``eligible``
 What goes through all partitions of a broker:
-  ``availability`` when it goes or comes, ``removal`` for what a reassignment left behind, ``request_epochs`` for how
-  far it is with what it was asked to do
+  ``availability`` when it goes or comes, ``eligible_leaders`` when its logs may have lost their ends, ``removal`` for
+  what a reassignment left behind, ``request_epochs`` for how far it is with what it was asked to do
 What answers for many partitions at once:
   ``partition_results``
 What is asked without an event:

@@ -39,14 +39,9 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
     elr = before.elr if change.elr is None else change.elr
     last = before.last_known_elr if change.last_known_elr is None else change.last_known_elr
-    differs = change.raises_epochs or (
-        leader != before.leader
-        or isr != before.isr
-        or recovery != before.leader_recovery_state
-        or replicas != before.replicas
-        or adding != before.adding_replicas
-        or removing != before.removing_replicas
-    )
+    elr_differs = (elr, last) != (before.elr, before.last_known_elr)
+    told = (leader, isr, recovery, replicas, adding, removing)
+    differs = change.raises_epochs or told != _told(before)
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
@@ -59,8 +54,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         isr,
         leader,
         leader_epoch,
-        before.partition_epoch
-        + (differs or (elr, last) != (before.elr, before.last_known_elr) or _is_moved(before, change, directories)),
+        before.partition_epoch + (differs or elr_differs or _is_moved(before, change, directories)),
         recovery,
         adding,
         removing,
@@ -79,6 +73,18 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         directories,
         elr,
         last,
+    )
+
+
+def _told(partition: Partition) -> tuple[object, ...]:
+    """Return what brokers are told in a leader epoch."""
+    return (
+        partition.leader,
+        partition.isr,
+        partition.leader_recovery_state,
+        partition.replicas,
+        partition.adding_replicas,
+        partition.removing_replicas,
     )
 
 

@@ -127,12 +127,7 @@ def _commit_settled(
         # A partition that is deleted loses its leader without an election.
         is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
         is_election |= reason is Reason.LOG_LEFT_BEHIND
-        over = None
-        if is_election:
-            isr = before.isr if change.elected_from is None else change.elected_from
-            isr = (*isr, *before.elr) if change.eligible else isr
-            lost = before.lost_logs
-            over = passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=lost)
+        over = _passed_over(state, before, after, change) if is_election else None
         batch.recorder.say_leader_and_isr(
             topic,
             after,
@@ -146,6 +141,12 @@ def _commit_settled(
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after
+
+
+def _passed_over(state: WorkingState, before: Partition, after: Partition, change: PartitionChange) -> dict[int, str]:
+    isr = before.isr if change.elected_from is None else change.elected_from
+    isr = (*isr, *before.elr) if change.eligible else isr
+    return passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=before.lost_logs)
 
 
 def _addressed(

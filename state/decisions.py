@@ -122,9 +122,8 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     features: tuple[Feature, ...] | UnsetType = UNSET
     # How many partitions a broker in controlled shutdown still leads.
     remaining: int | UnsetType = UNSET
-    # Directories that it had and cannot read. Set if there are any.
+    # Directories that it had and cannot read, and those that are to get no new replicas. Set if there are any.
     offline_log_dirs: tuple[str, ...] | UnsetType = UNSET
-    # Directories that are to get no new replicas. Set if there are any.
     cordoned_log_dirs: tuple[str, ...] | UnsetType = UNSET
 
 

@@ -9,6 +9,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from state.adoption_events import AdoptTopic as AdoptTopic
+from state.broker_events import BrokerConnectionLost as BrokerConnectionLost
+from state.broker_events import BrokerHeartbeat as BrokerHeartbeat
+from state.broker_events import BrokerRegister as BrokerRegister
+from state.broker_events import BrokerUnregister as BrokerUnregister
+from state.broker_events import ControlledShutdown as ControlledShutdown
 from state.directory_events import AssignReplicasToDirs as AssignReplicasToDirs
 from state.entity_events import AlterEntity as AlterEntity
 from state.entity_events import CreateAcls as CreateAcls
@@ -19,7 +24,7 @@ from state.event import Event as Event
 from state.event import OfReplica as OfReplica
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
-from state.level import FIRST_LEVEL, NO_LEVEL
+from state.level import FIRST_LEVEL
 from state.level_events import RaiseLevel as RaiseLevel
 from state.limits import (
     Assignment,
@@ -33,11 +38,9 @@ from state.limits import (
     Offset,
     Scalar,
     Text,
-    Texts,
     TimeMs,
 )
 from state.observed_events import Observed as Observed
-from state.registration import Feature, Listener
 from state.topic_events import AlterIsrs as AlterIsrs
 from state.topic_events import LogEndOffsets as LogEndOffsets
 from state.topic_events import ReplicaReport as ReplicaReport
@@ -50,57 +53,6 @@ class TopicPartition(msgspec.Struct, frozen=True, order=True):
 
     topic: Name
     partition: Id
-
-
-class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
-    """A broker starts. Its broker_epoch will be this event's seq (KIP-631)."""
-
-    broker: Id
-    incarnation: Text
-    rack: Text | None = None
-    listeners: Annotated[tuple[Listener, ...], Meta(max_length=64)] = ()
-    log_dirs: Texts = ()
-    previous_broker_epoch: BrokerEpoch = -1
-    features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
-    # Whether it speaks through the gateway that leads the quorum. Its silence counts only while it could be heard.
-    behind_gateway: bool = False
-    # The highest level that a mock broker supports.
-    level: Level = NO_LEVEL
-
-
-class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
-    """A broker lives, and may ask to be fenced, to be unfenced or to shut down (KIP-631)."""
-
-    broker: Id
-    broker_epoch: BrokerEpoch
-    want_fence: bool
-    want_shutdown: bool
-    caught_up: bool | None = None
-    offline_log_dirs: Texts = ()
-    # Who asks in the broker's name, in Kafka's form: an admin who has it fenced. Nothing is decided by it.
-    principal: Text | UnsetType | None = UNSET
-    # Set if they may have changed (KIP-1066).
-    cordoned_log_dirs: Texts | UnsetType = UNSET
-
-
-class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):
-    """A gateway lost its connection to a broker. This is a hint: the session is what counts."""
-
-    broker: Id
-    broker_epoch: BrokerEpoch
-
-
-class BrokerUnregister(AdminEvent, frozen=True, kw_only=True, tag="broker_unregister"):
-    """An operator declares that a broker will not come back."""
-
-    broker: Id
-
-
-class ControlledShutdown(Event, frozen=True, kw_only=True, tag="controlled_shutdown"):
-    """A broker that is about to stop asks to have its leaderships moved."""
-
-    broker: Id
-    broker_epoch: BrokerEpoch
 
 
 class AlterIsr(OfReplica, frozen=True, kw_only=True, tag="alter_isr"):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from state.level import NEWEST_LEVEL
 from tests.scenarios.arguments import epoch_in, ids, partition_of, request_id_in
 from tests.scenarios.script import Script
 from tests.scenarios.story import Command
@@ -45,3 +46,14 @@ def isr_written(script: Script, command: Command) -> None:
         **({"zxid": int(given["zxid"])} if "zxid" in given else {}),
         **request_id_in(command),
     )
+
+
+def eligible(script: Script, command: Command) -> None:
+    """Raise the level, and turn eligible leader replicas on or off: ``eligible on``, ``eligible off``."""
+    version = {"on": "1", "off": "0"}[command.arguments[0]]
+    if version == "1":
+        script.quiet, script.gateway_level = True, NEWEST_LEVEL
+        script.claim(script.controller_epoch + 1, level=NEWEST_LEVEL)
+        script.write("raise_level", level=NEWEST_LEVEL)
+    script.quiet = False
+    script.write("alter_config", entity="cluster", config={"eligible.leader.replicas.version": version})

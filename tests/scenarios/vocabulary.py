@@ -7,10 +7,9 @@ and ``request-id=`` puts a request id on the event.
 from collections.abc import Callable
 from typing import Any
 
-from state.level import NEWEST_LEVEL
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import GATEWAY_WORDS
-from tests.scenarios.isr_words import isr_changes, isr_written
+from tests.scenarios.isr_words import eligible, isr_changes, isr_written
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -46,18 +45,6 @@ def topic(script: Script, command: Command) -> None:
 def settings(script: Script, command: Command) -> None:
     """Set the settings of the next controller: ``settings broker.session.timeout.ms=3000``."""
     script.settings |= command.options
-
-
-def eligible(script: Script, command: Command) -> None:
-    """Raise the level, and turn eligible leader replicas on or off: ``eligible on``, ``eligible off``."""
-    script.quiet = True
-    if command.arguments == ("on",):
-        script.gateway_level = NEWEST_LEVEL
-        script.claim(script.controller_epoch + 1, level=NEWEST_LEVEL)
-        script.write("raise_level", level=NEWEST_LEVEL)
-    version = {"on": "1", "off": "0"}[command.arguments[0]]
-    script.quiet = False
-    script.write("alter_config", entity="cluster", config={"eligible.leader.replicas.version": version})
 
 
 def claim(script: Script, command: Command) -> None:
@@ -234,16 +221,15 @@ def delete_topic(script: Script, command: Command) -> None:
 def create_partitions(script: Script, command: Command) -> None:
     """Add partitions up to a total: ``create-partitions t 3``, ``create-partitions t 3 1,2,3 2,3,1``."""
     name, total, *listed = command.arguments
-    fields = {"assignment": [ids(text) for text in listed]} if listed else {}
-    script.write("create_partitions", topic=name, total=int(total), **fields, **request_id_in(command))
+    given = ({"assignment": [ids(text) for text in listed]} if listed else {}) | request_id_in(command)
+    script.write("create_partitions", topic=name, total=int(total), **given)
 
 
 def reassign(script: Script, command: Command) -> None:
     """Move a partition to other replicas: ``reassign t-0 4,5,6``."""
     name, number = partition_of(command.arguments[0])
-    script.write(
-        "alter_reassignment", topic=name, partition=number, replicas=ids(command.arguments[1]), **request_id_in(command)
-    )
+    given = {"replicas": ids(command.arguments[1])} | request_id_in(command)
+    script.write("alter_reassignment", topic=name, partition=number, **given)
 
 
 def cancel(script: Script, command: Command) -> None:
@@ -255,15 +241,15 @@ def cancel(script: Script, command: Command) -> None:
 def elect(script: Script, command: Command) -> None:
     """Request elections: ``elect preferred t-0 t-1``, ``elect unclean all``."""
     kind, *named = command.arguments
-    pairs = [partition_of(text) for text in named if text != "all"]
-    listed = [{"topic": name, "partition": number} for name, number in pairs] if pairs else None
+    pairs = map(partition_of, [text for text in named if text != "all"])
+    listed = [{"topic": name, "partition": number} for name, number in pairs] or None
     script.write("elect_leaders", election_type=kind, partitions=listed, **request_id_in(command))
 
 
 def raw(script: Script, command: Command) -> None:
     """Put a text on the bus as it is: ``raw {"kind":"tick"}``; or bytes: ``raw hex:fffe``."""
-    text = command.rest
-    script.write_raw(bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode())
+    given = command.rest
+    script.write_raw(bytes.fromhex(given[4:]) if given.startswith("hex:") else given.encode())
 
 
 def describe(script: Script, command: Command) -> None:
