@@ -46,7 +46,7 @@ def raise_levels(quorum: InProcessQuorum, client: ControllerClient) -> None:
 
 
 def beat(client: ControllerClient, epoch: int, *cordoned: str) -> None:
-    answer = client.ask("BrokerHeartbeat", **heartbeat(1, epoch, CordonedLogDirs=list(cordoned)))
+    answer = client.ask("BrokerHeartbeat", 2, **heartbeat(1, epoch, CordonedLogDirs=list(cordoned)))
     assert (answer["ErrorCode"], answer["IsFenced"]) == (ErrorCode.NONE, False)
 
 
