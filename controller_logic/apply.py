@@ -37,11 +37,12 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     replicas = before.replicas if change.replicas is None else change.replicas
     adding = before.adding_replicas if change.adding_replicas is None else change.adding_replicas
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
-    elr = before.elr if change.elr is None else change.elr
-    last = before.last_known_elr if change.last_known_elr is None else change.last_known_elr
-    elr_differs = (elr, last) != (before.elr, before.last_known_elr)
-    told = (leader, isr, recovery, replicas, adding, removing)
-    differs = change.raises_epochs or told != _told(before)
+    differs = change.raises_epochs or (
+        leader != before.leader
+        or isr != before.isr
+        or recovery != before.leader_recovery_state
+        or (replicas, adding, removing) != (before.replicas, before.adding_replicas, before.removing_replicas)
+    )
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
@@ -54,7 +55,7 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         isr,
         leader,
         leader_epoch,
-        before.partition_epoch + (differs or elr_differs or _is_moved(before, change, directories)),
+        before.partition_epoch + (differs or _is_told(before, change, directories)),
         recovery,
         adding,
         removing,
@@ -71,26 +72,19 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         held.lags,
         _lost_logs(before, change, leader),
         directories,
-        elr,
-        last,
+        before.elr if change.elr is None else change.elr,
+        before.last_known_elr if change.last_known_elr is None else change.last_known_elr,
     )
 
 
-def _told(partition: Partition) -> tuple[object, ...]:
-    """Return what brokers are told in a leader epoch."""
+def _is_told(before: Partition, change: PartitionChange, directories: tuple[str, ...]) -> bool:
+    """Return whether brokers must hear of other directories, other eligible replicas or another last leader."""
+    if before.partition_epoch == NO_EPOCH:
+        return False
+    is_moved = change.directories is not None and directories != before.directories
     return (
-        partition.leader,
-        partition.isr,
-        partition.leader_recovery_state,
-        partition.replicas,
-        partition.adding_replicas,
-        partition.removing_replicas,
+        is_moved or change.elr not in (None, before.elr) or change.last_known_elr not in (None, before.last_known_elr)
     )
-
-
-def _is_moved(before: Partition, change: PartitionChange, directories: tuple[str, ...]) -> bool:
-    """Return whether the change puts replicas into other directories, of which brokers must hear."""
-    return change.directories is not None and directories != before.directories and before.partition_epoch != NO_EPOCH
 
 
 def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from state.cluster import Outcome, State, Totals, counted
 from state.decisions import AnyDecision, LeaderAndIsr, TopicDecision
 from state.ids import NO_EPOCH, NO_LEADER
 from state.part import part_of
-from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, laid_over
 from state.reason import Reason
 from state.stored import codec
@@ -140,8 +140,8 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
         assert after.leader_epoch == before.leader_epoch + 1
     if (after.isr, after.leader, after.elr) != (before.isr, before.leader, before.elr):
         assert after.partition_epoch == before.partition_epoch + 1
-    led_outside = after.leader not in (before.leader, NO_LEADER) and after.leader not in before.isr
-    if led_outside and after.leader in before.elr and after.leader_recovery_state == LeaderRecoveryState.RECOVERED:
+    is_new_leader = after.leader not in (before.leader, NO_LEADER, *before.isr) and not before.is_reassigning
+    if is_new_leader and after.leader in before.elr:
         assert after.isr == (after.leader,), "an eligible leader is alone in the ISR"
     if after.high_watermark < before.high_watermark:
         leaders_end = after.log_end_offsets[after.replicas.index(after.leader)]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from state.level import NEWEST_LEVEL
 from tests.scenarios.arguments import ids, partition_of, request_id_in, settings_in
 from tests.scenarios.script import Script
 from tests.scenarios.story import Command
@@ -58,4 +59,16 @@ def config(script: Script, command: Command) -> None:
     script.write("alter_config", entity=entity, **fields, config=values, **request_id_in(command))
 
 
-GATEWAY_WORDS = (gateway, hears, silence_gateway, assign, config)
+def eligible(script: Script, command: Command) -> None:
+    """Raise the level, and turn eligible leader replicas on or off: ``eligible on``, ``eligible off``."""
+    script.quiet = True
+    if command.arguments == ("on",):
+        script.gateway_level = NEWEST_LEVEL
+        script.claim(script.controller_epoch + 1, level=NEWEST_LEVEL)
+        script.write("raise_level", level=NEWEST_LEVEL)
+    version = {"on": "1", "off": "0"}[command.arguments[0]]
+    script.quiet = False
+    script.write("alter_config", entity="cluster", config={"eligible.leader.replicas.version": version})
+
+
+GATEWAY_WORDS = (gateway, hears, silence_gateway, assign, config, eligible)

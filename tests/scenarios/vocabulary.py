@@ -261,7 +261,6 @@ _ALL: tuple[Word, ...] = (
     brokers,
     topic,
     settings,
-    eligible,
     claim,
     tick,
     silence,

@@ -222,11 +222,11 @@ class Checkers:
         self.lost_tails -= decisions.registered
         for place, record in decisions.records.items():
             if place not in self.may_lose_records:
-                self._hold_committed(place, record.isr, record.leader)
+                self._hold_committed(place, (*record.isr, *(record.elr or ())), record.leader)
 
     def _elected(self, decision: LeaderAndIsr) -> None:
         place = TopicPartition(decision.topic, decision.partition)
-        if set(decision.isr) <= self.lost_tails or decision.unclean:
+        if (decision.isr and set(decision.isr) <= self.lost_tails) or decision.unclean:
             self.may_lose_records.add(place)
         if decision.unclean and not self.unclean_allowed:
             self._violated("E1", f"{place}: {decision.leader} was elected uncleanly, although no setting allows it")
@@ -266,7 +266,7 @@ class Checkers:
             if member in self.lost_tails or agree(log, committed, len(committed)):
                 continue
             invariant = "D4" if member == leader != NO_LEADER else "D3"
-            what = f"{place}: {member} of the ISR {isr} lacks some of the {len(committed)} committed records"
+            what = f"{place}: {member} of {isr} (ISR, ELR) lacks some of the {len(committed)} committed records"
             self._violated(invariant, f"{what}: its log ends at {len(log)}, and the leader is {leader}")
 
 

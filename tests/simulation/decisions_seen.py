@@ -88,7 +88,8 @@ class DecisionsSeen:
         self.brokers_agree(brokers)
         for place, record in self.records.items():
             fenced = [member for member in record.isr if member not in brokers or not brokers[member].is_live]
-            if not record.isr or (fenced and len(record.isr) > 1):
+            is_unknown = not (record.isr or record.elr or record.last_known_elr)
+            if is_unknown or (fenced and len(record.isr) > 1):
                 self._violated("A11", f"{place}: {fenced} of ISR {record.isr} are fenced")
 
     def brokers_agree(self, brokers: Mapping[int, Broker]) -> None:

@@ -20,6 +20,7 @@ from state.cluster import Cluster, MappedTopics, Outcome, State
 from state.decisions import AnyDecision, Imbalance
 from state.decisions import decode as decision_of
 from state.events import Logged, Tick
+from state.features import ELIGIBLE_VERSION
 from state.part import part_of
 from state.partition import Topic
 from state.policy import policy_of
@@ -59,7 +60,10 @@ class Engine:
         self._bus = bus
         self._loop = loop
         self._rng = rng
-        self._settings = settings
+        self._settings = dict(settings)
+        # A claim with this setting would need level 2.
+        level = self._settings.pop(ELIGIBLE_VERSION, None)
+        self._overrides = {} if level is None else {ELIGIBLE_VERSION: level}
         self._shards = shards
         self._committed = committed
 
@@ -80,7 +84,8 @@ class Engine:
             if not events:
                 continue
             outcomes = [
-                step(state, batch_for(n, self._shards, events), policy_of({})) for n, state in enumerate(states)
+                step(state, batch_for(n, self._shards, events), policy_of({}), overrides=self._overrides)
+                for n, state in enumerate(states)
             ]
             await asyncio.sleep(self._rng.choice((0.001, 0.01, 0.15)))
             try:

@@ -21,6 +21,8 @@ def shape_of(now: LeaderAndIsr) -> Iterator[Wrong]:
         yield "A12", f"the target is no prefix of {replicas}: {removing} are removed"
     if now.leader != NO_LEADER and now.leader not in replicas:
         yield "A12", f"leader {now.leader} is not one of the replicas {replicas}"
+    if not set(now.elr or ()) <= set(replicas) or not set(now.elr or ()).isdisjoint(isr):
+        yield "A9", f"eligible are {now.elr} of the replicas {replicas}, with the ISR {isr}"
     if now.leader_recovery_state == "RECOVERING" and len(isr) > 1:
         yield "A13", f"{now.leader} recovers, and is not alone in the ISR {isr}"
     if len(set(replicas)) != len(replicas):
@@ -47,5 +49,5 @@ def step_of(before: LeaderAndIsr, now: LeaderAndIsr, joined: Sequence[int] = ())
     if recovering == ("RECOVERED", "RECOVERING") and not now.unclean:
         yield "A13", "it recovers after an election that was not unclean"
     elected = now.leader not in (before.leader, NO_LEADER)
-    if now.unclean != (elected and now.leader not in (*before.isr, *joined)):
+    if now.unclean != (elected and now.leader not in (*before.isr, *joined, *(before.elr or ()))):
         yield "E1", f"{before.leader} -> {now.leader}, ISR was {before.isr}, said to be unclean: {now.unclean}"

@@ -23,6 +23,7 @@ MEANING = {
     "A6": "a running broker has registered",
     "A7": "a broker is unfenced exactly if a decision said so, in every shard",
     "A8": "the ISR has only assigned replicas, each once",
+    "A9": "eligible replicas are assigned, and not in the ISR",
     "A10": "a leader is in the ISR",
     "A11": "the ISR is never empty, and a fenced member is its only member",
     "A12": "added and removed replicas are assigned, and the target comes first",
@@ -70,9 +71,15 @@ MEANING = {
 }
 
 
-def history(seed: int, machine_crashes: bool, trace: bool) -> tuple[Simulation, Violated | None]:
+def history(
+    seed: int, machine_crashes: bool, trace: bool, *, has_eligible: bool = False
+) -> tuple[Simulation, Violated | None]:
     """Run one history; with ``trace`` each row is printed."""
     simulation = Simulation(seed, machine_crashes, _print if trace else None)
+    if has_eligible:
+        simulation.scenery = simulation.scenery._replace(eligible=True)
+        # The last known leader may be elected uncleanly whatever the settings.
+        simulation.checkers.unclean_allowed = True
     return simulation, simulation.run()
 
 

@@ -4,6 +4,7 @@ import random
 from typing import NamedTuple
 
 from brokers.mock.settings import Settings
+from state.features import ELIGIBLE_VERSION
 
 
 class Scenery(NamedTuple):
@@ -12,7 +13,8 @@ class Scenery(NamedTuple):
     ``lasts_s`` is how long faults continue. With ``unclean`` a topic may elect unclean leaders, and an admin asks
     for it. With ``comes_and_goes`` topics are created and deleted. With ``balanced`` leaders go back to preferred
     replicas by themselves. With ``duplicates`` other processes register under brokers' ids. With ``clocks_lie``
-    hosts' clocks are set and drift, and ticks and claims are forged.
+    hosts' clocks are set and drift, and ticks and claims are forged. With ``eligible``, which is never drawn,
+    partitions keep eligible leader replicas.
     """
 
     brokers: tuple[int, ...]
@@ -28,6 +30,7 @@ class Scenery(NamedTuple):
     idempotent: bool
     duplicates: bool
     clocks_lie: bool
+    eligible: bool = False
 
     @property
     def engine_settings(self) -> dict[str, str]:
@@ -37,7 +40,7 @@ class Scenery(NamedTuple):
             "auto.leader.rebalance.enable": str(self.balanced).lower(),
             "leader.imbalance.per.broker.percentage": "0",
             "leader.imbalance.check.interval.seconds": "1",
-        }
+        } | ({ELIGIBLE_VERSION: "1"} if self.eligible else {})
 
     @property
     def broker_settings(self) -> Settings:

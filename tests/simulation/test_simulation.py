@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_logic import liveness
 from tests.simulation.run import explain, history
 from tests.simulation.simulation import Simulation
 
@@ -23,6 +24,20 @@ def test_killed_brokers_lose_nothing(first: int) -> None:
 @pytest.mark.parametrize("first", range(1, 21, BLOCK))
 def test_crashed_machines_lose_nothing_while_one_member_has_it_all(first: int) -> None:
     _hold(first, machine_crashes=True)
+
+
+@pytest.mark.parametrize("first", range(1, 21, BLOCK))
+@pytest.mark.parametrize("machine_crashes", [False, True])
+def test_eligible_leaders_have_every_committed_record(first: int, machine_crashes: bool) -> None:
+    _hold(first, machine_crashes, has_eligible=True)
+
+
+def test_an_eligible_replica_that_lost_its_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With this defect each broker counts as shut down cleanly. In this history one loses its machine."""
+    monkeypatch.setattr(liveness, "_has_whole_logs", lambda *_: True)
+    _, violated = history(8, machine_crashes=True, trace=False, has_eligible=True)
+    assert violated is not None
+    assert violated.invariant in ("D3", "D4")
 
 
 def test_a_log_end_refused_for_a_wrong_clock_is_reported_in_the_end() -> None:
@@ -43,10 +58,10 @@ def test_a_topic_without_a_leader_may_be_deleted() -> None:
     assert violated is None
 
 
-def _hold(first: int, machine_crashes: bool) -> None:
+def _hold(first: int, machine_crashes: bool, *, has_eligible: bool = False) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
-        simulation, violated = history(seed, machine_crashes, trace=False)
+        simulation, violated = history(seed, machine_crashes, trace=False, has_eligible=has_eligible)
         acknowledged += simulation.checkers.clients.acknowledged_count
         if violated is not None:
             explain(simulation, seed, violated, machine_crashes, trace=False)
