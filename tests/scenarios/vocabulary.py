@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import GATEWAY_WORDS
-from tests.scenarios.isr_words import eligible, isr_changes, isr_written
+from tests.scenarios.isr_words import isr_changes, isr_written
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
