@@ -26,6 +26,8 @@ _DAMAGED = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
+    # gzip and bz2 raise it for damage, too.
+    OSError,
     ValueError,
     NotImplementedError,
     RuntimeError,
