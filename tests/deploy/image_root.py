@@ -134,7 +134,8 @@ class ImageRoot:
         ids = (f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs", "--bounding-set=-all")
         given = [f"{name}={value}" for name, value in (self.environment | dict(environment)).items()]
         # The first process has the number 1, and all others end with it.
-        chroot = ("unshare", "--pid", "--fork", "chroot", str(self._place), "setpriv", *ids)
+        alone = ("unshare", "--pid", "--fork", f"--mount-proc={self._place}/proc")
+        chroot = (*alone, "chroot", str(self._place), "setpriv", *ids)
         return self._inside(*chroot, "env", "-i", f"--chdir={self._last('WORKDIR')}", *given, *words)
 
     def close(self) -> None:
