@@ -200,12 +200,11 @@ def test_an_address_opens_the_past(window: Browser, served: Served) -> None:
     opened(window, served)
     window.run("document.querySelector('#timeline').focus()")
     window.press(LEFT)
-    shows(window, "#past", "as it was")
+    wait_until(lambda: "#at=" in window.run("return location.href"), "an address of the past")
     address = window.run("return location.href")
-    assert "#at=" in address
     window.open("about:blank")
     window.open(address)
-    shows(window, "#past", "as it was")
+    shows(window, "#past", "after event 7")
 
 
 def test_what_one_event_led_to_is_one_line_that_opens(window: Browser, served: Served) -> None:
