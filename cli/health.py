@@ -16,7 +16,6 @@ from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json, some
 from conf.counted import counted
 from conf.settings import Settings
-from history.explanation import shown_time
 from sinks.web.partitions import UNDER_REPLICATED, problems_of
 from sinks.web.state_times import StateTimes
 from state.broker import BrokerState
@@ -212,7 +211,7 @@ def _show(found: Health, form: str) -> None:
     fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:
         if observed := details.get("observed"):
-            until = f"offset {observed['offset']} of its log, {shown_time(observed['time_ms'])}"
+            until = f"offset {observed['offset']} of its log, {second(observed['time_ms'])}"
             fields += [("ObservedCluster", observed["cluster_id"]), ("ObservedUntil", until)]
         # The engine that claimed last: of a standby pair, the one that decides.
         fields += [("Controller", details["controller_id"] or "unknown")]

@@ -71,10 +71,10 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
-    has_whole_logs = _has_whole_logs(event, former)
+    is_whole = has_whole_logs(event, former)
     if former is not None and former.is_live:
-        brokers_failed(batch, frozenset({event.broker}), have_whole_logs=has_whole_logs)
-    elif not has_whole_logs:
+        brokers_failed(batch, frozenset({event.broker}), have_whole_logs=is_whole)
+    elif not is_whole:
         reason = Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED
         eligible_leaders.take_out_all(batch, event.broker, reason)
     forget_log_ends(batch, event.broker)
@@ -85,7 +85,7 @@ def _offline_dirs(event: BrokerRegister, former: Broker | None) -> tuple[str, ..
     return log_directories.offline_dirs(former, event.log_dirs) if event.behind_gateway else ()
 
 
-def _has_whole_logs(event: BrokerRegister, former: Broker | None) -> bool:
+def has_whole_logs(event: BrokerRegister, former: Broker | None) -> bool:
     """Return whether the logs of a new process are proven to be complete.
 
     Its predecessor shut down cleanly if the process found that one's epoch in its directories (KIP-966). In place of a

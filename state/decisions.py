@@ -61,7 +61,6 @@ def leader_and_isr_of(
     directories: dict[int, str] | UnsetType = UNSET,
 ) -> LeaderAndIsr:
     """Make the decision that shows a partition as it stands."""
-    has_eligible = bool(partition.elr or partition.last_known_elr)
     return LeaderAndIsr(
         seq=seq,
         controller_epoch=controller_epoch,
@@ -83,8 +82,8 @@ def leader_and_isr_of(
         to=to,
         passed_over=passed_over,
         directories=directories,
-        elr=partition.elr if has_eligible else UNSET,
-        last_known_elr=partition.last_known_elr if has_eligible else UNSET,
+        elr=partition.elr if partition.has_eligible else UNSET,
+        last_known_elr=partition.last_known_elr if partition.has_eligible else UNSET,
     )
 
 
@@ -122,8 +121,9 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     features: tuple[Feature, ...] | UnsetType = UNSET
     # How many partitions a broker in controlled shutdown still leads.
     remaining: int | UnsetType = UNSET
-    # Directories that it had and cannot read, and those that are to get no new replicas. Set if there are any.
+    # Directories that it had and cannot read. Set if there are any.
     offline_log_dirs: tuple[str, ...] | UnsetType = UNSET
+    # Set if any of its directories are to get no new replicas (KIP-1066).
     cordoned_log_dirs: tuple[str, ...] | UnsetType = UNSET
 
 

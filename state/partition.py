@@ -142,6 +142,11 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
             return self.isr
         return tuple([member for member in self.isr if member not in self.lost_logs])
 
+    @property
+    def has_eligible(self) -> bool:
+        """Whether it has eligible leader replicas, or a last known leader (KIP-966)."""
+        return bool(self.elr or self.last_known_elr)
+
     def required_isr(self, min_isr: int) -> int:
         """Return how many in-sync replicas a write with acks=all needs: min.insync.replicas, at most all replicas."""
         return min(min_isr, len(self.replicas))

@@ -34,7 +34,7 @@ def test_eligible_leaders_have_every_committed_record(first: int, machine_crashe
 
 def test_an_eligible_replica_that_lost_its_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """With this defect each broker counts as shut down cleanly. In this history one loses its machine."""
-    monkeypatch.setattr(liveness, "_has_whole_logs", lambda *_: True)
+    monkeypatch.setattr(liveness, "has_whole_logs", lambda *_: True)
     _, violated = history(8, machine_crashes=True, trace=False, has_eligible=True)
     assert violated is not None
     assert violated.invariant in ("D3", "D4")

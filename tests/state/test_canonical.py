@@ -62,6 +62,8 @@ def test_kinds_are_ordered_as_in_the_contract() -> None:
         "acls",
         "entity",
         "level",
+        "divergence",
+        "violation",
     ]
 
 
