@@ -28,7 +28,7 @@ def scene_of(batch: Batch, event: Observed) -> Scene:
     """Return what predictions about an operation depend on, once its brokers are adopted."""
     broker = _broker_of(event)
     state = batch.state
-    return Scene(broker, state.brokers, state.broker_sets)
+    return Scene(broker, state.brokers, state.broker_sets, state.has_eligible_leaders)
 
 
 def _broker_of(event: Observed) -> int | None:

@@ -102,7 +102,7 @@ def _commit_settled(
     if state.dirs_left and change.replicas is not None and change.directories is None:
         change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
     if not topic.is_deleting and (state.has_eligible_leaders or before.elr or before.last_known_elr):
-        change = _with_eligible(before, change, topic.min_isr if state.has_eligible_leaders else None)
+        change = with_eligible(before, change, topic.min_isr if state.has_eligible_leaders else None)
     if to is None and change.leader is not None and before.leader == NO_LEADER:
         to = _online_after(state, before, change)
     after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
@@ -159,7 +159,7 @@ def _addressed(
     return state.live_replicas(after) if to is None else to
 
 
-def _with_eligible(before: Partition, change: PartitionChange, min_isr: int | None) -> PartitionChange:
+def with_eligible(before: Partition, change: PartitionChange, min_isr: int | None) -> PartitionChange:
     """Add to a change who is eligible after it: nobody beside a leader that may lack records, or without ``min_isr``.
 
     ``min_isr`` is None while partitions keep no eligible replicas.

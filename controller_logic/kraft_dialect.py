@@ -1,15 +1,13 @@
 """What isrflow's rules would have decided in the place of Kafka's own controller, in that controller's dialect.
 
 The rules are those that lead clusters. KRaft's controller (``ReplicationControlManager``, ``PartitionChangeBuilder``)
-differs from them on purpose in four ways, which are no differences here:
+differs from them on purpose in three ways, which are no differences here:
 
 | what                 | isrflow                                   | KRaft                                            |
 |----------------------|-------------------------------------------|--------------------------------------------------|
 | leader epoch         | + 1 with each change but the leader's own | + 1 only for another leader or a dropped replica |
 | controlled shutdown  | the last in-sync replica leads on         | the partition has no leader at once              |
 | end of a move        | a replica that is down may be missing     | the whole target is in sync                      |
-| eligible leader      | the ISR keeps its last member             | the ISR may be empty (KIP-966): not predicted    |
-| replicas             |                                           |                                                  |
 
 Where the replicas of a new topic are placed, which ISR a leader asks for and which target an admin names are not
 decided by a controller. They are taken from what was observed.
@@ -23,6 +21,7 @@ from msgspec.structs import replace
 from controller_logic import partition_machine, reassignment
 from controller_logic.apply import apply
 from controller_logic.broker_sets import BrokerSets
+from controller_logic.commit import with_eligible
 from controller_logic.election import elect_offline, elect_preferred
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
@@ -43,6 +42,8 @@ class Scene(NamedTuple):
     # After the operation.
     brokers: Mapping[int, Broker]
     sets: BrokerSets
+    # Whether partitions keep eligible leader replicas (KIP-966).
+    has_eligible_leaders: bool
 
     def online(self, partition: Partition, replicas: tuple[int, ...]) -> tuple[int, ...]:
         """List the replicas that may lead, in order of assignment."""
@@ -60,12 +61,14 @@ def predicted(cause: Cause, scene: Scene, topic: WorkingTopic, before: Partition
     None if nothing can be predicted.
     """
     rule = RULES.get(cause)
-    if rule is None or not before.isr or not after.isr:
+    if rule is None:
         return None
     change = rule(scene, topic, before, after)
     if change is None:
         return before
     change = _settled(scene, topic, before, change)
+    if scene.has_eligible_leaders:
+        change = with_eligible(before, change, topic.min_isr)
     made = apply(before, change)
     is_dropped = not set(before.replicas) <= set(made.replicas)
     leader_epoch = before.leader_epoch + (made.leader != before.leader or is_dropped)
@@ -92,9 +95,13 @@ def _lost(scene: Scene, topic: WorkingTopic, before: Partition, _after: Partitio
         return None
     lost = {scene.broker}
     online = tuple([replica for replica in scene.online(before, before.replicas) if replica not in lost])
-    unclean_allowed = topic.unclean_allowed
     return partition_machine.without(
-        before, lost, before.replica_states, online, unclean_allowed=unclean_allowed, keeps_last=True
+        before,
+        lost,
+        before.replica_states,
+        online,
+        unclean_allowed=topic.unclean_allowed,
+        keeps_last=not scene.has_eligible_leaders,
     )
 
 

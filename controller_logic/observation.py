@@ -130,8 +130,7 @@ def _adopt_partitions(
         if after != before:
             commit_observed_partition(batch, topic, before, after, reason_of_partition(event.cause, before, after))
             audit.check_partition(batch, event, topic, before, after)
-            if not (rows[number].elr or rows[number].last_known_elr):
-                audit.compare_partition(batch, event, scene, topic, before, after)
+            audit.compare_partition(batch, event, scene, topic, before, after)
 
 
 def _complaint_about(topic: WorkingTopic | None, row: ObservedPartition) -> str | None:

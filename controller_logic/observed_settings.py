@@ -17,6 +17,7 @@ from controller_logic.commit_topic import commit_topic_config
 from controller_logic.config import merged
 from state.entity import FEATURES, Entity, EntityType, entity_id_of
 from state.events import Observed
+from state.features import ELIGIBLE_VERSION
 from state.reason import Reason
 
 # Types of Kafka's resources that are entities here, each with the part of its name.
@@ -28,7 +29,13 @@ _ENTITIES: Mapping[str, tuple[EntityType, str]] = {
 
 def adopt_settings(batch: Batch, event: Observed) -> None:
     """Adopt settings of the cluster, of brokers, of topics that are not new, and of groups."""
-    for (kind, name), config in _by_entity(event).items():
+    found = dict(_by_entity(event))
+    for row in event.results.features:
+        if row.name == ELIGIBLE_VERSION:
+            # Each shard must know it, and a setting is what all of them have.
+            cluster = found.get(("cluster", ""), {})
+            found["cluster", ""] = cluster | {row.name: str(row.level)}
+    for (kind, name), config in found.items():
         match kind:
             case "cluster":
                 _adopt_cluster(batch, config)

@@ -160,17 +160,17 @@ def test_a_first_leader_is_the_first_replica_that_is_online() -> None:
     assert differences(world) == [(1, "leader", 1, 3)]
 
 
-def test_eligible_leader_replicas_are_not_predicted() -> None:
-    world = seeded(partition(0, ALL, (1,), 1, (0, 0)))
-    fenced(world, 1, partition(0, ALL, (), -1, (1, 1), elr=(1,)))
-    assert (differences(world), world.line("t")) == ([], "Offline leader=none epoch=1/1 isr=")
-    world.observe(
-        "broker_ready",
-        evidence={"broker": 1},
-        brokers=[broker(1)],
-        partitions=[partition(0, ALL, (1,), 1, (2, 2))],
-    )
+def test_eligible_leader_replicas_are_predicted() -> None:
+    strict = {"entity_type": "topic", "entity": "t", "key": "min.insync.replicas", "value": "2"}
+    eligible = {"name": "eligible.leader.replicas.version", "level": 1}
+    world = seeded(partition(0, ALL, (1, 2), 1, (0, 0)), settings=[strict], features=[eligible])
+    fenced(world, 2, partition(0, ALL, (1,), 1, (0, 1), elr=(2,)))
+    fenced(world, 1, partition(0, ALL, (), -1, (1, 2), elr=(1, 2), last_known_elr=(1,)))
+    assert (differences(world), world.line("t")) == ([], "Offline leader=none epoch=1/2 isr=")
+    row = partition(0, ALL, (2,), 2, (2, 3), elr=(1,))
+    world.observe("broker_ready", evidence={"broker": 2}, brokers=[broker(2)], partitions=[row])
     assert (differences(world), world.all(Violation)) == ([], [])
+    assert (world.partition("t").elr, world.partition("t").last_known_elr) == ((1,), ())
 
 
 def test_a_replica_in_a_lost_directory_is_not_expected_to_lead() -> None:
