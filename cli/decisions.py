@@ -74,7 +74,7 @@ def command(
       isrflow decisions --tail 10 --format text
       isrflow decisions --since 1h --reason LEADER_FENCED --reason BROKER_SESSION_EXPIRED
       isrflow decisions --follow --kind leader_and_isr --topic orders
-      isrflow decisions --follow --format text --group
+      isrflow decisions --format text --group
     """
     if groups and form != "text":
         raise WrongUse("--group needs --format text: lines of JSON are single decisions.")

@@ -35,18 +35,18 @@ def test_the_health_is_that_of_the_observed_cluster(isrflow: Isrflow) -> None:
     done = isrflow("health")
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
-        "Health:           unhealthy",
-        "Reason:           broker 1 is fenced for 0 s, since 1970-01-01T00:00:01Z (BROKER_SESSION_EXPIRED)",
-        "Reason:           1 partition is at min isr",
-        "Reason:           1 partition is under replicated",
-        f"ObservedCluster:  {CLUSTER}",
-        "ObservedUntil:    offset 2 of its log, 1970-01-01T00:00:01Z",
-        "Controller:       unknown",
-        "ControllerEpoch:  0",
-        "Brokers:          2",
-        "Partitions:       1",
-        "AtMinIsr:         t-0",
-        "UnderReplicated:  t-0",
+        "Health:                 unhealthy",
+        "Reason:                 broker 1 is fenced for 0 s, since 1970-01-01T00:00:01Z (BROKER_SESSION_EXPIRED)",
+        "Reason:                 1 partition is under replicated",
+        f"ObservedCluster:        {CLUSTER}",
+        "ObservedUntil:          offset 2 of its log, 1970-01-01T00:00:01Z",
+        "Controller:             unknown",
+        "ControllerEpoch:        0",
+        "Brokers:                2",
+        "Partitions:             1",
+        "OneFailureFromOffline:  t-0",
+        "AtMinIsr:               t-0",
+        "UnderReplicated:        t-0",
     ]
     document = json.loads(isrflow("health", "--format", "json").stdout)
     assert document["observed"] == {"cluster_id": CLUSTER, "offset": 2, "time_ms": 1_000}

@@ -89,6 +89,7 @@ BASES = [
     for isr, leader in (((1, 2), 1), ((1, 2), 2), ((1,), 1), ((2,), 2))
     for completed, requested in (((), ()), ((1, 1), (1, 1)), ((0, 1), (1, 1)))
 ]
+DEFAULTS, WITH_ELIGIBLE = Policy(), Policy(eligible_leader_replicas_version=1)
 VALUES: dict[str, list[Any]] = {
     "state": list(PartitionState),
     "replicas": [(2, 1), (1, 3), (3, 1)],
@@ -111,6 +112,8 @@ VALUES: dict[str, list[Any]] = {
     "lags": [(ReplicaLag(1, 2, 3),) * 2],
     "lost_logs": [(1,)],
     "directories": [("A", "")],
+    "elr": [(1,), (2,), (1, 2)],
+    "last_known_elr": [(1,), (2,)],
 }
 
 
@@ -128,7 +131,7 @@ def cluster_about(state: BrokerState = BrokerState.active) -> Cluster:
     return Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99))
 
 
-def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]]) -> object:
+def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]], policy: Policy = DEFAULTS) -> object:
     """Work one rule about broker 1 into topics of one partition each; return all that came of it."""
     lost = rule == "brokers_failed"
     topics = {
@@ -137,7 +140,7 @@ def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]
     }
     cluster = cluster_about(BrokerState.fenced if lost else BrokerState.active)
     brokers = cluster.brokers
-    batch = Batch(State(cluster, MappedTopics(topics)), Policy(), {})
+    batch = Batch(State(cluster, MappedTopics(topics)), policy, {})
     batch.begin(Logged(1, 1, ControlledShutdown(time_ms=1, broker=1, broker_epoch=1), b"event"))
     if lost:
         brokers_failed(batch, frozenset({1}))
@@ -149,16 +152,19 @@ def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]
     return outcome.state, outcome.changes, outcome.decisions
 
 
+@pytest.mark.parametrize("policy", [DEFAULTS, WITH_ELIGIBLE], ids=["usual", "eligible"])
 @pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
 @pytest.mark.parametrize("field", VALUES)
-def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(field: str, rule: str) -> None:
+def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(
+    field: str, rule: str, policy: Policy
+) -> None:
     for base in BASES:
         for value in VALUES[field]:
             other = replace(base, **{field: value})
             for both in ([base, other], [other, base]):
-                repeated = _effect(both, rule, [{}, {}])
+                repeated = _effect(both, rule, [{}, {}], policy)
                 with by_reference():
-                    assert _effect(both, rule, [{}, {}]) == repeated
+                    assert _effect(both, rule, [{}, {}], policy) == repeated
 
 
 def _renamed(partition: Partition, names: tuple[int, ...]) -> Partition:

@@ -43,10 +43,9 @@ def test_a_checkpoint_behind_a_link_stays_on_its_disk(named: str, tmp_path: Path
     assert checkpoint_of(Settings(checkpoint_dir=str(disk / "checkpoint"))) == checkpoint
 
 
-@pytest.mark.parametrize("profile", ["laptop", "production"])
-def test_the_profiles_leave_the_checkpoint_beside_the_bus(profile: str, tmp_path: Path) -> None:
+def test_the_profile_of_a_laptop_leaves_the_checkpoint_beside_the_bus(tmp_path: Path) -> None:
     profiles = Path(checkpoint_place.__file__).resolve().parents[1] / "conf" / "profiles"
-    settings = load(profiles / f"{profile}.toml", [f"bus=sqlite:{tmp_path}/x.db"])
+    settings = load(profiles / "laptop.toml", [f"bus=sqlite:{tmp_path}/x.db"])
     assert checkpoint_of(settings) == tmp_path / "x.db.checkpoint"
 
 

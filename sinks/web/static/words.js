@@ -40,7 +40,7 @@ const REASONS = {
   BROKER_ASKED_FENCE: "it asked to be fenced", BROKER_UNREGISTERED: "it was unregistered", CONTROLLED_SHUTDOWN: "a broker is shutting down",
   TOPIC_CREATED: "the topic was created", TOPIC_DELETED: "the topic is deleted", PARTITIONS_CREATED: "partitions were added",
   LEADER_FENCED: "its leader was fenced", LEADER_RETURNED: "a replica that may lead came back", REPLICA_FENCED: "a replica was fenced",
-  REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", PREFERRED_ELECTION: "its preferred leader was asked for",
+  REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", ELIGIBLE_ELECTION: "an eligible replica has every committed record", PREFERRED_ELECTION: "its preferred leader was asked for",
   LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
   ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
   GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",

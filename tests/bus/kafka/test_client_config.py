@@ -150,7 +150,7 @@ def test_the_setting_reaches_the_processes_that_are_started(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "isrflow.toml"
     file.write_text('kafka.client.config = "client.properties"\n')
-    name_client_config(load(file))
+    name_client_config(load(file).kafka_client_config)
     import os
 
     assert os.environ[VARIABLE] == str(tmp_path / "client.properties")

@@ -28,7 +28,7 @@ class Cluster:
         self._epochs = {number: led.tree.put_broker(number) for number in BROKERS}
         led.start(100)
         wait_until(lambda: all(led.state_of(number) == "active" for number in BROKERS), "the brokers to serve")
-        self.client = ControllerClient(led.identity(100).port)
+        self.client = ControllerClient(led.identity(100).here.port)
         assignment = [{"PartitionIndex": 0, "BrokerIds": list(BROKERS)}]
         asked = {"Name": "t", "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
         [created] = self.client.ask("CreateTopics", Topics=[asked], timeoutMs=9_000)["Topics"]
