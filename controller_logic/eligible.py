@@ -44,7 +44,7 @@ def last_known_after(
 ) -> Ids:
     """Return the last leader of a partition that has none, or else the last member of its ISR or an eligible replica.
 
-    At most one replica is returned, and one as soon as the ISR is empty. It matters once nobody is eligible either.
+    At most one replica is returned, and one as soon as the ISR is empty. It matters once no replica is eligible either.
     """
     if leader != NO_LEADER:
         return ()

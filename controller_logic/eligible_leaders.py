@@ -3,7 +3,7 @@
 ``eligible.leader.replicas.version`` turns them on. It is a setting, so each shard knows it, and the cluster's dynamic
 settings overrule that of a claim. Behind gateways it is also a feature, which gateways announce.
 
-A change of min.insync.replicas is judged as any other change: nobody is eligible where the ISR is large enough now.
+A change of min.insync.replicas is judged as any other change: no replica is eligible where the ISR is large enough now.
 Kafka empties the eligible replicas of every partition then, also where there is no leader and they alone can lead.
 """
 

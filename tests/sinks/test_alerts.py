@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from brokers.gateways.shared import metrics as gateway_metrics
+from brokers.shadow import metrics as shadow_metrics
 from sinks.metric_names import OWN
 from tests.support.waiting import TIMEOUT_S
 
@@ -28,7 +29,7 @@ def promtool(*arguments: str, cwd: Path = RULES.parent) -> subprocess.CompletedP
 def served() -> set[str]:
     """Return the names that a query may ask for."""
     names = set()
-    for series in (*OWN, *gateway_metrics.SERIES):
+    for series in (*OWN, *gateway_metrics.SERIES, *shadow_metrics.SERIES):
         ends = ("_bucket", "_count", "_sum") if series.kind == "histogram" else ("",)
         names |= {series.exposed + end for end in ends}
     return names
