@@ -136,6 +136,8 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_epoch: int = 0
     active: bool = False
     standby: bool = False
+    # Whether this process only shows what is on the bus of a shadow.
+    observing: bool = False
     # Whether a standby has loaded everything that it needs to decide.
     loaded: bool = False
     # When it last looked whether it is its turn, by the steady clock.

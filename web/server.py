@@ -27,7 +27,12 @@ logger = structlog.get_logger("isrflow.web")
 
 
 class MetricsError(OSError):
-    """The address for metrics cannot be opened. The message says what to set."""
+    """The address for metrics cannot be opened. The message says what to set, and ``why`` only what is wrong."""
+
+    def __init__(self, address: str, why: str) -> None:
+        self.why = why
+        advice = "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
+        super().__init__(f"cannot serve metrics on {address}: {why}; {advice}")
 
 
 class WebServer:
@@ -92,11 +97,8 @@ def _listen(host: str, port: int, connections: Collection[BoundedProtocol]) -> s
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG), connections)
     except OSError as error:
-        raise MetricsError(
-            # Python adds the address once more.
-            f"cannot serve metrics on {host}:{port}: {str(error.strerror).partition(' (while')[0]}; "
-            "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
-        ) from error
+        # Python adds the address once more.
+        raise MetricsError(f"{host}:{port}", str(error.strerror).partition(" (while")[0]) from error
 
 
 class ToOwnLog(logging.Handler):

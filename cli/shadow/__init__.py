@@ -5,7 +5,7 @@ import click
 from cli.lazy_group import LazyGroup
 
 
-@click.group("shadow", cls=LazyGroup, package="cli.shadow", names=("read", "run"))
+@click.group("shadow", cls=LazyGroup, package="cli.shadow", names=("read", "run", "serve"))
 def command() -> None:
     """Read and explain what a cluster does that Kafka's own controllers lead. Nothing of that cluster changes.
 
@@ -14,4 +14,5 @@ def command() -> None:
       isrflow shadow --help
       isrflow shadow read --help
       isrflow shadow run --help
+      isrflow shadow serve --help
     """

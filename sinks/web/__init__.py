@@ -3,6 +3,7 @@
     batches ─► inbox ─► live (a thread) ─► picture, recent, timeline, state_times ─► push ─► browsers
                           partitions: one page of the state, summarised
 
-``site`` puts it together, ``routes`` and the room ``web`` serve it, ``health`` answers supervisors, and ``past`` says
-what the page asks of the log. In this room "the page" is the live page, unless it is called a page of the state.
+``site`` puts it together, and ``observed_site`` for a shadow's bus without an engine. ``routes`` and the room ``web``
+serve it, ``health`` answers supervisors, and ``past`` says what the page asks of the log. In this room "the page" is
+the live page, unless it is called a page of the state.
 """

@@ -43,7 +43,9 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def role_of(snapshot: MetricSnapshot) -> str:
-    """Return what the engine is doing: ``deciding``, ``standby``, ``starting`` or ``stopping``."""
+    """Return what the engine is doing: ``deciding``, ``standby``, ``observing``, ``starting`` or ``stopping``."""
+    if snapshot.observing:
+        return "observing"
     if snapshot.active:
         return "deciding"
     if snapshot.standby:

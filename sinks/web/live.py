@@ -10,10 +10,10 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from bus.clock import now_ms, steady_ms
 from bus.interface import Bus, BusError, Decided
 from sinks.web.inbox import Inbox, Received
 from sinks.web.partitions import NO_FACTS, Summary, TopicFacts, added, facts_of, summarise
+from sinks.web.picture import Picture, observed_in
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
 from sinks.web.seen import Seen, seen
@@ -41,29 +41,6 @@ ROWS_MAX = 500
 logger = structlog.get_logger("isrflow.page")
 _T = TypeVar("_T")
 Place = tuple[int, int]
-
-
-class Picture(msgspec.Struct, frozen=True):
-    """The cluster at one moment."""
-
-    # 0 without a state.
-    seq: int = 0
-    # The bus's time at its newest tick.
-    bus_clock_ms: int = 0
-    # When this process committed it, by the steady clock; None if another one did.
-    committed_steady_ms: int | None = None
-    brokers: dict[int, Broker] = {}
-    topics: int = 0
-    partitions: int = 0
-    summary: Summary = Summary()
-
-    def age_ms(self) -> int | None:
-        """Return its age: measured, or by the bus's clock if another process committed it. None without a state."""
-        if not self.seq:
-            return None
-        if self.committed_steady_ms is not None:
-            return steady_ms() - self.committed_steady_ms
-        return max(0, now_ms() - self.bus_clock_ms)
 
 
 class Live(threading.Thread):
@@ -238,6 +215,7 @@ class Live(threading.Thread):
             seq=seq,
             bus_clock_ms=cluster.clock_ms - (cluster.clock_skew_ms or 0),
             committed_steady_ms=committed_steady_ms,
+            observed=observed_in(cluster),
         )
         if not is_changed:
             return

@@ -3,8 +3,10 @@
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from sinks.web.live import Picture
+from msgspec.structs import replace
+
 from sinks.web.partitions import added, facts_of, rows_of, summarise
+from sinks.web.picture import Picture, observed_in
 from sinks.web.view import ROWS_MAX, cluster_of, gone
 from state.cluster import Cluster
 from state.partition import Topic
@@ -60,4 +62,5 @@ def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
     picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)
+    picture = replace(picture, observed=observed_in(cluster))
     return {"seq": seq, "clock_ms": cluster.clock_ms, "cluster": cluster_of(picture)}

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from sinks.metrics import Metrics
+from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import COMMIT_AGE_MS_MAX
 from sinks.web.live import Live
 from sinks.web.view import GROUPS_MAX, beat_of, cluster_of, decisions_of, encode, status_of
@@ -29,8 +29,10 @@ Sections = dict[str, bytes]
 class Push:
     """The streams to all browsers."""
 
-    def __init__(self, metrics: Metrics, live: Live, *, has_past: bool = False, cluster_name: str = "") -> None:
-        self._metrics = metrics
+    def __init__(
+        self, snapshot: Callable[[], MetricSnapshot], live: Live, *, has_past: bool = False, cluster_name: str = ""
+    ) -> None:
+        self._snapshot = snapshot
         self._live = live
         # What does not change.
         self._fixed: dict[str, object] = {"has_past": has_past, "cluster_name": cluster_name}
@@ -68,7 +70,7 @@ class Push:
                 buckets = self._live.timeline.since(max(former, 0))
                 changed["timeline"] = encode({"all": former < 0, "buckets": buckets})
             if changed or silent_s >= BEAT_INTERVAL_S:
-                beat = encode(beat_of(self._metrics.snapshot, self._live.picture, round(BEAT_INTERVAL_S * 1000)))
+                beat = encode(beat_of(self._snapshot(), self._live.picture, round(BEAT_INTERVAL_S * 1000)))
                 pushed = {"beat": beat} | changed
                 yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in pushed.items())
                 silent_s = 0.0
@@ -88,10 +90,10 @@ class Push:
         live = self._live
         if self._rendered[0] != live.version:
             version = live.version
-            decisions = decisions_of(live.recent.groups(GROUPS_MAX), live.dropped)
+            decisions = decisions_of(live.recent.groups(GROUPS_MAX), live.dropped, live.timeline.totals)
             self._rendered = (
                 version,
                 {"cluster": encode(cluster_of(live.picture, live.state_times)), "decisions": encode(decisions)},
             )
-        status = encode(status_of(self._metrics.snapshot) | self._fixed)
+        status = encode(status_of(self._snapshot()) | self._fixed)
         return {"status": status, **self._rendered[1]}

@@ -14,13 +14,14 @@ _UNSEEN = ("high_watermark", "no_op", "imbalance", "producer_ids")
 _UNREAD = tuple(f'{{"kind":"{kind}"'.encode() for kind in _UNSEEN)
 TEXT_MAX = 200
 ELECTION, ISR, BROKER, OTHER = "elections", "isr", "brokers", "other"
-UNCLEAN = "unclean"
+UNCLEAN, VIOLATION, DIVERGENCE = "unclean", "violations", "divergences"
 # Worst first.
-LANES = (UNCLEAN, ELECTION, ISR, BROKER, OTHER)
+LANES = (UNCLEAN, VIOLATION, ELECTION, ISR, BROKER, DIVERGENCE, OTHER)
+_LANES_OF_KINDS = {"broker": BROKER, "violation": VIOLATION, "divergence": DIVERGENCE}
 _ELECTIONS = frozenset(
     {
-        *(Reason.LEADER_FENCED, Reason.LEADER_RETURNED, Reason.UNCLEAN_ELECTION, Reason.PREFERRED_ELECTION),
-        *(Reason.LEADER_BALANCE, Reason.CONTROLLED_SHUTDOWN),
+        *(Reason.LEADER_FENCED, Reason.LEADER_RETURNED, Reason.ELIGIBLE_ELECTION, Reason.UNCLEAN_ELECTION),
+        *(Reason.PREFERRED_ELECTION, Reason.LEADER_BALANCE, Reason.CONTROLLED_SHUTDOWN),
     }
 )
 _ISR_CHANGES = frozenset(
@@ -75,7 +76,7 @@ def _lane_of(one: Seen) -> str:
         return UNCLEAN
     if one.kind == "leader_and_isr":
         return ELECTION if one.reason in _ELECTIONS else ISR if one.reason in _ISR_CHANGES else OTHER
-    return BROKER if one.kind == "broker" else OTHER
+    return _LANES_OF_KINDS.get(one.kind, OTHER)
 
 
 _decode = msgspec.json.Decoder(Seen).decode

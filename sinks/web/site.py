@@ -37,7 +37,7 @@ class Site:
         self._live = Live(bus, self._inbox, lambda: metrics.snapshot.standby, metrics.at_risk, self._count_lag)
         self._bus = bus
         self._metrics = metrics
-        self._push = Push(metrics, self._live, has_past=past is not None, cluster_name=cluster_name)
+        self._push = Push(lambda: metrics.snapshot, self._live, has_past=past is not None, cluster_name=cluster_name)
         self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)), protection)
         self.scheme = protection.scheme
         self._past = past

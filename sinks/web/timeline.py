@@ -1,6 +1,6 @@
 """The time line: how many elections, ISR changes and other decisions there were in each second and each minute."""
 
-from collections import deque
+from collections import Counter, deque
 
 from sinks.web.seen import LANES, Seen
 
@@ -15,6 +15,8 @@ class Timeline:
     def __init__(self) -> None:
         # Rises with each change.
         self.version = 0
+        # By lane, of all times.
+        self.totals: Counter[str] = Counter(dict.fromkeys(LANES, 0))
         self._buckets: dict[int, deque[Bucket]] = {
             width_ms: deque(maxlen=count) for width_ms, count in WIDTHS_MS.items()
         }
@@ -30,6 +32,7 @@ class Timeline:
             newest = buckets[-1]
             newest[lane] += 1
             newest[-1] = version
+        self.totals[one.lane] += 1
         # Last, because a browser that has seen this version does not ask again for what changed before it.
         self.version = version
 

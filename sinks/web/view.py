@@ -1,6 +1,6 @@
 """The sections of JSON that the page gets. Each has a limited size, however large the cluster is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,8 +8,8 @@ import msgspec
 from bus.clock import now_ms, steady_ms
 from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.health import COMMIT_AGE_MS_MAX, readiness, role_of
-from sinks.web.live import Picture
 from sinks.web.partitions import PROBLEMS
+from sinks.web.picture import Picture
 from sinks.web.recent import Group
 from sinks.web.state_times import StateTimes
 from state.broker import Broker, BrokerState
@@ -61,6 +61,7 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
     # If not all brokers fit, inactive ones come first.
     brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
     return {
+        "observed": picture.observed,
         "topics": picture.topics,
         "partitions": picture.partitions,
         "brokers": [
@@ -111,9 +112,9 @@ def _away(broker: Broker, state_times: StateTimes) -> Section:
     return {} if broker.last_contact_ms == NO_TIME else {"heard_ms": broker.last_contact_ms}
 
 
-def decisions_of(groups: Sequence[Group], dropped: int) -> Section:
-    """Return the section about the newest decisions."""
-    return {"groups": groups, "dropped": dropped}
+def decisions_of(groups: Sequence[Group], dropped: int, totals: Mapping[str, int]) -> Section:
+    """Return the section about the newest decisions. ``totals`` counts all that were taken in, by lane."""
+    return {"groups": groups, "dropped": dropped, "totals": dict(totals)}
 
 
 encode = msgspec.json.Encoder().encode

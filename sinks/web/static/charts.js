@@ -7,6 +7,8 @@ const SPANS = [120, 300];
 const KEPT = { 1000: 600, 60000: 1440 };
 const TOP = 8, BOTTOM = 18, COLUMN_PX = 4;
 const LANE_NAMES = Object.keys(LANES);
+// How many lanes are the worst: unclean elections and violations.
+const SEVERE = 2;
 
 function shape(name, attributes, text = "") {
   const made = document.createElementNS(SVG, name);
@@ -27,6 +29,8 @@ export class Timeline {
     this.chosenMs = null;
     this.canMove = false;
     this.isStandby = false;
+    // How the right end is called.
+    this.end = "now";
     this.oldSince = null;
     at.addEventListener("pointerdown", (event) => this.dragged(event, true));
     at.addEventListener("pointermove", (event) => at.hasPointerCapture(event.pointerId) && this.dragged(event, false));
@@ -80,7 +84,7 @@ export class Timeline {
   get from() { return this.nowMs - this.span; }
 
   choose(ms) {
-    const chosen = ms === null || ms >= this.nowMs - this.width ? null : Math.max(this.from, Math.round(ms));
+    const chosen = ms === null || ms >= this.nowMs - this.width ? null : Math.round(ms);
     if (chosen === this.chosenMs) return;
     this.chosenMs = chosen;
     this.draw();
@@ -91,7 +95,7 @@ export class Timeline {
     if (!this.canMove) return;
     if (first) this.at.setPointerCapture(event.pointerId);
     const box = this.at.getBoundingClientRect();
-    this.choose(this.from + (this.span * (event.clientX - box.left)) / box.width);
+    this.choose(Math.max(this.from, this.from + (this.span * (event.clientX - box.left)) / box.width));
   }
 
   key(event) {
@@ -100,7 +104,8 @@ export class Timeline {
     event.preventDefault();
     if (event.key === "End") return this.choose(null);
     if (event.key === "Home") return this.choose(this.from);
-    this.choose((this.chosenMs ?? this.nowMs) + steps[event.key] * this.width * (event.shiftKey ? 10 : 1) - (this.chosenMs ? 0 : this.width));
+    const ms = (this.chosenMs ?? this.nowMs) + steps[event.key] * this.width * (event.shiftKey ? 10 : 1) - (this.chosenMs ? 0 : this.width);
+    this.choose(Math.max(this.from, ms));
   }
 
   columns(pixels) {
@@ -141,7 +146,7 @@ export class Timeline {
       if (x < 22 || x > width - 40) continue;
       svg.append(shape("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: floor }), shape("text", { x, y: height - 4, "text-anchor": "middle" }, clock(ms).slice(0, 5)));
     }
-    svg.append(shape("text", { x: width, y: height - 4, "text-anchor": "end" }, "now"));
+    svg.append(shape("text", { x: width, y: height - 4, "text-anchor": "end" }, this.end));
   }
 
   drawColumn(svg, x, wide, floor, lanes, most) {
@@ -150,8 +155,8 @@ export class Timeline {
     let y = floor;
     for (let lane = lanes.length - 1; lane >= 0; lane -= 1) {
       if (!lanes[lane]) continue;
-      // An unclean election may lose records, so even a single one gets a bar that can be seen.
-      const part = Math.max(lane === 0 ? 9 : 1.5, (tall * lanes[lane]) / total);
+      // Even a single one of the worst gets a bar that can be seen: an unclean election may lose records.
+      const part = Math.max(lane < SEVERE ? 9 : 1.5, (tall * lanes[lane]) / total);
       y -= part;
       svg.append(shape("rect", { class: LANE_NAMES[lane], x: x + 0.5, y: Math.max(TOP, y), width: Math.max(1.5, wide - 1), height: part, rx: 1 }));
     }
@@ -167,6 +172,6 @@ export class Timeline {
     this.at.setAttribute("aria-valuemin", String(Math.round(this.from)));
     this.at.setAttribute("aria-valuemax", String(Math.round(this.nowMs)));
     this.at.setAttribute("aria-valuenow", String(this.chosenMs ?? Math.round(this.nowMs)));
-    this.at.setAttribute("aria-valuetext", this.chosenMs === null ? "now" : moment(this.chosenMs));
+    this.at.setAttribute("aria-valuetext", this.chosenMs === null ? this.end : moment(this.chosenMs));
   }
 }

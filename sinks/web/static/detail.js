@@ -61,7 +61,7 @@ export function drawBroker(at, broker, cluster, groups, nowMs) {
     make("li", { className: first.lane }, make("time", {}, `${moment(first.time_ms)} · event ${number(first.seq)}`), `${told(first)[1]}, because ${reason(first.reason)}`));
   at.replaceChildren(
     listed(facts),
-    make("p", { className: "hint" }, "What if it dies? ", make("code", {}, `isrflow brokers fence ${broker} --dry-run`)),
+    make("p", { className: "hint" }, "What if it dies? ", make("code", {}, cluster.observed ? `isrflow whatif --kill ${broker}` : `isrflow brokers fence ${broker} --dry-run`)),
     make("h3", {}, rows.length ? "Partitions at risk with a replica on it" : "None of the partitions at risk that are shown has a replica on it"),
     ...(rows.length ? [table(rows, cluster.gone)] : []),
     make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision on it is among the last ones"), make("ol", { className: "story" }, ...lines),

@@ -1,7 +1,7 @@
 // Tiles, brokers, partitions at risk and decisions, drawn from what the engine sent.
 // All text is inserted as text, never as markup, because others choose the names of topics and racks.
 
-import { PROBLEMS, age, clock, leaderOf, number, plural, reason, time, told } from "./words.js";
+import { LANES, PROBLEMS, age, clock, leaderOf, number, plural, reason, time, told } from "./words.js";
 
 export function make(tag, options = {}, ...children) {
   const { className = "", ...attributes } = options;
@@ -13,8 +13,8 @@ export function make(tag, options = {}, ...children) {
 }
 
 // A state that may have changed meanwhile is told in the past tense.
-// `unclean` is how many unclean elections this engine has decided; null for the past.
-export function drawTiles(at, cluster, isOld, unclean) {
+// `counts` has how many there were, by lane: unclean elections that this engine has decided, or what was observed.
+export function drawTiles(at, cluster, isOld, counts) {
   const calm = (count) => (count ? "" : " is-zero");
   const tile = (count, text, look = "") => make("div", { className: `tile${look}` }, make("b", {}, number(count)), make("span", {}, text));
   const problem = (name) => {
@@ -25,7 +25,7 @@ export function drawTiles(at, cluster, isOld, unclean) {
   at.replaceChildren(
     tile(cluster.partitions, `${cluster.partitions === 1 ? "partition" : "partitions"} in ${plural(cluster.topics, "topic")}`),
     ...["offline", "under_min_isr", "one_failure_from_offline", "at_min_isr", "under_replicated", "reassigning"].map(problem),
-    ...(unclean === null ? [] : [tile(unclean, unclean === 1 ? "unclean election" : "unclean elections", unclean ? " is-bad" : calm(0))]),
+    ...Object.entries(counts).map(([lane, count]) => tile(count, count === 1 ? LANES[lane] : `${LANES[lane]}s`, count ? " is-bad" : calm(0))),
   );
 }
 

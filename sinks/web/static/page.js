@@ -5,7 +5,7 @@ import { Freshness } from "./freshness.js";
 import { drawBroker, drawPartition, drawTopic } from "./detail.js";
 import { drawAway, drawBrokers, drawDecisions, drawRows, drawTiles, make } from "./lists.js";
 import { Search } from "./search.js";
-import { LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
+import { LANES, OBSERVED_LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
 
 const el = (id) => document.getElementById(id);
 const state = { status: null, cluster: null, past: null, old: null, link: "", offsetMs: 0, newestSeq: 0, asks: false, opened: null, followed: false };
@@ -60,6 +60,10 @@ on("status", (status) => {
 });
 on("cluster", (cluster) => {
   state.cluster = cluster;
+  document.body.classList.toggle("observed", cluster.observed !== null);
+  timeline.end = cluster.observed ? "newest" : "now";
+  timeline.tick(engineMs());
+  drawStatus();
   if (!state.past) drawCluster(cluster);
   // What the address names is shown once there is something to show.
   if (!state.followed) follow();
@@ -67,6 +71,7 @@ on("cluster", (cluster) => {
 on("decisions", (sent) => {
   const newest = state.newestSeq;
   state.sent = sent;
+  if (state.cluster && !state.past) drawCluster(state.cluster);
   state.newestSeq = sent.groups[0]?.first.seq ?? 0;
   drawDecisions(el("decisions"), el("decisions-text"), sent, newest, state.status?.role);
   dimLater();
@@ -101,14 +106,19 @@ function drawStatus() {
   const status = state.status;
   if (!status) return;
   const stopped = state.old?.isSilent ? "not heard" : state.old && status.role === "deciding" && !status.ready ? "not deciding" : "";
-  const look = stopped ? "bad" : status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
+  const observed = state.cluster?.observed;
+  const role = observed && status.role === "deciding" ? "observing" : status.role;
+  const look = stopped ? "bad" : status.ready || role === "observing" ? "good" : status.role === "deciding" ? "bad" : "warn";
   el("role").className = `pill ${look}`;
   // A screen reader reads it out when it changes.
-  if (el("role").textContent !== (stopped || status.role)) el("role").textContent = stopped || status.role;
-  el("role").title = stopped ? "" : ROLES[status.role] ?? "";
+  if (el("role").textContent !== (stopped || role)) el("role").textContent = stopped || role;
+  el("role").title = stopped ? "" : ROLES[role] ?? "";
+  el("measured").hidden = status.role === "observing";
   const bold = (text) => make("b", {}, text);
   const waits = WAITS[status.role];
-  if (waits) el("facts").replaceChildren(waits);
+  if (observed) el("facts").replaceChildren(
+    "observing cluster ", bold(observed.cluster_id), "  ·  until offset ", bold(number(observed.offset)), " of its log, ", bold(moment(observed.time_ms)));
+  else if (waits) el("facts").replaceChildren(waits);
   else el("facts").replaceChildren(
     "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
     "  ·  last commit ", bold(freshness.ageMs === null ? "none yet" : `${age(freshness.ageMs)} ago`),
@@ -121,16 +131,23 @@ function drawStatus() {
   document.title = first ? `(${first}) ${name}` : name;
 }
 
-const engineMs = () => Date.now() + state.offsetMs;
+// The time of an observed cluster stands still while nothing happens there.
+const engineMs = () => state.cluster?.observed?.time_ms ?? Date.now() + state.offsetMs;
 // The engine's time, or the moment of the past that is shown.
 const shownMs = () => state.past?.clock_ms ?? engineMs();
 
 function drawCluster(cluster) {
   const isOld = state.old !== null && !state.past;
-  drawTiles(el("tiles"), cluster, isOld, state.past ? null : state.status?.unclean ?? 0);
+  drawTiles(el("tiles"), cluster, isOld, state.past ? {} : counts(cluster));
   drawBrokers(el("brokers"), el("brokers-text"), cluster, isOld);
   drawAway(el("brokers"), shownMs());
   drawRows(el("rows"), el("calm"), el("risk-text"), cluster, state.past ? "past" : state.old ? "old" : "now", state.old?.since);
+}
+
+// What is counted of all time that the page knows.
+function counts(cluster) {
+  if (!cluster.observed) return { unclean: state.status?.unclean ?? 0 };
+  return Object.fromEntries(["unclean", ...OBSERVED_LANES].map((lane) => [lane, state.sent?.totals[lane] ?? 0]));
 }
 
 // ---- the past ----
@@ -158,8 +175,9 @@ async function ask(ms) {
     return;
   }
   state.past = answer;
+  const { observed } = answer.cluster;
   document.body.classList.add("past");
-  el("past-text").textContent = `The cluster as it was at ${moment(ms)}, after event ${number(answer.seq)}.`;
+  el("past-text").textContent = `The cluster as it was at ${moment(ms)}, after event ${number(answer.seq)}${observed ? `, which is at offset ${number(observed.offset)} of its log` : ""}.`;
   drawCluster(answer.cluster);
   dimLater();
   link();

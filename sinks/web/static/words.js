@@ -6,8 +6,11 @@ const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", h
 
 // In the order of the engine's counts.
 export const LANES = {
-  unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
+  unclean: "unclean election", violations: "violation", elections: "election", isr: "ISR change", brokers: "broker change",
+  divergences: "divergence", other: "other",
 };
+// Only a cluster that is observed has these.
+export const OBSERVED_LANES = ["violations", "divergences"];
 export const PROBLEMS = {
   offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], one_failure_from_offline: ["one failure from offline", "warn"],
   at_min_isr: ["at min ISR", "warn"],
@@ -18,6 +21,7 @@ export const PROBLEMS = {
 export const ROLES = {
   deciding: "This engine elects the leaders and changes the ISRs.", standby: "This engine takes over when the other one stops.",
   starting: "This engine does not decide yet.", stopping: "This engine no longer decides.",
+  observing: "Kafka's own controllers lead this cluster. isrflow reads what they did, and explains it.",
 };
 
 // What the head says of an engine that has not decided yet.
@@ -39,8 +43,8 @@ const REASONS = {
   BROKER_UNFENCED: "it asked to serve", BROKER_SESSION_EXPIRED: "it fell silent", BROKER_CONNECTION_LOST: "its connection was lost",
   BROKER_ASKED_FENCE: "it asked to be fenced", BROKER_UNREGISTERED: "it was unregistered", CONTROLLED_SHUTDOWN: "a broker is shutting down",
   TOPIC_CREATED: "the topic was created", TOPIC_DELETED: "the topic is deleted", PARTITIONS_CREATED: "partitions were added",
-  LEADER_FENCED: "its leader was fenced", LEADER_RETURNED: "a replica that may lead came back", REPLICA_FENCED: "a replica was fenced",
-  REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", ELIGIBLE_ELECTION: "an eligible replica has every committed record", PREFERRED_ELECTION: "its preferred leader was asked for",
+  LEADER_FENCED: "its leader was fenced", ELIGIBLE_ELECTION: "no in-sync replica was left, and this one has every committed record", LEADER_RETURNED: "a replica that may lead came back", REPLICA_FENCED: "a replica was fenced",
+  REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", PREFERRED_ELECTION: "its preferred leader was asked for",
   LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
   ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
   GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",
@@ -83,7 +87,7 @@ export function told(one) {
   const partition = one.topic ? `${one.topic}-${one.partition}` : "";
   switch (one.kind) {
     case "leader_and_isr":
-      return [partition, one.leader < 0 ? `no leader, ISR ${(one.isr ?? []).join(", ")}` : `leader ${one.leader}, epoch ${one.leader_epoch}, ISR ${(one.isr ?? []).join(", ")}`];
+      return [partition, `${one.leader < 0 ? "no leader" : `leader ${one.leader}, epoch ${one.leader_epoch}`}, ISR ${(one.isr ?? []).join(", ") || "none"}`];
     case "broker": return [`broker ${one.broker}`, one.state.replace("_", " ")];
     case "topic": return [`topic ${one.topic}`, one.state];
     case "stop_replica": return [partition, `${one.delete ? "is removed from" : "stops on"} broker ${(one.to ?? []).join(", ")}`];

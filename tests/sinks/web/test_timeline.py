@@ -29,11 +29,14 @@ def lanes(timeline: Timeline, since: int = 0) -> list[dict[str, int]]:
         (one("LEADER_FENCED"), "elections"),
         (one("UNCLEAN_ELECTION", unclean=True), "unclean"),
         (one("UNCLEAN_ELECTION"), "elections"),
+        (one("ELIGIBLE_ELECTION"), "elections"),
         (one("ISR_SHRUNK"), "isr"),
         (one("REPLICA_FENCED"), "isr"),
         (one("BROKER_SESSION_EXPIRED", kind="broker"), "brokers"),
         (one("TOPIC_CREATED"), "other"),
         (one("MALFORMED", kind="rejected"), "other"),
+        (one("INVARIANT_VIOLATED", kind="violation"), "violations"),
+        (one("RULES_DIFFER", kind="divergence"), "divergences"),
     ],
 )
 def test_each_decision_has_its_lane(given: Seen, lane: str) -> None:
