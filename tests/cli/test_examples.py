@@ -34,7 +34,8 @@ metadata.log.dir = "gateway-100"
 # These start Spark or real brokers, fetch, or run until they are stopped. Set-up, test_demo.py, test_cluster.py and the
 # tests of streaming/ run them.
 RUN_ELSEWHERE = (
-    *("isrflow run", "isrflow shadow run", "isrflow gateway", "isrflow demo", "isrflow cluster"),
+    *("isrflow run", "isrflow shadow run", "isrflow shadow serve", "isrflow gateway", "isrflow demo"),
+    "isrflow cluster",
     *("--engine spark", "--fetch", "--prepare"),
 )
 
