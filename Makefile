@@ -19,10 +19,11 @@ test: setup lint
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup \
 		-m "smoke or not (spark or kafka_bus or mock_brokers or kraft or zookeeper or browser)"
 
-# Everything. Three workers take 7 GiB. A fourth saves nothing on two cores, even if the tests mostly wait.
+# Everything but what is marked long. Three workers take 7 GiB. A fourth saves nothing on two cores, even if the tests
+# mostly wait.
 # tests/README.md says what runs a second time.
 test-all: setup lint
-	@$(BIN)/python -m tests.support.second_chance --numprocesses=3 --dist=loadgroup
+	@$(BIN)/python -m tests.support.second_chance --numprocesses=3 --dist=loadgroup -m "not long"
 
 lint: setup
 	@$(BIN)/ruff check .

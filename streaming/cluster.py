@@ -31,7 +31,7 @@ _POLL_INTERVAL_S = 0.1
 # A batch may exceed this by one event. Spark sends at most 128 MiB (spark.rpc.message.maxSize).
 SENT_BYTES_MAX = 64 * 1024 * 1024
 # The rooms that a task imports.
-ROOMS = ("bus", "conf", "controller_logic", "isrflow", "sinks", "state", "streaming")
+ROOMS = ("bus", "conf", "controller_logic", "isrflow", "sinks", "state", "streaming", "web")
 
 
 def check_fits(master: str, settings: Settings, source: Source) -> None:

@@ -22,6 +22,7 @@ from tests.support.waiting import TIMEOUT_S, wait_until
 
 NEEDED = ("tini", "unshare", "nsenter", "setpriv")
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.kraft,
     pytest.mark.spark,
     pytest.mark.timeout(1_800),

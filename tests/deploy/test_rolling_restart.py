@@ -28,7 +28,7 @@ from tests.support.units import by_name
 from tests.support.waiting import wait_until
 
 # On a busy machine each of its four starts of Spark takes minutes.
-pytestmark = [pytest.mark.kraft, pytest.mark.spark, pytest.mark.timeout(2_400)]
+pytestmark = [pytest.mark.long, pytest.mark.kraft, pytest.mark.spark, pytest.mark.timeout(2_400)]
 PROFILES = DEPLOY.parent / "conf" / "profiles"
 INSTALLED = {"engine.toml": "production.toml", "gateway.toml": "gateway.toml"}
 TOPIC = "t"
