@@ -23,6 +23,7 @@ WITHOUT_FORMAT = {
     "gateway kraft",
     "gateway zookeeper",
     "shadow run",
+    "shadow serve",
     "config import",
     "run",
     "publish",
