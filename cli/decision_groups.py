@@ -5,6 +5,8 @@ broker 12 fenced  (BROKER_SESSION_EXPIRED): 2000 leaders moved, 2500 ISRs shrank
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from bus.interface import Decided
 from cli.decision_line import reasoned
@@ -29,14 +31,8 @@ _BY_REASON = {
 
 def grouped(decisions: Iterable[AnyDecision]) -> Iterator[list[AnyDecision]]:
     """Yield the decisions on each event."""
-    group: list[AnyDecision] = []
-    for decision in decisions:
-        if group and group[0].seq != decision.seq:
-            yield group
-            group = []
-        group.append(decision)
-    if group:
-        yield group
+    for _, group in groupby(decisions, key=attrgetter("seq")):
+        yield list(group)
 
 
 def whole_events(batches: Iterable[list[Decided]]) -> Iterator[list[Decided]]:

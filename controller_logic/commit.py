@@ -101,7 +101,7 @@ def _commit_settled(
     # Apply
     if state.dirs_left and change.replicas is not None and change.directories is None:
         change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
-    if not topic.is_deleting and (state.has_eligible_leaders or before.elr or before.last_known_elr):
+    if not topic.is_deleting and (state.has_eligible_leaders or before.has_eligible):
         change = with_eligible(before, change, topic.min_isr if state.has_eligible_leaders else None)
     if to is None and change.leader is not None and before.leader == NO_LEADER:
         to = _online_after(state, before, change)
@@ -160,7 +160,7 @@ def _addressed(
 
 
 def with_eligible(before: Partition, change: PartitionChange, min_isr: int | None) -> PartitionChange:
-    """Add to a change who is eligible after it: nobody beside a leader that may lack records, or without ``min_isr``.
+    """Add to a change who is eligible after it: no replica if the new leader may lack records, or without ``min_isr``.
 
     ``min_isr`` is None while partitions keep no eligible replicas.
     """

@@ -19,27 +19,26 @@ from state.features import ELIGIBLE_LEVEL, ELIGIBLE_VERSION
 from state.partition import Partition
 from state.reason import Reason
 
-VERSION = ELIGIBLE_VERSION
 _MIN_ISR = "min.insync.replicas"
 
 
 def complaint_about(batch: Batch, settings: Mapping[str, str | None]) -> str | None:
     """Return why ``settings`` cannot turn eligible replicas on; None if they can, or do not."""
-    value = settings.get(VERSION)
+    value = settings.get(ELIGIBLE_VERSION)
     if value is None or not value.strip("0"):
         return None
     state = batch.state
     if state.level < ELIGIBLE_LEVEL:
-        return f"{VERSION} needs level {ELIGIBLE_LEVEL}, and the level is {state.level}: raise it first"
+        return f"{ELIGIBLE_VERSION} needs level {ELIGIBLE_LEVEL}, and the level is {state.level}: raise it first"
     if any(not gateway.is_kraft for gateway in state.gateways.values()):
-        return f"{VERSION} is not for brokers in ZooKeeper mode, and one of their gateways is registered"
+        return f"{ELIGIBLE_VERSION} is not for brokers in ZooKeeper mode, and one of their gateways is registered"
     for name, config in state.broker_config.items():
         if _MIN_ISR in config:
-            return f"{VERSION} cannot be 1 while broker {name} has its own {_MIN_ISR}: remove that first"
+            return f"{ELIGIBLE_VERSION} cannot be 1 while broker {name} has its own {_MIN_ISR}: remove that first"
     for broker in state.brokers.values():
-        found = unsupported_level(broker.broker, broker.features, {VERSION: "1"}) if broker.is_kraft else None
+        found = unsupported_level(broker.broker, broker.features, {ELIGIBLE_VERSION: "1"}) if broker.is_kraft else None
         if found is not None:
-            return f"{VERSION} cannot be 1: {found[2]}"
+            return f"{ELIGIBLE_VERSION} cannot be 1: {found[2]}"
     return None
 
 
@@ -49,7 +48,7 @@ def complaint_about_broker(batch: Batch, config: Mapping[str, str | None]) -> st
     Each leader must commit at the same size of the ISR, or the controller does not know who is eligible.
     """
     if batch.state.has_eligible_leaders and config.get(_MIN_ISR) is not None:
-        return f"{_MIN_ISR} cannot be set for one broker while {VERSION} is 1"
+        return f"{_MIN_ISR} cannot be set for one broker while {ELIGIBLE_VERSION} is 1"
     return None
 
 
@@ -58,7 +57,7 @@ def forget_all(batch: Batch) -> None:
     for topic in batch.state.topics():
         if not topic.is_deleting:
             for partition in topic.partitions:
-                if partition.elr or partition.last_known_elr:
+                if partition.has_eligible:
                     commit_partition(batch, topic, partition, _forgotten(partition), Reason.CONFIG_CHANGED)
 
 

@@ -1,4 +1,4 @@
-"""What must hold for every partition of Kafka, whoever its controller is. It needs no prediction."""
+"""What must hold for every partition of Kafka under any controller. It needs no prediction."""
 
 from collections.abc import Iterator
 

@@ -36,8 +36,8 @@ def refuse(batch: Batch, field: str, refusal: Refusal) -> None:
 def takes_in(batch: Batch, event: Observed) -> bool:
     """Return whether an observation is the next one of this shadow. Mark a new bus as a shadow; refuse any other.
 
-    Whoever reads the observed log again after a crash begins behind the newest complete operation, so a part that was
-    observed before is skipped.
+    A reader that starts again after a crash begins behind the newest complete operation, so a part that was observed
+    before is skipped.
     """
     shadow = batch.state.shadow
     if shadow is None and (batch.state.brokers or batch.state.gateways):

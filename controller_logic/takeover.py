@@ -5,9 +5,9 @@ from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
 from controller_logic.commit_cluster import commit_claim, commit_settings
 from controller_logic.config import change_settings, text_of
-from controller_logic.eligible_leaders import VERSION
 from state.decisions import StopReplica
 from state.events import ControllerStarted
+from state.features import ELIGIBLE_VERSION
 from state.policy import NAMES, complaint_about
 from state.policy_fit import TICK_INTERVAL
 from state.reason import Reason
@@ -41,9 +41,9 @@ def _given(event: ControllerStarted) -> dict[str, str]:
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
     tick = given.get(TICK_INTERVAL, "")
     has_tick = tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
-    if given.get(VERSION) == "0":
+    if given.get(ELIGIBLE_VERSION) == "0":
         # As the default, which a former release does not know.
-        del given[VERSION]
+        del given[ELIGIBLE_VERSION]
     return {key: value for key, value in given.items() if key in NAMES or (key == TICK_INTERVAL and has_tick)}
 
 
@@ -71,8 +71,8 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         _begin_clock(batch, event)
     given = _given(event)
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
-    if VERSION not in complaints and (complaint := eligible_leaders.complaint_about(batch, given)) is not None:
-        complaints[VERSION] = complaint
+    if ELIGIBLE_VERSION not in complaints and (complaint := eligible_leaders.complaint_about(batch, given)) is not None:
+        complaints[ELIGIBLE_VERSION] = complaint
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)

@@ -20,7 +20,7 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def refusal(self) -> str:
-        """What whoever leads something here is told."""
+        """Why a request to lead something here is refused."""
         return f"this bus is the shadow of cluster {self.cluster_id}, and only observes it"
 
     @property

@@ -15,7 +15,7 @@ from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import decode_cluster, encode_cluster
 from streaming.paged_topics import PagedTopics
 
-# An event may have some MiB, so whoever puts events on the bus lets them be decided before there are too many bytes.
+# An event may have some MiB, so its publisher lets it be decided before there are too many bytes.
 BATCH_EVENTS = 10_000
 _SHARD, _SHARDS = 0, 1
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import resource
-import signal
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.held_directory import DirectoryRefusedError, held
 from brokers.mock.metrics import SERIES
 from brokers.mock.settings import Identity, Settings, settings_of
-from brokers.process.ending import told
+from brokers.process.ending import stopped_by_signals, told
 from brokers.process.given_settings import bus_option, metrics_protection, parsed
 from brokers.process.metrics import OwnMetrics, served
 from bus.interface import Bus, BusError
@@ -26,9 +25,7 @@ from state.stored.codec import CodecError
 
 async def _serve(identity: Identity, settings: Settings, protection: Protection, bus: Bus) -> None:
     broker = Broker(identity, settings, bus)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, broker.stop)
+    stopped_by_signals(broker.stop)
     with served(OwnMetrics(SERIES, broker.measures), settings.metrics_host, settings.metrics_port, protection):
         await broker.run()
 

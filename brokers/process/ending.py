@@ -1,8 +1,10 @@
-"""The end of a broker's or gateway's process by an error: one line that gives the reason, and one exit code."""
+"""The end of a process of a broker, gateway or shadow: by a signal, or by an error with one line and one exit code."""
 
+import asyncio
 import contextlib
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import structlog
 
@@ -45,3 +47,10 @@ def why_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or repr(error)
+
+
+def stopped_by_signals(stop: Callable[[], None]) -> None:
+    """Call ``stop`` on SIGTERM and SIGINT."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)

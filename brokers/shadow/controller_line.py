@@ -9,16 +9,15 @@ A FetchSnapshot without a topic ends the controller's process (Kafka 4.1.0). So 
 """
 
 import asyncio
-from itertools import count
 from typing import NamedTuple
 
 from brokers.wire.catalogue import API_VERSIONS_KEY, Catalogue
-from brokers.wire.connection import FrameConnection
-from brokers.wire.messages import WireError
+from brokers.wire.connection import FrameConnection, RequestConnection
 from brokers.wire.metadata.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from brokers.wire.schema import Values
 from brokers.wire.security.connecting import Client, connect
 from bus.clock import steady_ms
+from state.voter_endpoints import address_of
 
 CLIENT_ID = "isrflow-shadow"
 # A batch of the metadata log has at most 8 MiB, and a controller answers with one at least.
@@ -43,7 +42,7 @@ class Endpoint(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_of(self.host, self.port)
 
 
 class Api(NamedTuple):
@@ -129,10 +128,9 @@ def describe_cluster_values() -> Values:
 class ControllerLine:
     """An open connection to a controller, which answers one request at a time. Any error closes it."""
 
-    def __init__(self, endpoint: Endpoint, connection: FrameConnection, lifetime_ms: int) -> None:
+    def __init__(self, endpoint: Endpoint, frames: FrameConnection, lifetime_ms: int) -> None:
         self.endpoint = endpoint
-        self._connection = connection
-        self._correlation_ids = count(1)
+        self._requests = RequestConnection(frames, _CATALOGUE, CLIENT_ID)
         self._versions: dict[int, tuple[int, int]] = {}
         self._ends_ms = steady_ms() + int(lifetime_ms * _LIFETIME_PART) if lifetime_ms else None
 
@@ -189,17 +187,7 @@ class ControllerLine:
         return await self._ask(api.key, self.version(api), values, wait_ms)
 
     async def _ask(self, key: int, version: int, values: Values, wait_ms: int) -> Values:
-        correlation_id = next(self._correlation_ids)
-        frame = _CATALOGUE.encode_request(key, version, correlation_id, CLIENT_ID, values)
-        answered = await self._connection.ask(frame, ANSWER_TIMEOUT_MS + wait_ms)
-        try:
-            response = _CATALOGUE.decode_response(key, version, answered)
-            if response.correlation_id != correlation_id:
-                raise WireError(f"{self.endpoint} answers another request")
-        except WireError:
-            self.close()
-            raise
-        return response.values
+        return await self._requests.ask(key, version, values, ANSWER_TIMEOUT_MS + wait_ms)
 
     def close(self) -> None:
-        self._connection.close()
+        self._requests.close()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import structlog
 
 from brokers.shadow.controller_line import ControllerLine, Endpoint
-from brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode, name_of
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.security.connecting import Client, NotLetInError
@@ -108,7 +108,7 @@ class Quorum:
 
         Raises ``NoControllerError`` or ``RefusedReaderError``.
         """
-        named = _name_of(code)
+        named = name_of(code)
         if code not in _ELSEWHERE:
             raise RefusedReaderError(f"{line.endpoint} answers {named}: {_MEANINGS.get(code, 'this was not expected')}")
         leader_id, epoch = partition["CurrentLeader"]["LeaderId"], partition["CurrentLeader"]["LeaderEpoch"]
@@ -156,10 +156,3 @@ class Quorum:
     def close(self) -> None:
         """Close the connection."""
         self._close()
-
-
-def _name_of(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"

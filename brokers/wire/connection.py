@@ -1,9 +1,12 @@
-"""A connection to a broker that carries frames: one request, then its response."""
+"""A connection that carries frames, or requests of a catalogue: one request, then its response."""
 
 import asyncio
+from itertools import count
 
-from brokers.wire.catalogue import framed
+from brokers.wire.catalogue import Catalogue, Values, framed
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+
+_CORRELATION_ID_MAX = 0x7FFFFFFF
 
 
 class FrameConnection:
@@ -49,3 +52,30 @@ class FrameConnection:
 
     def close(self) -> None:
         self._writer.close()
+
+
+class RequestConnection:
+    """An open connection that carries the requests of a catalogue. Any error closes it."""
+
+    def __init__(self, frames: FrameConnection, catalogue: Catalogue, client_id: str) -> None:
+        self._frames = frames
+        self._catalogue = catalogue
+        self._client_id = client_id
+        self._correlation_ids = count(1)
+
+    async def ask(self, key: int, version: int, values: Values, timeout_ms: int) -> Values:
+        """Send a request, and return its response. Raises ``OSError``, ``TimeoutError`` or ``WireError``."""
+        correlation_id = next(self._correlation_ids) & _CORRELATION_ID_MAX
+        frame = self._catalogue.encode_request(key, version, correlation_id, self._client_id, values)
+        answer = await self._frames.ask(frame, timeout_ms)
+        try:
+            response = self._catalogue.decode_response(key, version, answer)
+            if response.correlation_id != correlation_id:
+                raise WireError("a response to another request")
+        except WireError:
+            self.close()
+            raise
+        return response.values
+
+    def close(self) -> None:
+        self._frames.close()

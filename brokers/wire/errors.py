@@ -86,6 +86,14 @@ def code_of(name: str) -> ErrorCode:
     return ErrorCode.__members__.get(name, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
+def name_of(code: int) -> str:
+    """Return Kafka's name of an error code, which may be one that is not listed here."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
 class RefusedError(Exception):
     """A request that cannot be done; ``code`` is the answer."""
 

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import re
-import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from brokers.process.ending import stopped_by_signals
 from brokers.process.metrics import OwnMetrics, served
 from brokers.shadow.client import client_of
 from brokers.shadow.controller_line import Endpoint, UnfitServerError
@@ -119,13 +119,6 @@ async def _observe(
     bus = open_bus(settings.bus, replication_factor=settings.kafka_topics_replication_factor)
     with contextlib.closing(bus):
         shadow = Shadow(quorum, bus, cluster_id, controller_logs)
-        _stopped_by_signals(shadow.stop)
+        stopped_by_signals(shadow.stop)
         with served(OwnMetrics(SERIES, shadow.measures), METRICS_HOST, metrics_port):
             await shadow.run()
-
-
-def _stopped_by_signals(stop: Callable[[], None]) -> None:
-    """Call ``stop`` on SIGTERM and Ctrl-C."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)

@@ -40,7 +40,7 @@ _SHORT_HEADER = b"\xdc" + (_FIELDS - len(_EMPTY_END)).to_bytes(2)
 def _encode(partition: Partition) -> bytes:
     """Write a partition. Without eligible replicas it is as it was before level 2, and as most partitions are."""
     body = _encode_all(partition)
-    if partition.elr or partition.last_known_elr:
+    if partition.has_eligible:
         return body
     return _SHORT_HEADER + body[len(_HEADER) : -len(_EMPTY_END)]
 

@@ -1,9 +1,6 @@
 """The common steps of the processes of gateways of either kind."""
 
-import asyncio
 import gc
-import signal
-from collections.abc import Callable
 
 from brokers.engine.retry import retry
 from bus.interface import Bus
@@ -30,10 +27,3 @@ async def opened(url: str, unreachable_max_ms: int) -> Bus:
         return open_bus(url, create=False)
 
     return await retry(attempt, unreachable_max_ms)
-
-
-def stopped_by_signals(stop: Callable[[], None]) -> None:
-    """Call ``stop`` on SIGTERM and SIGINT."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)

@@ -2,17 +2,16 @@
 
 import asyncio
 import os
-from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from brokers.files import write_all
 from brokers.gateways.kraft.log.file_ids import GATEWAY_LOG_TOPIC, LIST, id_of
-from brokers.gateways.kraft.messages import decode_response, encode_request
+from brokers.gateways.kraft.messages import CATALOGUE
 from brokers.voters import Voter
-from brokers.wire.connection import FrameConnection
-from brokers.wire.errors import ErrorCode
+from brokers.wire.connection import FrameConnection, RequestConnection
+from brokers.wire.errors import ErrorCode, name_of
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.security.connecting import Client, connect
@@ -77,8 +76,7 @@ class _Line:
     def __init__(self, voter: Voter, cluster_id: str, connection: FrameConnection) -> None:
         self.voter = voter
         self._cluster_id = cluster_id
-        self._connection = connection
-        self._correlation_ids = count(1)
+        self._requests = RequestConnection(connection, CATALOGUE, _CLIENT_ID)
 
     async def files(self) -> list[tuple[str, int]]:
         """List the log's files at this moment, and how many bytes of each are whole."""
@@ -106,23 +104,11 @@ class _Line:
         partitions = [partition for topic in response["Topics"] for partition in topic["Partitions"]]
         error_code = response["ErrorCode"] or (partitions[0]["ErrorCode"] if partitions else ErrorCode.INVALID_REQUEST)
         if error_code:
-            raise PeerError(f"gateway {self.voter} refuses: {_name_of(error_code)}")
+            raise PeerError(f"gateway {self.voter} refuses: {name_of(error_code)}")
         data = bytes(partitions[0]["UnalignedRecords"] or b"")
         if len(data) > max_bytes:
             raise PeerError(f"gateway {self.voter} sends {len(data)} bytes where {max_bytes} were asked for")
         return data
 
     async def _ask(self, values: Values) -> Values:
-        correlation_id = next(self._correlation_ids)
-        request = encode_request(_KEY, _VERSION, correlation_id, _CLIENT_ID, values)
-        response = decode_response(_KEY, _VERSION, await self._connection.ask(request, _TIMEOUT_MS))
-        if response.correlation_id != correlation_id:
-            raise WireError("a response to another request")
-        return response.values
-
-
-def _name_of(error_code: int) -> str:
-    try:
-        return ErrorCode(error_code).name
-    except ValueError:
-        return f"error {error_code}"
+        return await self._requests.ask(_KEY, _VERSION, values, _TIMEOUT_MS)
