@@ -19,15 +19,22 @@ DOCS = ROOT / "docs" / "kafka.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- end of apis -->"
 
 
+# By who answers: whether only the gateway that leads does, and whether a broker forwards the request for a client.
+KINDS = {
+    (False, False): "every gateway",
+    (True, False): "the gateway that leads",
+    (True, True): "the gateway that leads, also to clients through a broker",
+}
+
+
 def table() -> str:
     requests = (layout for layout in layouts().values() if layout.kind == "request")
     names = {layout.api_key: layout.name.removesuffix("Request") for layout in requests}
-    rows = ["| API | key | versions | how |", "|---|---|---|---|"]
+    served: dict[tuple[bool, bool], list[str]] = {kind: [] for kind in KINDS}
     for key, api in sorted(APIS.items()):
-        served = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else str(api.max_version)
-        how = ", ".join(["forwarded"] * api.is_forwarded + ["leader"] * api.is_leaders)
-        rows.append(f"| {names[key]} | {key} | {served} | {how} |")
-    return "\n".join(rows) + "\n"
+        versions = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else api.max_version
+        served[api.is_leaders, api.is_forwarded].append(f"{names[key]} {versions}")
+    return "".join(f"* {KINDS[kind]}: {', '.join(apis)}.\n" for kind, apis in served.items())
 
 
 def test_the_docs_list_every_api() -> None:
