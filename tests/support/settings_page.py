@@ -40,15 +40,16 @@ def _tables(reference: Path, *structs: type[msgspec.Struct]) -> tuple[str, set[s
         parts += ["", f"## {title}"]
         for comment, lines in re.findall(r'((?:^# .*\n)+)((?:^["a-z].*\n?)+)', text, re.MULTILINE):
             told = " ".join(line[2:] for line in comment.splitlines())
+            known: dict[str, str] = {}
             for key in re.findall(r'^"?([\w.]+)"? = ', lines, re.MULTILINE):
                 if key.startswith(PREFIX):
-                    default = '""'
-                    known = facts(key, MASTER_EXPECTED, default)
+                    known[key] = facts(key, MASTER_EXPECTED, '""')
                 else:
                     field = fields.pop(key)
                     default = as_text(field.default) if field.default != "" else '""'
-                    known = facts(key, in_words(field.type), default, is_engines=is_engines)
-                parts += ["", f"### `{key}`", "", told, "", known]
+                    known[key] = facts(key, in_words(field.type), default, is_engines=is_engines)
+            # Settings that one comment explains share a heading.
+            parts += ["", f"### {', '.join(f'`{key}`' for key in known)}", "", told, "", "\n".join(known.values())]
     return "\n".join(parts).lstrip("\n"), set(fields)
 
 
