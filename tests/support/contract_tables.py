@@ -49,6 +49,8 @@ _PARTS = (
     observed_events.ObservedController,
     observed_events.CountedRecords,
 )
+# The fields of a filter of ACLs that take other values than those of an ACL.
+_OF_FILTERS = {"resource_name", "pattern_type"}
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
 NO_ERRORS = {"CLUSTER", "KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
@@ -95,7 +97,11 @@ def named_values() -> str:
     for struct in (*_PARTS, TopicPartition):
         inherited = next((base for base in struct.__mro__[1:] if base in _PARTS), None)
         shared = {field.name for field in msgspec.structs.fields(inherited)} if inherited else set()
-        parts += _kind(struct, shared, common, f"It has the fields of {inherited.__name__} too." if inherited else "")
+        note = f"It has the fields of {inherited.__name__} too." if inherited else ""
+        if struct is acl.AclFilter:
+            shared = {field.name for field in msgspec.structs.fields(acl.Acl)} - _OF_FILTERS
+            note = "Its fields are those of Acl. Of these, two take other values:"
+        parts += _kind(struct, shared, common, note)
     shared = {field.name for field in msgspec.structs.fields(Decision)}
     parts += _kind(PartitionResult, set(), _common((*AnyDecision.__args__, PartitionResult), shared), "")
     return "\n".join(parts).lstrip("\n")
