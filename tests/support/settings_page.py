@@ -14,6 +14,18 @@ from state.policy import NAMES as POLICY_KEYS
 from state.policy import TOPIC_NAMES, Policy
 from tests.support.contract_tables import in_words
 
+# Settings of gateways that mean what the engine's of the same name do, with the same default. They are explained once.
+AS_THE_ENGINE = (
+    "kafka.client.config",
+    "broker.heartbeat.interval.ms",
+    "metrics.ssl.keystore.location",
+    "metrics.token.file",
+    "log.format",
+    "log.level",
+    "super.users",
+    "authorizer.class.name",
+    "allow.everyone.if.no.acl.found",
+)
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference.toml"
 GATEWAY_REFERENCE = REFERENCE.with_name("gateway-reference.toml")
 
@@ -29,7 +41,12 @@ def of_gateways() -> str:
     """Describe all settings of gateways in the same way."""
     text, left = _tables(GATEWAY_REFERENCE, KraftSettings, ZookeeperSettings)
     assert not left, f"{GATEWAY_REFERENCE} lacks {sorted(left)}"
-    return text
+    ours, theirs = (
+        {field.encode_name: field.default for struct in structs for field in msgspec.structs.fields(struct)}
+        for structs in ((Policy, Settings), (ZookeeperSettings, KraftSettings))
+    )
+    assert {key: theirs[key] for key in AS_THE_ENGINE} == {key: ours[key] for key in AS_THE_ENGINE}
+    return f"As the engine, gateways have {', '.join(f'`{key}`' for key in AS_THE_ENGINE)}.\n\n{text}"
 
 
 def _tables(reference: Path, *structs: type[msgspec.Struct]) -> tuple[str, set[str]]:
@@ -48,6 +65,8 @@ def _tables(reference: Path, *structs: type[msgspec.Struct]) -> tuple[str, set[s
                     field = fields.pop(key)
                     default = as_text(field.default) if field.default != "" else '""'
                     known[key] = facts(key, in_words(field.type), default, is_engines=is_engines)
+            if not is_engines and known.keys() <= set(AS_THE_ENGINE):
+                continue
             # Settings that one comment explains share a heading.
             parts += ["", f"### {', '.join(f'`{key}`' for key in known)}", "", told, "", "\n".join(known.values())]
     return "\n".join(parts).lstrip("\n"), set(fields)
