@@ -14,6 +14,8 @@ KRAFT_VERSION = "kraft.version"
 ELIGIBLE_VERSION = "eligible.leader.replicas.version"
 # The metadata version from which on brokers know them.
 ELIGIBLE_SINCE = 23
+# The one from which on a log begins with them.
+ELIGIBLE_ON_SINCE = 26
 # The level of the bus (``state.level``) from which on they may.
 ELIGIBLE_LEVEL = 2
 # The level of the bus (``state.level``) from which on metadata versions of Kafka 4.3 and later may be chosen.

@@ -25,7 +25,7 @@ from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
 from cli.cluster.file_settings import BROKER_FILE_SETTINGS, ZOOKEEPER_FILE_SETTINGS, broker_settings
-from cli.cluster.metadata_version import choose_metadata_version
+from cli.cluster.metadata_version import choose_metadata_version, first_requests
 from cli.cluster.remembered import FILE, Remembered
 from conf.whole_file import replace
 from state.ids import NO_LEADER
@@ -170,11 +170,12 @@ class LedCluster:
                 undo.pop_all()
                 return
             is_ours = self.start_engine(say, undo)
-            level = self._remembered.metadata_version
-            if level is not None and not any(gateway.folder.exists() for gateway in self.gateways.values()):
+            # Formatting takes as long as the start of the engine, so it runs at the same time.
+            self.kafka.format()
+            if requests := self._first_requests():
                 if is_ours:
                     self.engine.wait_until_started()
-                choose_metadata_version(self.bus, level)
+                choose_metadata_version(self.bus, requests)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
@@ -189,8 +190,6 @@ class LedCluster:
                         gateway.settings |= access | plaintext
                     gateway.start()
                     undo.callback(gateway.kill)
-            # Formatting takes as long as the start of the engine and the gateways, so it runs at the same time.
-            self.kafka.format()
             for gateway in self.gateways.values():
                 gateway.wait_until_started()
             # If our engine has ended by now, this raises an error with the reason.
@@ -198,6 +197,12 @@ class LedCluster:
                 self.engine.wait_until_started()
             self._start_brokers(say)
             undo.pop_all()
+
+    def _first_requests(self) -> list[dict[str, object]]:
+        """Return what is asked of the engine before the first start of a gateway of this cluster."""
+        if self.zookeeper is not None or any(gateway.folder.exists() for gateway in self.gateways.values()):
+            return []
+        return first_requests(self._remembered.metadata_version, is_new_bus=self.made_bus)
 
     @property
     def access(self) -> dict[str, str]:

@@ -8,7 +8,14 @@ from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
 from conf.settings import Settings
 from state.decisions import Rejected
 from state.entity import FEATURES
-from state.features import LEVEL_OF_KAFKA_4_3, METADATA_VERSION, METADATA_VERSIONS
+from state.features import (
+    ELIGIBLE_LEVEL,
+    ELIGIBLE_ON_SINCE,
+    LEVEL_OF_KAFKA_4_3,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    USUAL_METADATA_VERSION,
+)
 
 # A cold engine on a busy machine decides late.
 TIMEOUT_MS = 120_000
@@ -28,15 +35,29 @@ def check_metadata_version(kafka: str, release: str) -> None:
         raise WrongUse(f"--metadata-version {release}: brokers of Kafka {kafka} support {newest} at most")
 
 
-def choose_metadata_version(place: BusPlace, level: int) -> None:
-    """Let the engine decide the choice before any gateway starts: the first gateway that leads begins the log.
+def first_requests(level: int | None, *, is_new_bus: bool) -> list[dict[str, object]]:
+    """Return what is asked of the engine before the metadata log begins at a level; None is the usual one.
 
-    A choice that needs level 2 of the bus (``state.level``) raises the level first. Raises ``KafkaError`` if any is
-    refused, and ``Unreachable`` if it is not decided in time.
+    A level that needs level 2 of the bus (``state.level``) raises that first. So does one that begins with eligible
+    leader replicas, if the bus is new: no process of a former release has used it.
+    """
+    chosen = {"kind": "alter_entity", "entity_type": FEATURES, "names": {}, "values": {METADATA_VERSION: level}}
+    begins_at = level or USUAL_METADATA_VERSION
+    if begins_at >= METADATA_VERSIONS["4.3"]:
+        needed = [{"kind": "raise_level", "level": LEVEL_OF_KAFKA_4_3}]
+    elif is_new_bus and begins_at >= ELIGIBLE_ON_SINCE:
+        needed = [{"kind": "raise_level", "level": ELIGIBLE_LEVEL}]
+    else:
+        needed = []
+    return [*needed, *([chosen] if level is not None else [])]
+
+
+def choose_metadata_version(place: BusPlace, requests: list[dict[str, object]]) -> None:
+    """Let the engine decide the requests before any gateway starts: the first gateway that leads begins the log.
+
+    Raises ``KafkaError`` if one is refused, and ``Unreachable`` if it is not decided in time.
     """
     ask = Ask(Settings(bus=place.url), "table", dry_run=False, timeout_ms=TIMEOUT_MS)
-    chosen = {"kind": "alter_entity", "entity_type": FEATURES, "names": {}, "values": {METADATA_VERSION: level}}
-    needed = {"kind": "raise_level", "level": LEVEL_OF_KAFKA_4_3}
-    for answer in answers_to(ask, [needed, chosen] if level >= METADATA_VERSIONS["4.3"] else [chosen]):
+    for answer in answers_to(ask, requests):
         if isinstance(answer, Rejected) or answer.error != "NONE":
-            raise KafkaError(f"the engine on {place} did not take {METADATA_VERSION} {level}: {answer.message}")
+            raise KafkaError(f"the engine on {place} did not let the metadata log begin: {answer.message}")

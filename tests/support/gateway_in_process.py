@@ -13,6 +13,9 @@ from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import read_image, view_of_image
+from state.decisions import encode
+from state.events import RaiseLevel
+from state.level import FIRST_LEVEL
 from state.metadata_quorum import Quorum as QuorumState
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
@@ -77,14 +80,17 @@ class GatewayThread:
 
 
 class InProcessQuorum:
-    """Gateways (100, 101, …) and the engine's rules on a bus under ``directory``."""
+    """Gateways (100, 101, …) and the engine's rules on a bus under ``directory``, raised to ``level`` before them."""
 
-    def __init__(self, directory: Path, gateways: int = 1, **settings: Any) -> None:
+    def __init__(self, directory: Path, gateways: int = 1, level: int = FIRST_LEVEL, **settings: Any) -> None:
         self.directory = directory
         self.bus_path = directory / "bus.db"
         self.bus = EmbeddedBus(self.bus_path)
         self.engine = RulesEngine()
         self.engine.start(self.bus_path, **POLICY)
+        if level > FIRST_LEVEL:
+            self.bus.publish([encode(RaiseLevel(time_ms=0, level=level))])
+            wait_until(lambda: read_image(self.bus.image()).cluster.level == level, "the level to be raised")
         self.cluster_id = random_cluster_id()
         self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
         self.settings = GATEWAY_SETTINGS | settings

@@ -58,9 +58,9 @@ async def keep_announced(context: Context) -> None:
             await asyncio.sleep(_PAUSE_S)
 
 
-def request(context: Context, *, validate_only: bool) -> AlterEntity:
+def request(context: Context) -> AlterEntity:
     """Return the event after which the log has the voters that this gateway knows."""
-    return _event(_changes(context), validate_only=validate_only)
+    return _event(_changes(context))
 
 
 def _due(context: Context) -> dict[str, str | None]:
@@ -99,5 +99,5 @@ async def _asked(
     return None
 
 
-def _event(changes: Mapping[str, str | None], *, validate_only: bool = False) -> AlterEntity:
-    return AlterEntity(time_ms=now_ms(), entity_type=VOTERS, names={}, values={**changes}, validate_only=validate_only)
+def _event(changes: Mapping[str, str | None]) -> AlterEntity:
+    return AlterEntity(time_ms=now_ms(), entity_type=VOTERS, names={}, values={**changes})

@@ -40,6 +40,7 @@ from brokers.gateways.kraft.following.decision_applier import DecisionApplier, S
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.following.deletions import Deletions
 from brokers.gateways.kraft.following.quorum_view import QuorumView
+from brokers.gateways.kraft.first_settings import first_settings
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.mutation_quotas import MutationQuotas
@@ -203,6 +204,7 @@ class Gateway:
             await feed.caught_up.wait()
             await announce_here(context)
             await server.start(host, port)
+            self._engine.tell(*first_settings(held.cluster, storage.image), lane=Lane.GATEWAY)
             self._heartbeats.start()
             self._is_serving = True
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}

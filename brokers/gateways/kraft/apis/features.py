@@ -1,7 +1,8 @@
 """The levels of features, and admins' requests to change them (UpdateFeatures; KIP-584, KIP-853)."""
 
 from collections import Counter
-from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from brokers.gateways.kraft import announced_voters
 from brokers.gateways.kraft.context import Context
@@ -60,10 +61,11 @@ async def _updated(context: Context, request: Request) -> Values:
     except RefusedError as refusal:
         return refusal_of(request, refusal.code, str(refusal))
     levels = {one["Feature"]: one["MaxVersionLevel"] for one in updates}
-    if KRAFT_VERSION in levels and len(levels) > 1:
-        # Voters and levels are two entities, which one event cannot change together.
-        return refusal_of(request, ErrorCode.INVALID_UPDATE_VERSION, f"change {KRAFT_VERSION} in a request of its own")
-    for event in _events(context, levels, validate_only=bool(request.values.get("ValidateOnly"))):
+    # No event changes levels, a setting and voters together, so all are checked before the first one changes anything.
+    events = _events(context, levels)
+    checks = [replace(event, validate_only=True) for event in events]
+    changes = [] if request.values.get("ValidateOnly") else events
+    for event in [*(checks if len(checks) > 1 or not changes else []), *changes]:
         [answer] = await context.ask_as_admin(request, [event])
         if answer.error == "INVALID_CONFIG":
             return refusal_of(request, ErrorCode.INVALID_UPDATE_VERSION, text(answer))
@@ -73,19 +75,21 @@ async def _updated(context: Context, request: Request) -> Values:
     return {"ErrorCode": ErrorCode.NONE, "Results": [{"Feature": one} for one in levels] if has_results else []}
 
 
-def _events(context: Context, levels: dict[str, int], *, validate_only: bool) -> Iterator[AlterEntity | AlterConfig]:
-    """Yield the events that change levels. The level of eligible leader replicas is a setting, and the last one."""
-    if levels.get(KRAFT_VERSION):
-        yield announced_voters.request(context, validate_only=validate_only)
-        return
+def _events(context: Context, levels: dict[str, int]) -> list[AlterEntity | AlterConfig]:
+    """Return the events that change levels.
+
+    ``kraft.version`` 1 means that the log has voters, and the level of eligible leader replicas is a setting.
+    """
     kept = {name: level for name, level in levels.items() if name not in (KRAFT_VERSION, ELIGIBLE_VERSION)}
-    if kept or ELIGIBLE_VERSION not in levels:
-        yield AlterEntity(
-            time_ms=now_ms(), entity_type=FEATURES, names={}, values={**kept}, validate_only=validate_only
-        )
+    events: list[AlterEntity | AlterConfig] = []
+    if kept or not levels:
+        events.append(AlterEntity(time_ms=now_ms(), entity_type=FEATURES, names={}, values={**kept}))
     if ELIGIBLE_VERSION in levels:
         config: dict[str, Scalar] = {ELIGIBLE_VERSION: str(levels[ELIGIBLE_VERSION])}
-        yield AlterConfig(time_ms=now_ms(), entity="cluster", config=config, validate_only=validate_only)
+        events.append(AlterConfig(time_ms=now_ms(), entity="cluster", config=config))
+    if levels.get(KRAFT_VERSION):
+        events.append(announced_voters.request(context))
+    return events
 
 
 def _upgrade_type(request: Request, update: Values) -> int:

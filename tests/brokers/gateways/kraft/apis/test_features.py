@@ -7,13 +7,14 @@ import pytest
 
 from brokers.wire.errors import ErrorCode
 from bus.image import read_image
-from state.features import SERVED, first_levels
+from state.features import ELIGIBLE_VERSION, SERVED, first_levels
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import SUPPORTED as BROKER_FEATURES
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
+ELIGIBLE = {"Name": ELIGIBLE_VERSION, "MinSupportedVersion": 0, "MaxSupportedVersion": 1}
 
 
 pytestmark = pytest.mark.usefixtures("epochs")
@@ -85,14 +86,14 @@ def test_older_versions_of_the_request_are_answered(client: ControllerClient) ->
     assert client.forward("UpdateFeatures", 1, FeatureUpdates=up)["Results"][0]["Feature"] == "group.version"
 
 
-def test_voters_and_other_levels_change_in_requests_of_their_own(client: ControllerClient) -> None:
-    both = [
-        {"Feature": feature, "MaxVersionLevel": 1, "UpgradeType": UPGRADE}
-        for feature in ("kraft.version", "group.version")
-    ]
-    response = client.forward("UpdateFeatures", FeatureUpdates=both)
-    assert response["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
-    assert "change kraft.version in a request of its own" in response["ErrorMessage"]
+@pytest.mark.parametrize("refused", [{"share.version": 1}, {"eligible.leader.replicas.version": 1}])
+def test_voters_settings_and_other_levels_change_all_or_none(client: ControllerClient, refused: dict[str, int]) -> None:
+    """A bus at level 1 has no eligible leader replicas, and the brokers of these tests no share groups."""
+    levels = {"kraft.version": 1, "group.version": 1, "transaction.version": 1} | refused
+    assert update(client, {"transaction.version": 0}, SAFE) == ErrorCode.NONE
+    before = finalized(client)
+    assert update(client, levels) == ErrorCode.INVALID_UPDATE_VERSION
+    assert finalized(client) == before
 
 
 def test_a_level_is_checked_against_what_the_request_before_it_made(tmp_path: Path) -> None:
@@ -124,8 +125,8 @@ def test_a_level_is_checked_against_what_the_request_before_it_made(tmp_path: Pa
 def test_eligible_leader_replicas_are_turned_on_and_off_from_level_2_on(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path)
     client = quorum.client()
-    version = "eligible.leader.replicas.version"
-    features = [*BROKER_FEATURES, {"Name": version, "MinSupportedVersion": 0, "MaxSupportedVersion": 1}]
+    version = ELIGIBLE_VERSION
+    features = [*BROKER_FEATURES, ELIGIBLE]
     try:
         answer = client.ask("BrokerRegistration", **quorum.registration(1, Features=features))
         assert answer["ErrorCode"] == ErrorCode.NONE
@@ -139,6 +140,28 @@ def test_eligible_leader_replicas_are_turned_on_and_off_from_level_2_on(tmp_path
         assert update(client, {version: 0}) == ErrorCode.INVALID_UPDATE_VERSION, "that is no upgrade"
         assert update(client, {version: 0}, SAFE) == ErrorCode.NONE
         assert version not in finalized(client)
+    finally:
+        client.close()
+        quorum.stop()
+
+
+def test_a_log_on_a_bus_at_level_2_begins_with_eligible_leader_replicas_and_an_admin_turns_them_off(
+    tmp_path: Path,
+) -> None:
+    """The second gateway starts and asks for them too, and the first one later begins another epoch."""
+    quorum = InProcessQuorum(tmp_path, gateways=2, level=2)
+    client = quorum.client()
+    try:
+        features = [*BROKER_FEATURES, ELIGIBLE]
+        answer = client.ask("BrokerRegistration", **quorum.registration(1, Features=features))
+        assert answer["ErrorCode"] == ErrorCode.NONE
+        assert finalized(client) == first_levels() | {ELIGIBLE_VERSION: 1}
+        assert update(client, {ELIGIBLE_VERSION: 0}, SAFE) == ErrorCode.NONE
+        client.close()
+        quorum.gateways[100].stop()
+        quorum.start(100)
+        client = quorum.client()
+        assert finalized(client) == first_levels()
     finally:
         client.close()
         quorum.stop()
