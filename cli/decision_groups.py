@@ -18,7 +18,10 @@ from state.reason import Reason
 
 _R = Reason
 _MOVED = frozenset(
-    {_R.LEADER_FENCED, _R.LEADER_RETURNED, _R.PREFERRED_ELECTION, _R.LEADER_BALANCE, _R.CONTROLLED_SHUTDOWN}
+    {
+        *(_R.LEADER_FENCED, _R.LEADER_RETURNED, _R.ELIGIBLE_ELECTION),
+        *(_R.PREFERRED_ELECTION, _R.LEADER_BALANCE, _R.CONTROLLED_SHUTDOWN),
+    }
 )
 _BY_REASON = {
     **dict.fromkeys(_MOVED, ("leader moved", "leaders moved")),

@@ -75,7 +75,7 @@ def _partition(one: AtRisk) -> dict[str, Any]:
         "leader": stand.leader,
         "replicas": one.replicas,
         "isr": stand.isr,
-        "eligible": stand.eligible,
+        "eligible": (*stand.eligible, *stand.elr),
         "min_isr": stand.min_isr,
     }
 
@@ -97,5 +97,5 @@ def tables_of(found: Committed, risk: Risk, limit: int) -> list[str]:
 def _row(one: AtRisk) -> tuple[object, ...]:
     stand = one.stand
     leader = "none" if stand.leader == NO_LEADER else stand.leader
-    listed = (ids(one.replicas), ids(stand.isr), ids(stand.eligible))
+    listed = (ids(one.replicas), ids(stand.isr), ids((*stand.eligible, *stand.elr)))
     return (one.topic, one.partition, leader, *listed, stand.min_isr, ",".join(stand.risks))

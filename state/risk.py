@@ -1,12 +1,13 @@
 """What one failure would cost now: the partitions without a spare replica, and each broker and rack by its loss.
 
-An in-sync replica may lead while it is online: its broker serves, and its log can be read. No unclean election is
-assumed. A partition is at min ISR exactly if its ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount
+An in-sync replica may lead while it is online: its broker serves, and its log can be read. So may an eligible one (KIP-966)
+if no in-sync replica may. No unclean election is assumed. A partition is at min ISR exactly if its ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount
 counts it, even if no replica is missing.
 
     isr 1,2, leader 1, 2 is offline    1 lost: no leader              one_failure_from_offline
     isr 1,2, min.insync.replicas 2     1 or 2 lost: one is too few    at_min_isr
     isr 1,   min.insync.replicas 2     writes with acks=all fail      under_min_isr
+    isr 1, elr 2, 2 is online          1 lost: 2 leads                under_min_isr only
 """
 
 from collections import Counter
@@ -36,6 +37,8 @@ class Stand(NamedTuple):
     eligible: tuple[int, ...]
     # min.insync.replicas, but no more than there are replicas.
     min_isr: int
+    # The eligible leader replicas that may lead now.
+    elr: tuple[int, ...] = ()
 
     @property
     def spare(self) -> int:
@@ -49,7 +52,7 @@ class Stand(NamedTuple):
         found = (
             (OFFLINE, is_offline),
             (UNDER_MIN_ISR, self.spare < 0),
-            (ONE_FROM_OFFLINE, not is_offline and {*self.eligible} <= {self.leader}),
+            (ONE_FROM_OFFLINE, not is_offline and {*self.eligible, *self.elr} <= {self.leader}),
             (AT_MIN_ISR, self.spare == 0),
         )
         return tuple([risk for risk, is_so in found if is_so])
@@ -126,12 +129,15 @@ def _worst_first(losses: Mapping[Lost, Loss]) -> list[tuple[Lost, Loss]]:
 
 def stand_of(partition: Partition, min_isr: int) -> Stand:
     """Return how a partition stands. ``min_isr`` is min.insync.replicas."""
-    eligible = partition.in_sync
+    eligible, elr = partition.in_sync, partition.elr
     # Few partitions have an offline replica, and there may be 100,000.
-    if eligible and ReplicaState.OfflineReplica in partition.replica_states:
+    if (eligible or elr) and ReplicaState.OfflineReplica in partition.replica_states:
         states = dict(zip(partition.replicas, partition.replica_states, strict=True))
-        eligible = tuple([member for member in eligible if states[member] != ReplicaState.OfflineReplica])
-    return Stand(partition.leader, partition.isr, eligible, partition.required_isr(min_isr))
+        eligible, elr = (
+            tuple([member for member in members if states[member] != ReplicaState.OfflineReplica])
+            for members in (eligible, elr)
+        )
+    return Stand(partition.leader, partition.isr, eligible, partition.required_isr(min_isr), elr)
 
 
 def losses_of(stands: Mapping[Stand, int]) -> dict[int, Loss]:
@@ -139,7 +145,7 @@ def losses_of(stands: Mapping[Stand, int]) -> dict[int, Loss]:
     tally = _Tally[int]()
     for stand, number in stands.items():
         if stand.leader != NO_LEADER:
-            tally.add(stand, stand.isr, number)
+            tally.add(stand, stand.isr, stand.elr, number)
     return tally.losses()
 
 
@@ -147,7 +153,8 @@ def _rack_losses_of(stands: Mapping[Stand, int], racks: Mapping[int, str]) -> di
     tally = _Tally[str]()
     for stand, number in stands.items():
         if stand.leader != NO_LEADER:
-            tally.add(stand, [racks.get(member) for member in stand.isr], number)
+            in_sync, elr = ([racks.get(member) for member in members] for members in (stand.isr, stand.elr))
+            tally.add(stand, in_sync, elr, number)
     return tally.losses()
 
 
@@ -159,8 +166,11 @@ class _Tally(Generic[Lost]):
         self._refusing: Counter[Lost] = Counter()
         self._moved: Counter[Lost] = Counter()
 
-    def add(self, stand: Stand, places: Sequence[Lost | None], number: int) -> None:
-        """Count ``number`` partitions with a leader. ``places`` has what each member of the ISR is lost with."""
+    def add(self, stand: Stand, places: Sequence[Lost | None], of_elr: Sequence[Lost | None], number: int) -> None:
+        """Count ``number`` partitions with a leader.
+
+        ``places`` has what each member of the ISR is lost with, and ``of_elr`` what each eligible replica is.
+        """
         isr, min_isr = stand.isr, stand.min_isr
         home = places[isr.index(stand.leader)]
         if len(isr) > max(min_isr, 1) and stand.eligible == isr and len(set(places)) == len(isr):
@@ -173,7 +183,7 @@ class _Tally(Generic[Lost]):
             # An election leaves only members that may lead in the ISR.
             members = stand.eligible if place == home else isr
             left = sum(1 for member in members if places[isr.index(member)] != place)
-            if place == home and not left:
+            if place == home and not left and all(one == place for one in of_elr):
                 self._offline[place] += number
                 continue
             self._moved[place] += number * (place == home)

@@ -48,11 +48,14 @@ def command(
         partitions = [p for p in view["partitions"] if (p["topic"], p["partition"]) in matching]
         show_json({"topics": view["topics"], "partitions": partitions})
         return
-    for line in _lines(topics, matches, with_topics=not any(filters)):
+    has_eligible = found.cluster.has_eligible_leaders
+    for line in _lines(topics, matches, with_topics=not any(filters), has_eligible=has_eligible):
         click.echo(line)
 
 
-def _lines(topics: list[Topic], matches: list[tuple[Topic, Partition]], *, with_topics: bool) -> Iterator[str]:
+def _lines(
+    topics: list[Topic], matches: list[tuple[Topic, Partition]], *, with_topics: bool, has_eligible: bool
+) -> Iterator[str]:
     described: dict[str, list[Partition]] = {topic.topic: [] for topic in topics}
     for topic, partition in matches:
         described[topic.topic].append(partition)
@@ -60,7 +63,7 @@ def _lines(topics: list[Topic], matches: list[tuple[Topic, Partition]], *, with_
         if with_topics:
             yield _topic_line(topic)
         for partition in described[topic.topic]:
-            yield _partition_line(topic, partition)
+            yield _partition_line(topic, partition, has_eligible=has_eligible)
 
 
 def _topic_line(topic: Topic) -> str:
@@ -75,7 +78,7 @@ def _topic_line(topic: Topic) -> str:
     return "\t".join(map(printable, columns))
 
 
-def _partition_line(topic: Topic, partition: Partition) -> str:
+def _partition_line(topic: Topic, partition: Partition, *, has_eligible: bool) -> str:
     moves = (
         (
             f"Adding Replicas: {ids(partition.adding_replicas, none='')}",
@@ -92,9 +95,9 @@ def _partition_line(topic: Topic, partition: Partition) -> str:
         f"Replicas: {ids(partition.replicas, none='')}",
         f"Isr: {ids(partition.isr, none='')}",
         *moves,
-        # There are no eligible leader replicas here (KIP-966). Kafka's tool prints this where it knows none.
-        "Elr: N/A",
-        "LastKnownElr: N/A",
+        # Kafka's tool prints N/A where nothing is known of eligible leader replicas (KIP-966).
+        f"Elr: {ids(partition.elr, none='') if has_eligible else 'N/A'}",
+        f"LastKnownElr: {ids(partition.last_known_elr, none='') if has_eligible else 'N/A'}",
         *_deletion(topic),
         f"LeaderEpoch: {partition.leader_epoch}",
         f"PartitionEpoch: {partition.partition_epoch}",

@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Page
 from state.broker import BrokerState
 from state.cluster import Cluster
-from state.stored.codec import encode_cluster
-from tests.cli.conftest import Isrflow, broker
+from state.features import ELIGIBLE_LEVEL, ELIGIBLE_VERSION
+from state.stored.codec import encode_cluster, encode_topics
+from tests.cli.conftest import Isrflow, broker, partition, topic
 
 TABLE = """\
 ControllerEpoch: 1  Seq: 6  TimeMs: 1000
@@ -143,3 +145,13 @@ def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> 
     done = isrflow("describe", "--bus", "bus.db")
     assert done.exit_code == 3
     assert done.stderr == "Error: bus.db is not a bus: expected a SQLite file\n"
+
+
+def test_topics_describe_has_kafkas_columns_of_eligible_replicas(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    on = Cluster(seq=7, controller_epoch=1, level=ELIGIBLE_LEVEL, config={ELIGIBLE_VERSION: "1"})
+    offline = replace(partition(0, -1, ()), elr=(2, 3), last_known_elr=(1,))
+    pages = [Page(0, -1, encode_cluster(on)), Page(0, 0, encode_topics([topic("t", offline, partition(1, 1, (1, 2)))]))]
+    bus.commit(1, 7, [], pages)
+    _, first, second = isrflow("topics", "describe", "t").stdout.splitlines()
+    assert first.split("\t")[5:8] == ["Isr: ", "Elr: 2,3", "LastKnownElr: 1"]
+    assert second.split("\t")[5:8] == ["Isr: 1,2", "Elr: ", "LastKnownElr: "]

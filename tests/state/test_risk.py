@@ -2,6 +2,8 @@
 
 import msgspec
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec import structs
 
 from controller_logic.replay import logged
 from controller_logic.step import step
@@ -15,6 +17,7 @@ from tests.support.scenes import Draw
 from tests.support.world import World
 
 POLICY = Policy(num_partitions=2, min_insync_replicas=2)
+ELIGIBLE = structs.replace(POLICY, eligible_leader_replicas_version=1)
 
 
 def _cluster() -> World:
@@ -45,11 +48,30 @@ def test_a_partition_refuses_writes_and_then_has_one_leader_left() -> None:
     assert found.brokers[0] == (1, Loss(2, 0, 0))
 
 
+def test_a_leader_without_in_sync_followers_has_an_eligible_one_to_follow_it() -> None:
+    """Broker 2 has left the ISR and is online, and broker 3 is not."""
+    world = World(eligible_leader_replicas_version="1")
+    for broker, rack in ((1, "a"), (2, "b"), (3, "b")):
+        world.join(broker, rack=rack)
+    world.create("orders", (1, 2, 3), min_insync_replicas="2")
+    world.fence(3)
+    world.alter_isr("orders", (1,))
+    found = risk_of(world.state.cluster, world.state.topics.values())
+    assert found.partitions[0].stand.elr == (2,)
+    assert found.counts == {"offline": 0, "under_min_isr": 1, "one_failure_from_offline": 0, "at_min_isr": 0}
+    assert found.brokers == [(1, Loss(leaders_moved=1)), (2, Loss()), (3, Loss())]
+    assert found.racks == [("a", Loss(leaders_moved=1)), ("b", Loss())]
+    world.fence(2)
+    found = risk_of(world.state.cluster, world.state.topics.values())
+    assert found.counts["one_failure_from_offline"] == 1
+    assert found.brokers[0] == (1, Loss(offline=1))
+
+
 @settings(deadline=None, max_examples=200)
-@given(draws(max_size=30))
-@example([*[("register", 0, 0, 0)] * 8, ("create", 0, 2, 0), ("alter_isr", 0, 6, 0)])
-def test_each_loss_is_what_the_rules_decide_when_it_happens(drawn: list[Draw]) -> None:
-    *_, (_, _, last) = walk(drawn, POLICY)
+@given(draws(max_size=30), st.sampled_from((POLICY, ELIGIBLE)))
+@example([*[("register", 0, 0, 0)] * 8, ("create", 0, 2, 0), ("alter_isr", 0, 6, 0)], POLICY)
+def test_each_loss_is_what_the_rules_decide_when_it_happens(drawn: list[Draw], policy: Policy) -> None:
+    *_, (_, _, last) = walk(drawn, policy)
     before = last.state
     found = risk_of(before.cluster, before.topics.values())
     for broker, loss in found.brokers:
@@ -77,7 +99,7 @@ def _led(state: State) -> set[tuple[str, int]]:
 
 def _unclean(before: State, after: State) -> set[tuple[str, int]]:
     """Return the partitions whose new leader was not in sync: topics may allow that, and it loses records."""
-    in_sync = {(t.topic, one.partition): one.isr for t in _created(before) for one in t.partitions}
+    in_sync = {(t.topic, one.partition): (*one.isr, *one.elr) for t in _created(before) for one in t.partitions}
     leaders = {(t.topic, one.partition): one.leader for t in _created(after) for one in t.partitions}
     return {where for where in _led(after) if leaders[where] not in in_sync[where]}
 

@@ -13,13 +13,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
-from brokers.launch.kafka.preparing import prepare_tools
+from brokers.launch.kafka.preparing import prepare, prepare_tools
 from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
+from conf.kafka_versions import KAFKA_VERSION
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -63,8 +64,10 @@ class RealCluster:
         gateways: int = 1,
         gateway_settings: Mapping[str, str] = MappingProxyType({}),
         log_dirs: int = 1,
+        version: str = KAFKA_VERSION,
         **overrides: str,
     ) -> None:
+        prepare(version)
         prepare_tools()
         self.directory = directory
         self.bus_path = directory / "bus.db"
@@ -85,7 +88,7 @@ class RealCluster:
             )
             for voter in self.voters
         }
-        specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides, log_dirs=log_dirs)
+        specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides, log_dirs=log_dirs, version=version)
         self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
 
     def start(self, but: Container[int] = ()) -> None:
