@@ -18,6 +18,7 @@ from conf.counted import counted
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, ZOOKEEPER_KAFKA_VERSION
 from conf.loader import load
+from conf.properties_file import SUFFIX
 from conf.settings import Settings
 
 _FOR = {
@@ -29,14 +30,14 @@ _FOR = {
 
 
 class _SetOrFile(NearChoice):
-    """The name of a set of jars, or a gateway's settings file."""
+    """The name of a set of jars, or a gateway's settings file, also a controller's ``server.properties``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return Path(value) if str(value).endswith(".toml") else super().convert(value, param, ctx)
+        return Path(value) if str(value).endswith((".toml", SUFFIX)) else super().convert(value, param, ctx)
 
 
 @click.command("doctor")
-@click.argument("named", nargs=-1, type=_SetOrFile(SETS), metavar="[GATEWAY.toml | SET...]")
+@click.argument("named", nargs=-1, type=_SetOrFile(SETS), metavar="[GATEWAY.toml | server.properties | SET...]")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
 @file_option(
@@ -58,10 +59,10 @@ def command(
     version of Kafka whose jars are there, and one for Kafka's admin tools. Each takes up to a quarter of a minute.
     Engines of this Python environment, Kafka brokers and tools then start faster.
 
-    With the file of a gateway, check its settings and the files that they name, the bus, its directories and the other
-    voters. The environment and --set override the file, as for the gateway. With --broker too, compare a broker's
-    server.properties with these settings: protocols, certificates, mechanisms and passwords, and whether the broker's
-    principal is its node id (docs/security.md).
+    With the file of a gateway, which may be a controller's server.properties, check its settings and the files that
+    they name, the bus, its directories and the other voters. The environment and --set override the file, as for the
+    gateway. With --broker too, compare a broker's server.properties with these settings: protocols, certificates,
+    mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
 
     The sets of jars are those that the command lists, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's
     cache). The exit code is 3 if something is wrong: there is no Java, a jar does not match its hash, a clock is

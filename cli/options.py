@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from bus.open_bus import open_bus
 from cli.errors import Unreachable
 from cli.parameters import file_option
 from conf.environment import CONF_VARIABLE, variable_of
+from conf.layers import is_properties
 from conf.loader import load
 from conf.settings import Settings
 
 conf_option = file_option(
     "--conf",
     envvar=CONF_VARIABLE,
-    help="A TOML file with settings. conf/reference.toml lists all of them.",
+    help="A TOML file with settings (conf/reference.toml lists all of them), or a controller's server.properties.",
 )
 set_option = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override one setting. May be repeated."
@@ -46,6 +47,16 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(settings=settings, **rest)
 
     return wrapped
+
+
+def tell_left_out(left_out: Callable[[Path], Sequence[str]]) -> None:
+    """Log what the process of this command does not read of a ``server.properties`` that --conf names."""
+    conf: Path | None = click.get_current_context().params.get("conf")
+    if conf is not None and is_properties(conf) and (names := left_out(conf)):
+        # Importing it takes long, and 'isrflow --help' imports this module.
+        import structlog
+
+        structlog.get_logger("isrflow.settings").info("not read", file=str(conf), settings=names)
 
 
 def name_client_config(file: str) -> None:

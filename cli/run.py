@@ -8,8 +8,9 @@ import click
 from cli.closed_output import print_nowhere
 from cli.errors import Superseded, Unreachable
 from cli.expected_errors import reported
-from cli.options import with_settings
+from cli.options import tell_left_out, with_settings
 from conf.foreign_lines import as_json
+from conf.loader import left_out
 from conf.logs import configure, is_json, tell_end
 from conf.settings import Settings
 from isrflow.bus_url import EMBEDDED, kind_of
@@ -54,6 +55,7 @@ def command(settings: Settings, standby: bool, reshards: bool) -> None:
     lines = as_json(settings.log_level) if is_json(settings.log_format) else contextlib.nullcontext()
     try:
         with lines, reported():
+            tell_left_out(left_out)
             _run(settings, signals, standby, reshards)
     except StoppedError:
         # Importing it takes long, and 'isrflow --help' imports this module.

@@ -17,10 +17,10 @@ from brokers.voters import voters_of
 from brokers.wire.security.connecting import PLAIN
 from cli.findings import Finding
 from conf.layers import SettingsError
+from conf.properties_file import pairs_in
 from conf.security.tls import TlsFiles, client_contexts
 from state.policy import TOPIC_NAMES
 
-_LINE = re.compile(r"[ \t]*([^#!=: \t][^=: \t]*)[ \t]*[=:][ \t]*(.*)")
 _JAAS_OPTION = re.compile(r'(username|password)[ \t]*=[ \t]*"([^"]*)"')
 # The scheme is one that Kafka's clients allow before an address.
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -32,8 +32,7 @@ class _BrokerFile:
     """A broker's ``server.properties``, as its connections to controllers read it."""
 
     def __init__(self, file: Path) -> None:
-        found = (_LINE.fullmatch(line) for line in file.read_text(encoding="utf-8").splitlines())
-        self._values = {one[1]: one[2].strip() for one in found if one}
+        self._values = pairs_in(file)
         self.listener = self._values.get("controller.listener.names", "").split(",")[0].strip()
 
     def value(self, key: str, default: str = "") -> str:
@@ -68,8 +67,8 @@ def broker_and_gateway(file: Path, conf: Path | None, sets: Sequence[str]) -> It
     """Compare a broker's file with the settings of a gateway: those in ``conf``, the environment and ``sets``."""
     try:
         broker = _BrokerFile(file)
-    except (OSError, UnicodeDecodeError) as error:
-        yield Finding("broker", False, True, f"{file}: {getattr(error, 'strerror', None) or 'expected UTF-8 text'}")
+    except SettingsError as error:
+        yield Finding("broker", False, True, str(error))
         return
     try:
         settings = load(conf, sets, environment=os.environ)

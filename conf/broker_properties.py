@@ -1,22 +1,15 @@
 """A Kafka controller's or broker's ``server.properties``: what the engine reads of it, and what it does not."""
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from conf.layers import SettingsError
-from conf.loader import from_sets
+from conf.loader import FROM_KAFKA, from_sets
 from conf.near_names import suggestion
+from conf.properties_file import pairs_in
 from isrflow.masking import masked_value
 from state.broker_setting_types import UNKNOWN, broker_setting_type
-from state.policy import NAMES
 
-BYTES_MAX = 1024 * 1024
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
-_PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])+)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)?(.*)")
-_READ = NAMES | {"super.users"}
 # Settings of a controller that a part of isrflow has under another name, or does without.
 _ELSEWHERE = {
     "process.roles": "a gateway stands in for the controllers, and brokers have the role broker",
@@ -55,8 +48,8 @@ class Imported(NamedTuple):
 
 def imported(path: Path) -> Imported:
     """Read a ``server.properties``. Raises ``SettingsError`` that names the setting, and no value of a secret."""
-    given = _parsed(path)
-    values = {key: text for key, text in given.items() if key in _READ}
+    given = pairs_in(path)
+    values = {key: text for key, text in given.items() if key in FROM_KAFKA}
     checked: dict[str, Any] = {}
     for key, text in values.items():
         try:
@@ -64,7 +57,7 @@ def imported(path: Path) -> Imported:
         except SettingsError as error:
             told = str(error).removeprefix(f"--set {key}={masked_value(text)}: ")
             raise SettingsError(f"{path}: {told}") from error
-    return Imported(checked, [Ignored(key, _why(key)) for key in given if key not in _READ])
+    return Imported(checked, [Ignored(key, _why(key)) for key in given if key not in FROM_KAFKA])
 
 
 def _why(key: str) -> str:
@@ -75,39 +68,4 @@ def _why(key: str) -> str:
             return why
     if broker_setting_type(key) != UNKNOWN:
         return _OF_BROKERS
-    return f"Kafka has no such setting; {suggestion(key, sorted(_READ), 'it is left out')}"
-
-
-def _parsed(path: Path) -> Mapping[str, str]:
-    """Read the pairs of a file as Java does: comments, lines that go on after a backslash, escapes."""
-    try:
-        if path.stat().st_size > BYTES_MAX:
-            raise SettingsError(f"{path} has more than {BYTES_MAX} bytes")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: expected UTF-8 text") from error
-    found: dict[str, str] = {}
-    begun = ""
-    for line in [*text.splitlines(), ""]:
-        stripped = line.lstrip(" \t\f")
-        if not begun and (not stripped or stripped[0] in "#!"):
-            continue
-        slashes = len(stripped) - len(stripped.rstrip("\\"))
-        if slashes % 2:
-            begun += stripped[:-1]
-            continue
-        pair = _PAIR.fullmatch(begun + stripped)
-        begun = ""
-        if pair:
-            found[_unescaped(pair[1])] = _unescaped(pair[2])
-    return found
-
-
-def _unescaped(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        escaped = match[1]
-        return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _ESCAPES.get(escaped, escaped)
-
-    return _ESCAPE.sub(one, text)
+    return f"Kafka has no such setting; {suggestion(key, sorted(FROM_KAFKA), 'it is left out')}"

@@ -1,4 +1,4 @@
-"""The settings of one kind of process, from a TOML file, the environment and ``key=value`` pairs; the later wins."""
+"""The settings of one kind of process, from a file, the environment and ``key=value`` pairs; the later wins."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -11,13 +11,11 @@ from conf.environment import UnknownVariableError, given_in
 from conf.expected import expected
 from conf.near_names import suggestion
 from conf.place_uri import is_uri
+from conf.properties_file import SUFFIX, pairs_in
+from conf.settings_error import SettingsError as SettingsError
 from conf.spark_settings import is_secret
 from isrflow.contract import SQLITE
 from isrflow.masking import masked_value
-
-
-class SettingsError(Exception):
-    """A setting is unknown or has a wrong value. The message names the setting and the expected value."""
 
 
 class Layers:
@@ -82,7 +80,20 @@ class Layers:
         }
 
     def _from_file(self, path: Path) -> dict[str, Any]:
-        return {key: self.checked(key, value, str(path), strict=True) for key, value in flat_file(path).items()}
+        given = flat_file(path)
+        is_kafkas = is_properties(path)
+        taken = self.of_kafka(given) if is_kafkas else given
+        return {key: self.checked(key, value, str(path), strict=not is_kafkas) for key, value in taken.items()}
+
+    def of_kafka(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings that this kind of process reads of Kafka's ``server.properties``."""
+        return {key: text for key, text in given.items() if key in self.keys}
+
+    def left_out(self, path: Path) -> list[str]:
+        """Return the names in a ``server.properties`` that this kind of process does not read."""
+        given = pairs_in(path)
+        taken = self.of_kafka(given)
+        return [key for key in sorted(given) if self.of_kafka({k: v for k, v in given.items() if k != key}) == taken]
 
     def checked(self, key: str, value: object, where: str, *, strict: bool) -> Any:
         """Return the value of one setting, which came from ``where``. Raises ``SettingsError``.
@@ -104,8 +115,15 @@ def as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def is_properties(path: Path) -> bool:
+    """Return whether a settings file is one of Kafka's, and not TOML."""
+    return path.suffix == SUFFIX
+
+
 def flat_file(path: Path) -> dict[str, Any]:
-    """Read a TOML file, and return its values by their dotted names. Raises ``SettingsError``."""
+    """Read a settings file, and return its values by their dotted names. Raises ``SettingsError``."""
+    if is_properties(path):
+        return dict(pairs_in(path))
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Read the engine's settings: defaults, overridden by a TOML file, by environment variables, and by pairs."""
+"""Read the engine's settings: defaults, overridden by a file, by environment variables, and by pairs."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +14,8 @@ from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy
 
 _JAVA_OPTIONS = "driver.java.options"
+# What the engine reads of a controller's ``server.properties``.
+FROM_KAFKA = POLICY_KEYS | {"super.users"}
 
 
 class _EngineLayers(Layers):
@@ -40,9 +42,14 @@ class _EngineLayers(Layers):
         return text
 
 
+    def of_kafka(self, given: Mapping[str, str]) -> dict[str, str]:
+        return {key: text for key, text in given.items() if key in FROM_KAFKA}
+
+
 _LAYERS = _EngineLayers()
 KEYS = _LAYERS.keys
 from_sets = _LAYERS.from_sets
+left_out = _LAYERS.left_out
 bus_named = _LAYERS.bus_named
 
 
@@ -55,10 +62,10 @@ def load(
     directory: str | None = None,
     cross_check: bool = True,
 ) -> Settings:
-    """Return the settings of the TOML file at ``path``, overridden by ``environment`` and then by ``sets``.
+    """Return the settings of the file at ``path``, overridden by ``environment`` and then by ``sets``.
 
     ``sets`` are ``key=value`` texts. ``bus`` is what ``--bus`` names, and overrides them. ``environment`` has the
-    variables of a process (``conf.environment``). Relative paths in the TOML file count from ``directory`` if it is
+    variables of a process (``conf.environment``). Relative paths in the file count from ``directory`` if it is
     given. All others count from the current directory.
 
     Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its

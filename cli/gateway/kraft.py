@@ -3,12 +3,12 @@
 import click
 
 from brokers.gateways.kraft.process import run
-from brokers.gateways.kraft.settings import Settings, load
+from brokers.gateways.kraft.settings import SOURCE, Settings
 from cli.gateway.options import with_gateway_settings
 
 
 @click.command("kraft")
-@with_gateway_settings(load)
+@with_gateway_settings(SOURCE)
 def command(settings: Settings) -> None:
     """Run a gateway to brokers in KRaft mode until SIGTERM.
 

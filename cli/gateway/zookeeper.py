@@ -3,7 +3,7 @@
 import click
 
 from brokers.gateways.zk.process import run
-from brokers.gateways.zk.settings import Settings, load
+from brokers.gateways.zk.settings import SOURCE, Settings
 from cli.gateway.options import with_gateway_settings
 
 
@@ -14,7 +14,7 @@ from cli.gateway.options import with_gateway_settings
     is_flag=True,
     help="First take over the brokers from their own controller (docs/zookeeper.md).",
 )
-@with_gateway_settings(load)
+@with_gateway_settings(SOURCE)
 def command(settings: Settings, adopting: bool) -> None:
     """Run a gateway to brokers in ZooKeeper mode until SIGTERM.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conf.loader import load
+from conf.loader import left_out, load
 from tests.cli.conftest import Isrflow
 
 FILE = r"""
@@ -40,6 +40,14 @@ def test_a_controllers_file_becomes_a_file_for_conf(isrflow: Isrflow, tmp_path: 
     (tmp_path / "isrflow.toml").write_text(done.stdout)
     policy = load(tmp_path / "isrflow.toml").policy
     assert (policy.broker_session_timeout_ms, policy.min_insync_replicas) == (18_000, 2)
+
+
+def test_a_controllers_file_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(FILE)
+    settings = load(tmp_path / "server.properties", ["min.insync.replicas=1"])
+    assert (settings.policy.broker_session_timeout_ms, settings.policy.min_insync_replicas) == (18_000, 1)
+    assert settings.super_users == "User:admin"
+    assert "node.id" in left_out(tmp_path / "server.properties")
 
 
 def test_what_is_left_out_is_named_with_the_reason_and_without_its_value(isrflow: Isrflow, tmp_path: Path) -> None:

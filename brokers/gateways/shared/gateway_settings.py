@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from brokers.gateways.shared.controller_file import as_gateways
 from brokers.process.given_settings import Bytes, Count, MetricsPort, Millis
 from brokers.voters import Voter, voters_of
 from brokers.wire.server import Limits
@@ -100,6 +101,11 @@ class GatewaySettings(
         )
 
 
+class _GatewayLayers(Layers):
+    def of_kafka(self, given: Mapping[str, str]) -> dict[str, str]:
+        return as_gateways(given, self.keys)
+
+
 S = TypeVar("S", bound=GatewaySettings)
 
 
@@ -108,7 +114,7 @@ class Source(Generic[S]):
 
     def __init__(self, kind: type[S]) -> None:
         self._kind = kind
-        self.layers = Layers({field.encode_name: field.type for field in msgspec.structs.fields(kind)}, REFERENCE)
+        self.layers = _GatewayLayers({field.encode_name: field.type for field in msgspec.structs.fields(kind)}, REFERENCE)
 
     def load(
         self,
