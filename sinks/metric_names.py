@@ -178,6 +178,13 @@ OWN = (
         lambda s: {(str(broker),): s.restarts.get(broker, 0) for broker in s.backlog.keys() | s.restarts.keys()},
         ("broker",),
     ),
+    Series(
+        "isrflow_broker_isr_shrinks",
+        "counter",
+        "How often a leader made an ISR smaller and this broker, which served, was a replica outside it.",
+        lambda s: {(str(broker),): s.isr_shrinks.get(broker, 0) for broker in s.backlog.keys() | s.isr_shrinks.keys()},
+        ("broker",),
+    ),
     Series("isrflow_topics", "gauge", "Topics.", lambda s: s.totals.topics),
     Series("isrflow_partitions", "gauge", "Partitions.", lambda s: s.totals.partitions),
     Series("isrflow_replicas", "gauge", "Replicas of all partitions.", lambda s: s.totals.replicas),

@@ -1,5 +1,6 @@
 """The measured values: one immutable snapshot, so that a scrape never sees half an update."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ import msgspec
 from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
+from state.decision_columns import Columns
 from state.numbered_run import NumberedRun
 from state.reason import Reason
 
@@ -73,6 +75,7 @@ class Counts(msgspec.Struct, frozen=True):
     # By broker.
     fencings: Mapping[int, int] = {}
     restarts: Mapping[int, int] = {}
+    isr_shrinks: Mapping[int, int] = {}
 
 
 # After these a broker is fenced, because it registered or because it was fenced before.
@@ -86,6 +89,8 @@ class _Head(msgspec.Struct):
     broker: int = -1
     state: str = ""
     unclean: bool = False
+    isr: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
     request: str = ""
     error: str = "NONE"
     # Of a request for many ISRs: the rows that were refused.
@@ -94,6 +99,7 @@ class _Head(msgspec.Struct):
 
 _ISR_REQUESTS = ("alter_isr", "alter_isrs")
 _head = msgspec.json.Decoder(_Head)
+_LISTS = re.compile(rb'"isr":(\[[0-9,]*\]).*"replicas":(\[[0-9,]*\])')
 
 
 def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
@@ -102,6 +108,7 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
     by_time_ms: Counter[int] = Counter()
     fencings: Counter[int] = Counter()
     restarts: Counter[int] = Counter()
+    isr_shrinks: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
     decode = _head.decode
     # Of the last run of several decisions.
@@ -115,6 +122,7 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
             for told in run.columns.reasons():
                 by_reason[kind, told.reason] += told.decisions
                 unclean += told.decisions * told.unclean
+            isr_shrinks += _shrunk_without(run.columns)
             continue
         head = decode(run.text)
         by_reason[head.kind, head.reason] += 1
@@ -125,7 +133,20 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
         if head.kind == "broker":
             restarts[head.broker] += head.reason == Reason.BROKER_RESTARTED
             fencings[head.broker] += head.state == "fenced" and head.reason not in _NO_FENCING
-    return Counts(by_reason, by_time_ms, unclean, failed_isr_updates, +fencings, +restarts)
+        elif head.reason == Reason.ISR_SHRUNK:
+            isr_shrinks.update(set(head.replicas).difference(head.isr))
+    return Counts(by_reason, by_time_ms, unclean, failed_isr_updates, +fencings, +restarts, isr_shrinks)
+
+
+def _shrunk_without(columns: Columns) -> Counter[int]:
+    """Count how often leaders took a broker out of ISRs, or left it outside, by its id."""
+    found: Counter[int] = Counter()
+    shrunk = {place for place, told in enumerate(columns.told) if told.reason == Reason.ISR_SHRUNK}
+    for place, decisions in Counter(columns.places()).items() if shrunk else ():
+        if place in shrunk and (match := _LISTS.search(columns.texts[place])):
+            isr, replicas = msgspec.json.decode(match[1]), msgspec.json.decode(match[2])
+            found.update({replica: decisions for replica in replicas if replica not in isr})
+    return found
 
 
 class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,6 +192,7 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     # By broker.
     fencings: Mapping[int, int] = {}
     restarts: Mapping[int, int] = {}
+    isr_shrinks: Mapping[int, int] = {}
 
     last_seq: int = 0
     decided_seq: int = 0

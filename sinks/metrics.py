@@ -20,6 +20,7 @@ from sinks.metric_names import OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, MetricSnapshot, Recent, count_decisions
 from sinks.resources import ResourceMeter
 from sinks.web.partitions import Summary
+from state.broker import BrokerState
 from state.cluster import Cluster, Totals
 from state.risk import ONE_FROM_OFFLINE
 
@@ -119,6 +120,7 @@ class Metrics(Collector):
                 failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
                 fencings=_summed(before.fencings, counts.fencings),
                 restarts=_summed(before.restarts, counts.restarts),
+                isr_shrinks=_summed(before.isr_shrinks, _of_serving(counts.isr_shrinks, clusters)),
                 last_batch_ms=now_ms,
                 last_commit_steady_ms=steady_ms(),
                 last_engine_ms=engine_ms,
@@ -176,6 +178,16 @@ class Metrics(Collector):
         if self._meter:
             snapshot = msgspec.structs.replace(snapshot, resources=self._meter.read())
         return [_family(series, snapshot) for series in self.series]
+
+
+def _of_serving(counts: Mapping[int, int], clusters: Sequence[Cluster]) -> Mapping[int, int]:
+    """Return the counts of brokers that are not fenced: an ISR that shrinks meanwhile says nothing about such a one."""
+    brokers = clusters[0].brokers if clusters else {}
+    return {
+        broker: count
+        for broker, count in counts.items()
+        if broker in brokers and brokers[broker].state is not BrokerState.fenced
+    }
 
 
 def _summed(before: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:

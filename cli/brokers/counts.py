@@ -1,7 +1,7 @@
 """How often brokers failed lately: counted from the decisions on the bus."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -40,13 +40,14 @@ class _Told(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Told).decode
 
 
-def counts_of(bus: Bus) -> tuple[Counts, Counts]:
+def counts_of(bus: Bus, fenced_now: Collection[int]) -> tuple[Counts, Counts]:
     """Count the fencings and restarts of each broker, and how often an ISR shrank without it, by the bus's clock.
 
-    Return the counts of the last hour and of the last day. Raises ``Unreachable`` if there are too many decisions.
+    An ISR that shrinks while a broker is fenced says nothing about that broker. Return the counts of the last hour and of
+    the last day. Raises ``Unreachable`` if there are too many decisions.
     """
     now = now_ms()
-    hour, day = Counts(), Counts()
+    tally = _Tally()
     hour_seq, place = bus.seq_at(now - HOUR_MS), (bus.seq_at(now - DAY_MS), AFTER_ALL_OF)
     read = 0
     while page := bus.decisions(place, DECISIONS_PER_READ, passing_over=True):
@@ -54,26 +55,43 @@ def counts_of(bus: Bus) -> tuple[Counts, Counts]:
         read += len(page)
         if read > DECISIONS_MAX:
             raise Unreachable(f"the last day has more than {DECISIONS_MAX} decisions: leave out --counts.")
-        day += counted_in(page)
-        hour += counted_in(one for one in page if one.seq > hour_seq)
-    return hour, day
+        for decided in page:
+            tally.add(decided, lately=decided.seq > hour_seq)
+    for broker in set(fenced_now) - tally.fenced.keys():
+        tally.forget_shrinks(broker)
+    return tally.hour, tally.day
 
 
-def counted_in(decisions: Iterable[Decided]) -> Counts:
-    """Count in some decisions."""
-    found = Counts()
-    for decided in decisions:
+class _Tally:
+    """The counts up to some decision, and whether each broker was fenced there, as far as decisions told."""
+
+    def __init__(self) -> None:
+        self.hour, self.day = Counts(), Counts()
+        self.fenced: dict[int, bool] = {}
+
+    def add(self, decided: Decided, *, lately: bool) -> None:
         # Most decisions are neither, and decoding them would take long.
         if not decided.body.startswith(_BROKER) and _SHRUNK not in decided.body:
-            continue
+            return
         one = _decode(decided.body)
+        found = Counts()
         if one.kind == "broker":
+            if one.broker not in self.fenced and one.state == "active":
+                # It was fenced until here.
+                self.forget_shrinks(one.broker)
+            self.fenced[one.broker] = one.state == "fenced"
             found[one.broker, "restarts"] += one.reason == Reason.BROKER_RESTARTED
             found[one.broker, "fencings"] += one.state == "fenced" and one.reason not in _NO_FENCING
         elif one.kind == "leader_and_isr" and one.reason == Reason.ISR_SHRUNK:
             for replica in one.replicas:
-                found[replica, "isr_shrinks"] += replica not in one.isr
-    return found
+                found[replica, "isr_shrinks"] += replica not in one.isr and not self.fenced.get(replica, False)
+        self.day += found
+        self.hour += found if lately else Counts()
+
+    def forget_shrinks(self, broker: int) -> None:
+        """Take back what was counted of a broker that was fenced."""
+        for counts in (self.hour, self.day):
+            counts.pop((broker, "isr_shrinks"), None)
 
 
 def counts_columns(broker: int, hour: Counts, day: Counts) -> dict[str, Any]:

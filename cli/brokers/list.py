@@ -11,6 +11,7 @@ from cli.moment import at_option
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json, show_table
 from conf.settings import Settings
+from state.broker import BrokerState
 
 _COLUMNS = {
     "Broker": "broker",
@@ -29,7 +30,7 @@ _COLUMNS = {
     "--counts",
     "counts",
     is_flag=True,
-    help="Count each broker's fencings, its restarts, and the ISRs that shrank without it, in the last hour and day.",
+    help="Count each broker's fencings, its restarts, and the ISRs that shrank without it while it served, in the last hour and day.",
 )
 @at_option
 @format_option
@@ -47,8 +48,9 @@ def command(settings: Settings, counts: bool, at: str | None, form: str) -> None
         raise click.UsageError("--counts looks back from now, so it excludes --at")
     rows = rows_of(committed(settings, at))
     if counts:
+        fenced = [row["broker"] for row in rows if row["state"] == BrokerState.fenced.name]
         with existing_bus(settings) as bus:
-            hour, day = counts_of(bus)
+            hour, day = counts_of(bus, fenced)
         rows = [row | counts_columns(row["broker"], hour, day) for row in rows]
     if form == "json":
         show_json(rows)

@@ -22,6 +22,18 @@ def test_fencings_restarts_and_smaller_isrs_are_counted(isrflow: Isrflow, cluste
     assert re.search(r"^3 .* 2/2 +1/1 +0/0$", third)
 
 
+def test_an_isr_that_shrinks_while_a_broker_is_fenced_says_nothing_about_that_broker(
+    isrflow: Isrflow, cluster: EmbeddedBus
+) -> None:
+    isrflow("topics", "create", "wide", "--partitions", "1", "--replication-factor", "3")
+    said(isrflow, "brokers", "fence", "3")
+    shown = said(isrflow, "topics", "describe", "wide")["partitions"][0]
+    publish_isr(cluster, shown, (shown["leader"],))
+    rows = {row["broker"]: row["last_day"]["isr_shrinks"] for row in said(isrflow, "brokers", "list", "--counts")}
+    assert rows == {broker: int(broker in shown["isr"] and broker != shown["leader"]) for broker in (1, 2, 3)}
+    assert sum(rows.values()) == 1
+
+
 def test_counts_are_of_now(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     done = isrflow("brokers", "list", "--counts", "--at", "5")
     assert (done.exit_code, "--counts looks back from now" in done.stderr) == (2, True)

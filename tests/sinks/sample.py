@@ -28,7 +28,7 @@ BODIES = [
     decision("leader_and_isr", "TOPIC_CREATED", unclean=False),
     decision("leader_and_isr", "TOPIC_CREATED", unclean=False),
     decision("leader_and_isr", "UNCLEAN_ELECTION", unclean=True, time_ms=NOW_MS - 700),
-    decision("leader_and_isr", "ISR_SHRUNK", unclean=False),
+    decision("leader_and_isr", "ISR_SHRUNK", unclean=False, isr=[1], replicas=[1, 2, 3]),
     decision("leader_and_isr", "ISR_EXPANDED", unclean=False),
     decision("answer", "REQUEST_REFUSED", request="alter_isr", error="INVALID_UPDATE_VERSION"),
     decision("answer", "REQUEST_REFUSED", request="create_topic", error="TOPIC_ALREADY_EXISTS"),

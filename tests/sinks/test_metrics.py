@@ -41,6 +41,8 @@ def test_a_scrape_shows_the_batch() -> None:
     values = shown(sample())
     assert values["isrflow_decisions_total[('kind', 'leader_and_isr'), ('reason', 'TOPIC_CREATED')]"] == 2
     assert values["isrflow_unclean_elections_total"] == 1
+    outside = [values[f"isrflow_broker_isr_shrinks_total[('broker', '{broker}')]"] for broker in (1, 2, 3)]
+    assert outside == [0, 1, 0], "broker 3 is fenced"
     assert values["isrflow_isr_shrinks_total"] == values["isrflow_isr_expands_total"] == 1
     assert values["isrflow_failed_isr_updates_total"] == values["isrflow_rejected_events_total"] == 1
     assert values["isrflow_broker_sessions_expired_total"] == 1

@@ -36,11 +36,11 @@ COMMON: dict[str, Any] = {"seq": 0, "controller_epoch": 0, "time_ms": 0}
 
 
 @lru_cache
-def led() -> Form:
+def led(reason: Reason = Reason.LEADER_FENCED) -> Form:
     lists = {"isr": (2,), "replicas": (1, 2), "adding_replicas": (), "removing_replicas": (), "to": (2,)}
     rest = {"leader": 2, "leader_recovery_state": "RECOVERED", "is_new": False, "unclean": False}
     place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0, "partition_epoch": 0}
-    return form(LeaderAndIsr(**COMMON, reason=Reason.LEADER_FENCED, **place, **lists, **rest))
+    return form(LeaderAndIsr(**COMMON, reason=reason, **place, **lists, **rest))
 
 
 @lru_cache
@@ -128,6 +128,17 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     assert flat(numbered) == flat(one_by_one)
     assert count_decisions(numbered) == count_decisions(one_by_one)
     assert all(run.columns is None or 1 < run.decisions <= max(most, 4) for run in numbered)
+
+
+def test_brokers_outside_smaller_isrs_are_counted_in_columns_as_one_by_one() -> None:
+    shrunk: list[Said] = [row(led(Reason.ISR_SHRUNK), topic, n) for topic in ("a", "b%") for n in range(6)]
+    said = [row(led(), "a", 7), *shrunk]
+    numbered = numbered_runs(parts_of(said))
+    assert any(run.columns for run in numbered)
+    counts = count_decisions(numbered)
+    assert counts == count_decisions(numbered_runs(map(part_of, decisions_of(said))))
+    # The form is of brokers 1 and 2, of whom a row names others in their places.
+    assert counts.isr_shrinks == {1 + n % 3: 4 for n in range(3)}
 
 
 def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one() -> None:
