@@ -30,7 +30,7 @@ def test_an_isr_that_shrinks_while_a_broker_is_fenced_says_nothing_about_that_br
     shown = said(isrflow, "topics", "describe", "wide")["partitions"][0]
     publish_isr(cluster, shown, (shown["leader"],))
     rows = {row["broker"]: row["last_day"]["isr_shrinks"] for row in said(isrflow, "brokers", "list", "--counts")}
-    assert rows == {broker: int(broker in shown["isr"] and broker != shown["leader"]) for broker in (1, 2, 3)}
+    assert rows == {broker: int(broker in shown["isr"] and broker != shown["leader"]) for broker in (1, 2, 3, 4)}
     assert sum(rows.values()) == 1
 
 
