@@ -25,6 +25,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 QUORUM = "MetadataQuorumCommand"
+*BETWEEN, NEWEST = (number for number in KAFKA_VERSIONS if number > KAFKA_VERSION)
 # The levels with which a log of Kafka 4.0 begins.
 OF_4_0 = {"metadata.version": "4.0-IV3", "group.version": "1", "transaction.version": "2"}
 # Those that one of each later release has. The tool knows no name of a level that is newer than the tool.
@@ -100,7 +101,7 @@ def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is
         quorum_is_told(cluster)
 
 
-@pytest.mark.parametrize("kafka", [number for number in KAFKA_VERSIONS if number > KAFKA_VERSION])
+@pytest.mark.parametrize("kafka", [*(pytest.param(one, marks=pytest.mark.long) for one in BETWEEN), NEWEST])
 def test_brokers_of_each_newer_release_are_led(
     kafka: str, cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:
@@ -114,8 +115,7 @@ def test_a_running_cluster_is_raised_to_the_newest_release_once_the_bus_is(
     cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
-    newest = list(KAFKA_VERSIONS)[-1]
-    options = ("--kafka", newest, "--metadata-version", "4.2")
+    options = ("--kafka", NEWEST, "--metadata-version", "4.2")
     with up(cluster_folder, tmp_path / "bus.db", *options, brokers=2) as cluster:
         assert levels(cluster) == levels_in("4.2")
         with pytest.raises(

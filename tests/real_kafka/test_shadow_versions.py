@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from brokers.shadow.source import Batch
-from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS
+from conf.kafka_versions import KAFKA_VERSIONS
 from isrflow.clock import now_ms
 from tests.support.shadow_reader import ShadowReader, batches_on_disk
 from tests.support.stock_quorum import StockQuorum
 
 pytestmark = pytest.mark.kraft
 READ_MS = 5_000
+OLDEST, *BETWEEN, NEWEST = KAFKA_VERSIONS
 
 
-@pytest.mark.parametrize("version", [version for version in KAFKA_VERSIONS if version != KAFKA_VERSION])
+@pytest.mark.parametrize("version", [OLDEST, *(pytest.param(one, marks=pytest.mark.long) for one in BETWEEN), NEWEST])
 def test_every_version_of_kafka_is_read(version: str, tmp_path: Path) -> None:
     with StockQuorum(tmp_path / "kafka", controllers=3, brokers=1, version=version) as stock:
         with ShadowReader(stock.endpoints) as reader:
