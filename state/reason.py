@@ -66,11 +66,11 @@ class Reason(StrEnum):
     ISR_ALTERED = "ISR_ALTERED"
     # The leader has recovered after an unclean election (KIP-704).
     LEADER_RECOVERED = "LEADER_RECOVERED"
-    # A gateway started and leads the metadata quorum, or the leader goes on in a newer format of the metadata log.
+    # A gateway started and leads the metadata quorum.
     GATEWAY_STARTED = "GATEWAY_STARTED"
     # The gateway that led was silent for controller.quorum.fetch.timeout.ms, so another one leads.
     GATEWAY_SILENT = "GATEWAY_SILENT"
-    # Another gateway heard more brokers than the leader, or the leader no longer heard any, so another one leads.
+    # Another gateway heard more brokers than the leader, or the leader heard none, so another one leads.
     GATEWAY_UNHEARD = "GATEWAY_UNHEARD"
     # The gateway that led is stopping, so another one leads.
     GATEWAY_STOPPED = "GATEWAY_STOPPED"

@@ -81,7 +81,7 @@ class TopicIsrs(msgspec.Struct, frozen=True):
 
     topic: _TopicName
     partitions: Annotated[tuple[IsrRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
-    # If given, the rows are about that topic and no other of the same name.
+    # If given, the event is about that topic and no other of the same name.
     topic_id: Text | None = None
 
 
@@ -107,7 +107,7 @@ class TopicLogEnds(msgspec.Struct, frozen=True):
 
     topic: _TopicName
     partitions: Annotated[tuple[LogEndRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
-    # If given, the rows are about that topic and no other of the same name.
+    # If given, the event is about that topic and no other of the same name.
     topic_id: Text | None = None
 
 
@@ -143,7 +143,7 @@ class TopicReports(msgspec.Struct, frozen=True):
 
     topic: _TopicName
     partitions: Annotated[tuple[ReportRow, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
-    # If given, the rows are about that topic and no other of the same name.
+    # If given, the event is about that topic and no other of the same name.
     topic_id: Text | None = None
 
 

@@ -189,5 +189,5 @@ ERRORS = {
     "UNKNOWN_SERVER_ERROR": (-1, "The change would break an invariant, so nothing was changed."),
     "UNKNOWN_TOPIC_ID": (100, "The topic of this id is gone, and another has the name."),
     "UNKNOWN_TOPIC_OR_PARTITION": (3, "There is no such topic or partition."),
-    "UNSUPPORTED_VERSION": (35, "The sender's version of the rules or of the metadata log does not fit."),
+    "UNSUPPORTED_VERSION": (35, "A process or a broker does not support what is asked for, or no KRaft gateway leads."),
 }

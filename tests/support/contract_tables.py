@@ -51,6 +51,7 @@ _PARTS = (
 )
 # The fields of a filter of ACLs that take other values than those of an ACL.
 _OF_FILTERS = {"resource_name", "pattern_type"}
+_SCALAR = "text or integer or number or boolean"
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
 # In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
 NO_ERRORS = {"CLUSTER", "KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
@@ -241,7 +242,8 @@ def _words(info: Any) -> str:
             values = f"({values})" if " or " in values else values
             return f"object{_length(info)} from {_words(info.key_type)} to {values}"
         case types.UnionType():
-            return " or ".join(dict.fromkeys(_words(one) for one in info.types))
+            words = " or ".join(dict.fromkeys(_words(one) for one in info.types))
+            return words.replace(_SCALAR, "scalar")
         case types.StructType() | types.EnumType():
             return str(info.cls.__name__)
         case types.Metadata():
