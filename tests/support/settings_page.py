@@ -76,7 +76,7 @@ def facts(key: str, type_: str, default: str, *, is_engines: bool = True) -> str
     """Describe in one line which values a setting takes and where it can be changed."""
     where = ""
     if is_engines and key in TOPIC_NAMES:
-        where = " `alter_config` changes it for the cluster or for one topic."
+        where = " Dynamic, also by topic."
     elif is_engines and key in POLICY_KEYS:
-        where = " `alter_config` changes it."
+        where = " Dynamic."
     return f"Default `{default}`: {type_}.{where}"
