@@ -14,6 +14,7 @@ from tests.support.rooms import ROOMS
 ROOT = Path(__file__).parents[2]
 LINES_MAX = 300
 FUNCTION_LINES_MAX = 50
+DOCUMENT_WORDS_MAX = 50_000
 # Longer on purpose, each with its reason.
 LONG_FILES: dict[str, str] = {}
 
@@ -150,6 +151,11 @@ def test_links_between_documents_lead_somewhere() -> None:
             links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
             broken += [f"{name_of(path)}: {link}" for link in links if not (path.parent / link).exists()]
     assert broken == []
+
+
+def test_documents_are_short() -> None:
+    counts = {name_of(path): len(path.read_text().split()) for path in tracked() if path.suffix == ".md"}
+    assert sum(counts.values()) <= DOCUMENT_WORDS_MAX, sorted(counts.items(), key=lambda one: -one[1])[:10]
 
 
 def test_files_that_documents_name_are_there() -> None:
