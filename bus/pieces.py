@@ -30,7 +30,7 @@ def cut(pages: Iterable[Page]) -> Iterator[Page]:
 
 
 def places(page: Page) -> Iterator[tuple[int, int]]:
-    """Yield where the pieces of a page are, without an end."""
+    """Yield the places of a page's pieces, as many as are asked for."""
     return ((page.shard, page.page + nth * _NEXT_PIECE) for nth in count())
 
 

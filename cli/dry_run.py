@@ -72,7 +72,7 @@ def _whole(image: Image) -> State:
 
 
 def total_of(foreseen: Foreseen) -> str:
-    """Say in one line what the decisions would do to the cluster."""
+    """Sum up in one line what the decisions would do to the cluster."""
     state = foreseen.before
     counts = Counter[tuple[str, str]]()
     lost: list[int | None] = []

@@ -46,7 +46,7 @@ def _adopt(batch: Batch, topic: WorkingTopic, number: int, found: FoundPartition
         number,
         _state_of(found),
         found.replicas,
-        # If the former controller left a leader, all replicas begin online. Those on inactive brokers fail below.
+        # If the former controller left a leader, all replicas begin online. Replicas on inactive brokers fail below.
         (ReplicaState.OnlineReplica,) * len(found.replicas) if has_leader else first_states(found.replicas, active),
         isr=found.isr,
         leader=found.leader,

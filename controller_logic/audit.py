@@ -68,7 +68,7 @@ def compare_partition(
 def audit_rest(batch: Batch, event: Observed, scene: Scene, seen: _Numbers) -> None:
     """Check the partitions of a broker that came or went in which the observed controller changed nothing.
 
-    ``seen`` are those that the event has rows about. The rules that are asked here change nothing twice, so an
+    ``seen`` are the partitions that the event has rows about. The rules that are asked here change nothing twice, so an
     operation in parts is checked with its last part, in the state that it led to.
     """
     broker = scene.broker

@@ -40,8 +40,8 @@ REMEMBERED_MAX = 10_000
 
 T = TypeVar("T")
 
-# May change only the given partition and the counts. It gets the batch, a topic, the partition, and what ``commit`` is
-# given. Of the brokers it may only use what ``_Statuses`` tells.
+# It gets the batch, a topic, a partition, and what ``commit`` is given. It may change only that partition and the counts.
+# Of the brokers it may use only what ``_Statuses`` tells.
 Rule = Callable[..., T]
 # Bytes, because their hash is the cheapest one.
 _Places = bytes
@@ -185,7 +185,7 @@ class Alike(Generic[T]):
                 bytes(map(place, before.last_known_elr)),
                 is_new,
                 before.partition_epoch == NO_EPOCH,
-                # Who may choose a directory for a new replica is told in order of id.
+                # The replicas that may choose their directory are told in order of id.
                 bytes(map(place, sorted(replicas))) if is_new and self.batch.state.dir_choosers else b"",
                 before.requested_epochs and _from(before.leader_epoch, before.requested_epochs),
                 before.completed_epochs and _from(before.leader_epoch, before.completed_epochs),

@@ -1,6 +1,6 @@
 """Refuse settings that no bus could carry.
 
-The settings of an entity travel in one decision. Those of the cluster and its brokers are in each shard's state.
+The settings of an entity travel in one decision. The settings of the cluster and its brokers are in each shard's state.
 """
 
 from collections.abc import Iterable, Mapping

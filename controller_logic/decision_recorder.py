@@ -49,7 +49,7 @@ class DecisionRecorder:
         # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
-        # Those on the event at hand, by rank and topic.
+        # The decisions on the event at hand, by rank and topic.
         self._alike: dict[tuple[int, str], AlikeDecisions] = {}
         # How many decisions the events before this one have led to.
         self._said_before = 0

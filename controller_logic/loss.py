@@ -14,7 +14,7 @@ from state.reason import Reason
 
 
 def lose(state: State, lost: Collection[int], policy: Policy, overrides: Mapping[str, str]) -> Outcome:
-    """Decide what follows if the sessions of the brokers in ``lost`` end at once. Those that do not serve are left."""
+    """Decide what follows if the sessions of the live brokers in ``lost`` end at once."""
     batch = Batch(state, policy, overrides)
     failed = [broker for broker in batch.state.brokers.values() if broker.is_live and broker.broker in lost]
     for broker in failed:

@@ -1,4 +1,4 @@
-"""Say which versions of Kafka there are that isrflow does not run, and what they change for a controller.
+"""List the versions of Kafka that isrflow does not run yet, and what they change for a controller.
 
     make kafka-current
 
@@ -58,7 +58,7 @@ def _parts(number: str) -> tuple[int, ...]:
 
 
 def differences(before: Mapping[str, Shape], after: Mapping[str, Shape]) -> Iterator[str]:
-    """Say what differs between two sets of schemas, of what a controller reads and writes."""
+    """List what differs between two sets of schemas, in what a controller reads and writes."""
     names = sorted({*_of_a_controller(before), *_of_a_controller(after)})
     for name in names:
         if name not in before or name not in after:

@@ -98,7 +98,7 @@ def _unregistered(bus: Bus, seq: int, ids: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _records_at_risk(bus: Bus, step: Step, topic: str, partition: int) -> str:
-    """Say how many records an unclean election may have lost."""
+    """Return a sentence on how many records an unclean election may have lost."""
     leader = NO_LEADER if step.change is None else step.change.leader
     try:
         former = next((one for one in state_at(bus, step.seq - 1).topics() if one.topic == topic), None)

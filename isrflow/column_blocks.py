@@ -73,7 +73,7 @@ class _Made:
         self.last_values: list[bytes] = []
         # Of each table of texts: a text's place in the block by its place in the table.
         self._places_of: dict[int, dict[int, int]] = {}
-        # Those of the last run, because neighbours often share a table.
+        # Both are the last run's, because neighbours often share a table.
         self._table: Sequence[bytes] = ()
         self._known: dict[int, int] = {}
 

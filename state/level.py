@@ -9,10 +9,10 @@ NO_LEVEL = 0
 FIRST_LEVEL = 1
 # The highest level that this release supports. It supports all below it too.
 NEWEST_LEVEL = 2
-# That of a shadow (``state.shadow``), which begins with it.
+# The level with which a shadow begins (``state.shadow``).
 SHADOW_LEVEL = 2
 
 
 def told(level: int) -> str:
-    """Say that this release does not support a level."""
+    """Return the message that this release does not support a level."""
     return f"the bus is at level {level}, and this isrflow supports {NEWEST_LEVEL} at most: start a newer release"

@@ -28,7 +28,7 @@ class NumberedRun(NamedTuple):
         return 1 if self.columns is None else self.columns.decision_count
 
     def each(self) -> Iterator[bytes]:
-        """Yield the text of each decision. Those in columns are made one by one."""
+        """Yield the text of each decision. From columns the texts are made one by one."""
         return iter((self.text,)) if self.columns is None else self.columns.lines(self.idx)
 
     @property

@@ -137,7 +137,7 @@ class ObservedTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObservedPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition as it now stands, whole. Those of a new topic come in order of number."""
+    """A partition as it now stands, whole. A new topic's partitions come in order of number."""
 
     topic: Name
     partition: Id

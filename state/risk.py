@@ -61,9 +61,9 @@ class Stand(NamedTuple):
 class Loss(NamedTuple):
     """How many partitions would change if a broker or a rack were lost now."""
 
-    # Those without a leader, and those whose topic allows an unclean election: it would lose records.
+    # They would have no leader, or an unclean election would lose records.
     offline: int = 0
-    # Those that accept writes now, and would have a leader but too small an ISR.
+    # They accept writes now, and would have a leader but too small an ISR.
     refusing_writes: int = 0
     leaders_moved: int = 0
 

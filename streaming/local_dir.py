@@ -1,4 +1,4 @@
-"""Directories for what Spark keeps only while it runs. Those of killed jobs are removed."""
+"""Directories for what Spark keeps only while it runs. The directories of killed jobs are removed."""
 
 import contextlib
 import os

@@ -12,7 +12,7 @@ from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.session import SPARK_ERRORS
 
-# Spark waits without an end for a worker that has connected, and for executors that have gone again.
+# Spark waits forever for a worker that has connected, and for executors that have gone again.
 WARM_UP_TIMEOUT_S = 180.0
 
 logger = structlog.get_logger("isrflow.job")

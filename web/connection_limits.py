@@ -104,7 +104,7 @@ class BoundedListener(socket.socket):
     def _silent_longest(self, held: list[socket.socket]) -> socket.socket | None:
         """Return the connection that has waited longest for a whole request head; None if all are in use."""
         silent_s = {one.descriptor: one.silent_since_s for one in self._connections}
-        # Those without a protocol are in their handshake.
+        # A connection without a protocol is in its handshake.
         since_s = {one: silent_s.get(one.fileno(), self._accepted_s[one]) for one in held}
         return min((one for one in held if since_s[one] is not None), key=lambda one: since_s[one] or 0, default=None)
 

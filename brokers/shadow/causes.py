@@ -53,7 +53,7 @@ def takes_out(effect: Effect, broker: int) -> bool:
 
 
 def why_fenced(broker: Broker, led: bool, silent_ms: int | None) -> Why:
-    """Say why a broker was fenced. ``silent_ms`` is how long it had not fetched, if that was seen."""
+    """Return why a broker was fenced. ``silent_ms`` is how long it had not fetched, if that was seen."""
     seen = UNSET if silent_ms is None else silent_ms
     if broker.is_fenced:
         return Why(Cause.stopped_session_ended, broker=broker.broker)
@@ -115,7 +115,7 @@ def is_elected(effect: Effect) -> bool:
 
 
 def why_registered(before: Broker | None, values: Values, has_effects: bool) -> Why:
-    """Say why a broker registered. ``before`` is its registration so far."""
+    """Return why a broker registered. ``before`` is its registration so far."""
     is_new_process = before is not None and before.incarnation != values["IncarnationId"]
     cause = Cause.unclean_restart if is_new_process and has_effects else Cause.broker_registered
     return Why(cause, broker=values["BrokerId"])

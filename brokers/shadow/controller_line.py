@@ -165,7 +165,7 @@ class ControllerLine:
 
     @property
     def is_due(self) -> bool:
-        """Whether the other side will soon stop to believe this side's proof."""
+        """Whether the other side will soon stop believing this side's proof."""
         return self._ends_ms is not None and steady_ms() >= self._ends_ms
 
     def version(self, api: Api) -> int:

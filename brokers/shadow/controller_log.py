@@ -76,7 +76,7 @@ class ControllerLog:
         self._sayings: deque[Saying] = deque(maxlen=SAYINGS_MAX)
 
     def look(self) -> None:
-        """Read what was written since the last look. A file that cannot be read is as good as none."""
+        """Read what was written since the last look. A file that cannot be read counts as none."""
         try:
             self._look()
         except OSError:

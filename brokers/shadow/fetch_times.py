@@ -19,7 +19,7 @@ logger = structlog.get_logger()
 
 INTERVAL_S = 1.0
 ANSWERS_MAX = 64
-# An answer from longer before a time says nothing about it.
+# An older answer says nothing about a time.
 ANSWER_AGE_MS_MAX = 2_000
 
 
@@ -52,7 +52,7 @@ class FetchTimes:
 
 
 async def keep_asking(quorum: Quorum, times: FetchTimes) -> None:
-    """Ask the active controller once a second, without an end. Give up if it refuses, because it logs each refusal."""
+    """Ask the active controller once a second, forever. Give up if it refuses, because it logs each refusal."""
     line: ControllerLine | None = None
     try:
         while True:

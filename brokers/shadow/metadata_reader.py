@@ -87,7 +87,7 @@ class MetadataReader:
         return self._cluster_id
 
     async def follow(self, after: Position | None = None) -> AsyncIterator[Read]:
-        """Yield what is committed, and wait for more without an end.
+        """Yield what is committed, and wait for more, forever.
 
         The oldest snapshot comes first, and all batches after it. A reader that goes on ``after`` a position, which is
         the offset after its last record and the epoch of that, gets the newest snapshot before it and all batches
@@ -196,7 +196,7 @@ class MetadataReader:
             return line, answer
 
     async def _snapshot(self, line: ControllerLine, named: SnapshotId) -> Snapshot | None:
-        """Fetch a snapshot over the connection on which it was named; None if that controller stops to serve it."""
+        """Fetch a snapshot over the connection on which it was named; None if that controller stops serving it."""
         data = bytearray()
         try:
             while True:

@@ -46,7 +46,7 @@ class _Opened(NamedTuple):
 
 
 def unseen(broker: int, time_ms: int) -> int | None:
-    """Say that it was not seen when a broker last fetched."""
+    """Return None: fetches of brokers are not seen."""
     return None
 
 
@@ -118,7 +118,7 @@ class Operations:
         return operation([self._replay.at], Why(cause), difference(before, self.image))
 
     def _tell_gap(self) -> Iterator[Operation]:
-        """Tell of a gap that no snapshot closes."""
+        """Note a gap that no snapshot closes."""
         if (gap := self._gap) is not None:
             self._gap = None
             places = [self._replay.at._replace(offset=offset) for offset in (gap.start, gap.end - 1)]
@@ -215,7 +215,7 @@ class Operations:
         return self._ended(here, record, self._cut(broker), Why(Cause.directory_failed, broker=broker))
 
     def _cut(self, broker: int) -> int:
-        """Return from which on the waiting changes took a broker out."""
+        """Return the place from which on the waiting changes took a broker out."""
         cut = len(self._waiting)
         while cut and takes_out(self._waiting[cut - 1].effect, broker):
             cut -= 1

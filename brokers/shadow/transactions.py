@@ -23,7 +23,7 @@ class Transactions:
     def settled(self, batch: Batch) -> Iterator[Batch]:
         """Take the next batch, and yield what counts now, in order. An aborted transaction's records never come."""
         if batch.is_control and self._is_open:
-            # Of a new leader. It keeps its place.
+            # A new leader's batch. It keeps its place.
             self._held.append(batch)
             return
         start = 0

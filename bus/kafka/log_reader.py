@@ -1,6 +1,6 @@
 """A reader of the committed records of one partition, up to an end that the caller names.
 
-The problem: Kafka's consumer is a stream without an end. The bus asks for the records before an offset, and must not
+The problem: Kafka's consumer is an endless stream. The bus asks for the records before an offset, and must not
 wait for more if there are none. But offsets have gaps, because markers of transactions and aborted records have offsets
 too. So a reader cannot see from a record that it is the last one before an offset.
 

@@ -109,7 +109,7 @@ class Connections:
             self._close_one(held.connection)
 
     def close(self) -> None:
-        """Close all of them, for good. Those in use are closed by their threads."""
+        """Close all of them, for good. A connection in use is closed by its thread."""
         self._is_closed = True
         for connection, thread in list(self._threads.items()):
             if not (thread.is_alive() and thread.ident in self._uses):

@@ -241,7 +241,7 @@ class Live(threading.Thread):
     def _take_decisions(self, taken: Received) -> None:
         for decisions in taken.decisions:
             told = self._told_seq or 0
-            # Those up to ``told`` were recalled from the bus already.
+            # Decisions up to ``told`` were recalled from the bus already.
             self.take_decisions(decisions if decisions[0].seq > told else [one for one in decisions if one.seq > told])
 
     def take_decisions(self, decisions: Sequence[Decided]) -> None:

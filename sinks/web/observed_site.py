@@ -24,7 +24,7 @@ class _Observer(Live):
 
     def look(self) -> None:
         """Take in what is new on the bus. Raises ``BusError`` or ``CodecError``."""
-        # First, so that since when a broker is away need not be searched.
+        # First, because the decisions say since when a broker is away, which would have to be searched for otherwise.
         self._recall(self._bus.decided_seq())
         self._look_at_the_bus()
 

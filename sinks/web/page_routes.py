@@ -97,7 +97,7 @@ class _BusyError(PastError):
 
 
 class _Questions:
-    """The answers to the page's questions. Those about the past are given one at a time, and only a few wait."""
+    """The answers to the page's questions. Questions about the past are answered one at a time, and only a few wait."""
 
     def __init__(self, live: Live, past: PastAnswers | None) -> None:
         self._live = live

@@ -79,7 +79,7 @@ class Summary(msgspec.Struct, frozen=True):
     problems: Mapping[str, int] = {}
     # What the loss of each broker would cost.
     lost: Mapping[int, Loss] = {}
-    # Partitions with which something is wrong. Those that only were created without a spare replica do not count.
+    # Partitions with a problem. That one was created without a spare replica is none.
     at_risk: int = 0
     # The worst partitions, worst first.
     rows: tuple[Row, ...] = ()
