@@ -40,8 +40,8 @@ REMEMBERED_MAX = 10_000
 
 T = TypeVar("T")
 
-# It gets the batch, a topic, a partition, and what ``commit`` is given. It may change only that partition and the counts.
-# Of the brokers it may use only what ``_Statuses`` tells.
+# It gets the batch, a topic, a partition, and what ``commit`` is given. It may change only that partition and the
+# counts. Of the brokers it may use only what ``_Statuses`` tells.
 Rule = Callable[..., T]
 # Bytes, because their hash is the cheapest one.
 _Places = bytes

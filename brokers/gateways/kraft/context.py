@@ -114,7 +114,7 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def voters(self) -> Sequence[Voter]:
-        """The voters with their endpoints: from the metadata log, or without any there from controller.quorum.voters."""
+        """The voters with their endpoints: those of the metadata log, or else of controller.quorum.voters."""
         logged, listener = self.logged_voters, self.settings.listener_names[0]
         return [_placed(int(voter), place, listener) for voter, place in logged.items()] or self.identity.voters
 
