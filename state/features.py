@@ -30,7 +30,7 @@ class Levels(NamedTuple):
 
 
 # Only brokers act on these, except on metadata.version: its level is the version of the records that gateways write.
-# That of eligible leader replicas is a setting.
+# The level of eligible leader replicas is a setting.
 _AT_LEVEL_1 = {
     "group.version": Levels(0, 1),
     METADATA_VERSION: Levels(21, 29),
