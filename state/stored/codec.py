@@ -1,6 +1,6 @@
 """The bytes in which state is kept: its level, whether the rest is compressed, then MessagePack.
 
-The level of the cluster part is the bus's (``state.level``). The level of a page is the first at which it is written so.
+The level of the cluster part is the bus's (``state.level``). A page has the first level at which it is written so.
 
 Partitions and brokers resemble each other, so a large page shrinks to a sixth.
 """
