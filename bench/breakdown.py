@@ -1,7 +1,7 @@
 """CPU by layer: each step in one process, from events to decisions, and with ``--gateway`` to the metadata log.
 
     make bench-layers ARGS="[--partitions N,...] [--brokers N,...] [--placement random] [--runs N] [--shards N]
-        [--pages N] [--gateway] [--profile STEP]"
+        [--pages N] [--gateway] [--eligible] [--profile STEP]"
 
 This does not include Spark's cost. Figures are CPU seconds, and the smallest of several runs counts, because other work
 on a machine can only add to them.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from bench.events import Asked, isr_requests, one_by_one, places_in, together
 from bench.gateway_in_process import GATEWAY_LAYERS, GatewayInProcess
@@ -153,6 +154,7 @@ class Measured(msgspec.Struct, frozen=True):
     brokers: int
     placement: Placement
     costs: list[Cost]
+    eligible: bool = False
 
 
 def run_once(
@@ -181,16 +183,22 @@ def run_once(
     return costs
 
 
-def measure(load: Load, runs: int, shards: int, pages: int, *, gateway: bool = False) -> list[Cost]:
-    """Play all steps several times, and keep the cheapest run of each step."""
+def measure(
+    several: Sequence[Load], runs: int, shards: int, pages: int, *, gateway: bool = False
+) -> Iterator[list[Cost]]:
+    """Play all steps of each load several times, and keep the cheapest run of each step.
+
+    Runs alternate between loads, so that a slow minute of the machine affects all alike.
+    """
     run_once(Load(partitions=WARM_UP_PARTITIONS), shards, pages, gateway=gateway)
-    played = [run_once(load, shards, pages, gateway=gateway) for _ in range(runs)]
-    return [min(same, key=lambda cost: cost.total_s) for same in zip(*played, strict=True)]
+    rounds = [[run_once(load, shards, pages, gateway=gateway) for load in several] for _ in range(runs)]
+    for played in zip(*rounds, strict=True):
+        yield [min(same, key=lambda cost: cost.total_s) for same in zip(*played, strict=True)]
 
 
 def table(load: Load, costs: Sequence[Cost]) -> Iterator[str]:
     """Write the costs as a table with a column for each step."""
-    placed = f"{load.placement} placement"
+    placed = f"{load.placement} placement{', eligible leader replicas' if load.eligible else ''}"
     yield f"CPU seconds in process, {load.partitions:,} partitions, {load.brokers} brokers, {placed}:"
     yield ""
     yield f"| layer | {' | '.join(cost.step for cost in costs)} |"
@@ -206,11 +214,11 @@ def comparison(measured: Sequence[Measured]) -> Iterator[str]:
     """Write a table with a row for each load: the cost of a decision in each step."""
     yield "µs of CPU a decision:"
     yield ""
-    yield f"| partitions | brokers | {' | '.join(cost.step for cost in measured[0].costs)} |"
-    yield f"|---|---|{'---|' * len(measured[0].costs)}"
+    yield f"| partitions | brokers | ELR | {' | '.join(cost.step for cost in measured[0].costs)} |"
+    yield f"|---|---|---|{'---|' * len(measured[0].costs)}"
     for one in measured:
         figures = " | ".join(f"{cost.each_us:.1f}" for cost in one.costs)
-        yield f"| {one.partitions:,} | {one.brokers} | {figures} |"
+        yield f"| {one.partitions:,} | {one.brokers} | {'on' if one.eligible else 'off'} | {figures} |"
 
 
 def main(*given: str) -> None:
@@ -221,10 +229,15 @@ def main(*given: str) -> None:
     parser.add_argument("--shards", type=int, default=defaults.shards)
     parser.add_argument("--pages", type=int, default=defaults.pages)
     parser.add_argument("--gateway", action="store_true", help="also write the metadata log, as a gateway does")
+    parser.add_argument(
+        "--eligible", action="store_true", help="play each load with eligible leader replicas too; min.insync.replicas is 2"
+    )
     parser.add_argument("--profile", choices=list(STEPS), help="print where the time of one step goes, and no table")
     parser.add_argument("--json", type=Path, help="a file to write the figures to")
     options = parser.parse_args(given)
     played = loads(options)
+    if options.eligible:
+        played = [replace(load, eligible=on, min_isr=2) for load in played for on in (False, True)]
     if options.profile:
         profile = cProfile.Profile(time.process_time)
         for load in played:
@@ -232,9 +245,9 @@ def main(*given: str) -> None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(PROFILED_MAX)
         return
     measured = []
-    for load in played:
-        costs = measure(load, options.runs, options.shards, options.pages, gateway=options.gateway)
-        measured.append(Measured(load.partitions, load.brokers, load.placement, costs))
+    found = measure(played, options.runs, options.shards, options.pages, gateway=options.gateway)
+    for load, costs in zip(played, found, strict=True):
+        measured.append(Measured(load.partitions, load.brokers, load.placement, costs, load.eligible))
         print("\n".join(table(load, costs)), end="\n\n", flush=True)
     if len(measured) > 1:
         print("\n".join(comparison(measured)))

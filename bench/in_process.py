@@ -85,7 +85,11 @@ class InProcess:
         self.load = load
         self.bus = EmbeddedBus(folder / "bus.db")
         self._shards = shards
-        self._policy = Policy(auto_leader_rebalance_enable=False)
+        self._policy = Policy(
+            auto_leader_rebalance_enable=False,
+            min_insync_replicas=load.min_isr,
+            eligible_leader_replicas_version=int(load.eligible),
+        )
         self._handle = _Handle()
         self._operator = ShardOperator(shards, pages, self._policy, {})
         self._operator.init(cast(StatefulProcessorHandle, self._handle))

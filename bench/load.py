@@ -54,6 +54,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     brokers: int = 10
     replication_factor: int = 3
     placement: Placement = "automatic"
+    # Of an engine in one process: its min.insync.replicas, and whether partitions keep eligible leader replicas.
+    min_isr: int = 1
+    eligible: bool = False
     session_ms: int = 9_000
     heartbeat_ms: int = 1_000
     # The most partitions that change their ISRs in a storm.

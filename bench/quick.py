@@ -62,7 +62,7 @@ def main(*given: str) -> None:
 
 def _ratios(load: Load, reference_s: float, *, with_engine: bool) -> dict[str, float]:
     settings = Settings()
-    costs = measure(load, RUNS, settings.shards, settings.pages)
+    [costs] = measure([load], RUNS, settings.shards, settings.pages)
     ratios = {cost.step: round(cost.total_s / reference_s, 3) for cost in costs}
     if with_engine:
         small = replace(ENGINE_LOAD, brokers=load.brokers, placement=load.placement)

@@ -128,12 +128,15 @@ def test_replicas_are_placed_at_random_alike_under_every_controller(tmp_path: Pa
 
 
 def test_a_benchmark_plays_every_size_on_every_number_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
-    breakdown.main("--partitions", "50,100", "--brokers", "5,7", "--placement", "random", "--runs", "1")
+    given = ("--partitions", "50,100", "--brokers", "5,7", "--placement", "random", "--runs", "1", "--eligible")
+    breakdown.main(*given)
     shown = capsys.readouterr().out
-    for size, brokers in ((50, 5), (50, 7), (100, 5), (100, 7)):
-        assert f"in process, {size} partitions, {brokers} brokers, random placement:" in shown
+    wanted = [(size, brokers, on) for size in ("50", "100") for brokers in ("5", "7") for on in ("off", "on")]
+    for size, brokers, on in wanted:
+        eligible = ", eligible leader replicas" if on == "on" else ""
+        assert f"in process, {size} partitions, {brokers} brokers, random placement{eligible}:" in shown
     rows = shown[shown.index("µs of CPU a decision") :].splitlines()[4:]
-    assert [row.split(" | ")[:2] for row in rows] == [["| 50", "5"], ["| 50", "7"], ["| 100", "5"], ["| 100", "7"]]
+    assert [tuple(row[2:].split(" | ")[:3]) for row in rows] == wanted
 
 
 def test_watermarks_follow_a_steady_rate_of_reports() -> None:
