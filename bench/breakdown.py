@@ -230,7 +230,9 @@ def main(*given: str) -> None:
     parser.add_argument("--pages", type=int, default=defaults.pages)
     parser.add_argument("--gateway", action="store_true", help="also write the metadata log, as a gateway does")
     parser.add_argument(
-        "--eligible", action="store_true", help="play each load with eligible leader replicas too; min.insync.replicas is 2"
+        "--eligible",
+        action="store_true",
+        help="play each load with and without eligible leader replicas",
     )
     parser.add_argument("--profile", choices=list(STEPS), help="print where the time of one step goes, and no table")
     parser.add_argument("--json", type=Path, help="a file to write the figures to")

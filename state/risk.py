@@ -1,8 +1,8 @@
 """What one failure would cost now: the partitions without a spare replica, and each broker and rack by its loss.
 
-An in-sync replica may lead while it is online: its broker serves, and its log can be read. So may an eligible one (KIP-966)
-if no in-sync replica may. No unclean election is assumed. A partition is at min ISR exactly if its ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount
-counts it, even if no replica is missing.
+An in-sync replica may lead while it is online: its broker serves, and its log can be read. So may an eligible leader
+replica (KIP-966) if no in-sync one is left. No unclean election is assumed. A partition is at min ISR exactly if its
+ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount counts it, even if no replica is missing.
 
     isr 1,2, leader 1, 2 is offline    1 lost: no leader              one_failure_from_offline
     isr 1,2, min.insync.replicas 2     1 or 2 lost: one is too few    at_min_isr

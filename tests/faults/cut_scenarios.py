@@ -1,4 +1,4 @@
-"""Cuts of links and losses of power, each as one script for both kinds of clusters, and what is measured of them."""
+"""Cuts of links, each as one script for both kinds of clusters, and what is measured of them."""
 
 import itertools
 import time
@@ -14,8 +14,6 @@ from tests.support.waiting import wait_until
 
 # The broker that suffers the faults.
 LAST = BROKERS[-1]
-# A power loss takes the last UNFLUSHED_S of writes before the fault began. The machine is back after REBOOT_S.
-UNFLUSHED_S, REBOOT_S = 3.0, 5.0
 NOTHING = Lost(0, 0, 0)
 # Longer than a broker's session of 9 s and the tick after it.
 LONG_S = 13.0
@@ -123,13 +121,14 @@ def measure(
     )
 
 
-def _hosts(nodes: Iterable[int]) -> list[str]:
+def hosts_of(nodes: Iterable[int]) -> list[str]:
+    """Name the hosts of nodes."""
     return [host_of(node) for node in nodes]
 
 
 def _others(cluster: HostedCluster, *nodes: int) -> list[str]:
     """Name the hosts of all nodes but these."""
-    return _hosts(node for node in (*BROKERS, *cluster.controllers) if node not in nodes)
+    return hosts_of(node for node in (*BROKERS, *cluster.controllers) if node not in nodes)
 
 
 def alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
@@ -139,34 +138,21 @@ def alone(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
 
 def deaf(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     """Cut all controllers from all brokers."""
-    return measure(cluster, load, seconds, lambda _: cluster.net.cut(_hosts(cluster.controllers), _hosts(BROKERS)))
+    return measure(cluster, load, seconds, lambda _: cluster.net.cut(hosts_of(cluster.controllers), hosts_of(BROKERS)))
 
 
-def _into_minority(cluster: HostedCluster) -> Callable[[int], None]:
+def into_minority(cluster: HostedCluster) -> Callable[[int], None]:
+    """Return the cut in two, with the last broker and the leading controller on the smaller side."""
+
     def begin(led: int) -> None:
-        cluster.net.cut(_hosts([led, LAST]), _others(cluster, led, LAST))
+        cluster.net.cut(hosts_of([led, LAST]), _others(cluster, led, LAST))
 
     return begin
 
 
 def minority(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     """Cut the cluster in two: one broker with the leading controller, and two brokers with the other controllers."""
-    return measure(cluster, load, seconds, _into_minority(cluster))
-
-
-def power_loss(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
-    """Do the same. As the cut ends, the broker on the smaller side loses power and what it had not flushed."""
-    flushed = cluster.log_ends(LAST)
-    time.sleep(UNFLUSHED_S)
-
-    def end() -> None:
-        cluster.brokers[LAST].kill()
-        cluster.cut_logs(LAST, flushed)
-        cluster.net.heal()
-        time.sleep(REBOOT_S)
-        cluster.brokers[LAST].start()
-
-    return measure(cluster, load, seconds, _into_minority(cluster), end)
+    return measure(cluster, load, seconds, into_minority(cluster))
 
 
 def take_overs(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
@@ -193,7 +179,7 @@ def untold(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
     """Cut the leading controller from all brokers, and kill one of them, so that it has something to tell."""
 
     def begin(led: int) -> None:
-        cluster.net.cut([host_of(led)], _hosts(BROKERS))
+        cluster.net.cut([host_of(led)], hosts_of(BROKERS))
         cluster.brokers[LAST].kill()
 
     def end() -> None:
@@ -230,7 +216,7 @@ def link(name: str, way: str) -> Scenario:
     def scenario(cluster: HostedCluster, load: Load, seconds: float) -> Measured:
         def begin(led: int) -> None:
             nodes = {"listener": BROKERS, "controllers": [node for node in cluster.controllers if node != led]}
-            others = _hosts(nodes[name]) if name in nodes else [name]
+            others = hosts_of(nodes[name]) if name in nodes else [name]
             _ways(cluster.net, [host_of(led)], others)[way]()
 
         return measure(cluster, load, seconds, begin)
@@ -242,7 +228,6 @@ SCENARIOS: dict[str, Scenario] = {
     "alone": alone,
     "deaf": deaf,
     "minority": minority,
-    "power_loss": power_loss,
     "take_overs": take_overs,
     "untold": untold,
 } | {

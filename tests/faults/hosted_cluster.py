@@ -1,5 +1,6 @@
 """Two clusters of real brokers, each node on a host of its own: one led by gateways, one led by Kafka's controllers."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,11 @@ from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeS
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from brokers.wire.metadata.topic import METADATA_DIRECTORY
+from bus.image import read_image
+from bus.open_bus import open_bus
+from state.decisions import encode
+from state.events import RaiseLevel
+from state.level import NEWEST_LEVEL
 from tests.faults.network import Network, is_listening
 from tests.faults.timeline import Timeline, told_by_log
 from tests.support.real_cluster import LOOKS_SELDOM
@@ -176,7 +182,14 @@ class LedCluster(HostedCluster):
 
     def start(self) -> None:
         self._engine.start(self.bus, broker_session_timeout_ms=self.session_ms, auto_leader_rebalance_enable=False)
+        self._raise_level()
         super().start()
+
+    def _raise_level(self) -> None:
+        """Raise the level of the bus before gateways start, which begin the metadata log."""
+        with contextlib.closing(open_bus(self.bus)) as bus:
+            bus.publish([encode(RaiseLevel(time_ms=0, level=NEWEST_LEVEL))])
+            wait_until(lambda: read_image(bus.image()).cluster.level == NEWEST_LEVEL, "the level to be raised")
 
     def stop(self) -> None:
         super().stop()

@@ -5,6 +5,7 @@ import pytest
 from tests.faults.cut_scenarios import LAST, LONG_S, NOTHING, SCENARIOS
 from tests.faults.hosted_cluster import BROKERS, HostedCluster, LedCluster
 from tests.faults.load import Load
+from tests.faults.power_scenarios import POWER_LOSSES
 
 pytestmark = [pytest.mark.kraft, pytest.mark.timeout(900)]
 CLUSTER = LedCluster
@@ -18,7 +19,7 @@ def test_a_gateway_that_is_cut_from_all_gives_way(led: tuple[HostedCluster, Load
 
 
 def test_most_brokers_win_and_power_lost_behind_the_cut_loses_nothing(led: tuple[HostedCluster, Load]) -> None:
-    measured = SCENARIOS["power_loss"](*led, 25)
+    measured = POWER_LOSSES["power_loss"](*led, 25)
     assert measured.has_moved, str(measured)
     assert {broker for broker, _ in measured.fences} == {LAST}, str(measured)
     assert measured.alone_max == 0 and measured.acks > SOME, str(measured)
@@ -54,4 +55,13 @@ def test_gateways_need_no_link_to_each_other(led: tuple[HostedCluster, Load]) ->
 def test_a_dead_broker_is_fenced_though_gateways_are_killed_in_turn(led: tuple[HostedCluster, Load]) -> None:
     measured = SCENARIOS["take_overs"](*led, 100)
     assert {broker for broker, _ in measured.fences} == {LAST}, str(measured)
+    assert measured.lost == NOTHING, str(measured)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["followers_cut", "followers_frozen"])
+def test_the_last_one_in_sync_loses_power_and_an_eligible_one_leads(led: tuple[HostedCluster, Load], how: str) -> None:
+    """With ``followers_killed`` records are lost, as with Kafka: each follower may have lost the end of its log."""
+    measured = POWER_LOSSES[how](*led, 25)
+    assert measured.alone_max > 0, str(measured)
     assert measured.lost == NOTHING, str(measured)

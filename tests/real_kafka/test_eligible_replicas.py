@@ -26,7 +26,7 @@ from state.events import AlterEntity, RaiseLevel
 from state.features import METADATA_VERSION, METADATA_VERSIONS
 from state.level import NEWEST_LEVEL
 from tests.support.clients import ConfluentSender, lost_records, read_all
-from tests.support.real_cluster import LOOPBACK, OVERRIDES, POLICY, RealCluster, led_by_rules
+from tests.support.real_cluster import LOOPBACK, OVERRIDES, POLICY, RealCluster
 from tests.support.rules_engine import RulesEngine
 from tests.support.stock_quorum import StockQuorum
 from tests.support.waiting import TIMEOUT_S, wait_until
