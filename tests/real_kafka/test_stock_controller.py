@@ -12,6 +12,7 @@ import pytest
 
 from bench.controllers import StockController
 from bench.protocol_brokers import ProtocolBrokers
+from state.level import NEWEST_LEVEL
 from tests.real_kafka.stock.requests import NO_ID, UNKNOWN_ID, Asked
 from tests.real_kafka.stock.script import SCRIPT
 from tests.support.controller_client import ControllerClient
@@ -118,7 +119,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Ask
         theirs = Player(stock.port, stock.cluster_id).play()
     finally:
         stock.stop()
-    engine = InProcessQuorum(folder / "engine")
+    engine = InProcessQuorum(folder / "engine", level=NEWEST_LEVEL)
     try:
         ours = Player(engine.voters[0].port, engine.cluster_id).play()
     finally:
