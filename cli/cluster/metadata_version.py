@@ -41,15 +41,16 @@ def first_requests(level: int | None, *, is_new_bus: bool) -> list[dict[str, obj
     A level that needs level 2 of the bus (``state.level``) raises that first. So does one that begins with eligible
     leader replicas, if the bus is new: no process of a former release has used it.
     """
-    chosen = {"kind": "alter_entity", "entity_type": FEATURES, "names": {}, "values": {METADATA_VERSION: level}}
     begins_at = level or USUAL_METADATA_VERSION
+    requests: list[dict[str, object]] = []
     if begins_at >= METADATA_VERSIONS["4.3"]:
-        needed = [{"kind": "raise_level", "level": LEVEL_OF_KAFKA_4_3}]
+        requests.append({"kind": "raise_level", "level": LEVEL_OF_KAFKA_4_3})
     elif is_new_bus and begins_at >= ELIGIBLE_ON_SINCE:
-        needed = [{"kind": "raise_level", "level": ELIGIBLE_LEVEL}]
-    else:
-        needed = []
-    return [*needed, *([chosen] if level is not None else [])]
+        requests.append({"kind": "raise_level", "level": ELIGIBLE_LEVEL})
+    if level is not None:
+        values = {METADATA_VERSION: level}
+        requests.append({"kind": "alter_entity", "entity_type": FEATURES, "names": {}, "values": values})
+    return requests
 
 
 def choose_metadata_version(place: BusPlace, requests: list[dict[str, object]]) -> None:

@@ -69,6 +69,7 @@ def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp
 
     led = LedCluster.open(KafkaCluster.open(cluster_folder))
     assert led is not None
+    assert led.bus.cluster().has_eligible_leaders, "as in a cluster that Kafka's own tool formats"
     names = ", ".join(service.name for service in led.services)
     assert on_cluster(cluster_folder, "down", "--delete") == (0, f"stopped: {names}\n")
     assert {service.state for service in led.services} == {"stopped"} and not cluster_folder.exists()

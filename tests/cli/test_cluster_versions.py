@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.cluster.metadata_version import level_of
+from cli.cluster.metadata_version import first_requests, level_of
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION, KafkaVersion
 from state.features import METADATA_VERSIONS
 from tests.support.cluster_command import on_cluster
@@ -35,3 +35,17 @@ def test_a_version_that_cannot_be_run_is_refused_with_those_that_can(cluster_fol
 def test_a_new_cluster_of_each_version_has_a_level_that_its_brokers_support(kafka: KafkaVersion) -> None:
     level = level_of(kafka.number, None)
     assert level == (None if kafka.number == KAFKA_VERSION else METADATA_VERSIONS[kafka.release])
+
+
+@pytest.mark.parametrize(
+    ("level", "is_new_bus", "needs"),
+    [(None, True, [2]), (None, False, []), (25, True, []), (30, False, [2])],
+)
+def test_a_new_bus_is_raised_for_eligible_leader_replicas_and_any_bus_for_newer_metadata(
+    level: int | None, is_new_bus: bool, needs: list[int]
+) -> None:
+    asked = first_requests(level, is_new_bus=is_new_bus)
+    assert [one["level"] for one in asked if one["kind"] == "raise_level"] == needs
+    assert [one["values"] for one in asked if one["kind"] == "alter_entity"] == (
+        [] if level is None else [{"metadata.version": level}]
+    )
