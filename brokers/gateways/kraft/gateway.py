@@ -35,11 +35,11 @@ import structlog
 
 from brokers.gateways.kraft.announced_voters import announce_here, keep_announced
 from brokers.gateways.kraft.context import Context
-from brokers.gateways.kraft.first_settings import first_settings
 from brokers.gateways.kraft.following.committed_state import CommittedState
 from brokers.gateways.kraft.following.decision_applier import DecisionApplier, SupersededError
 from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.following.deletions import Deletions
+from brokers.gateways.kraft.following.first_settings import first_settings
 from brokers.gateways.kraft.following.quorum_view import QuorumView
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.metadata.image import Registration
