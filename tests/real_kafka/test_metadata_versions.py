@@ -16,6 +16,7 @@ from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import FEATURES, ToolError, run_tool
 from cli.commands import command
 from conf.kafka_versions import KAFKA_VERSION, KAFKA_VERSIONS, OF_RELEASE, ZOOKEEPER_KAFKA_VERSION
+from state.features import ELIGIBLE_VERSION
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.cluster_command import on_cluster
 from tests.support.real_cluster import POLICY
@@ -33,11 +34,17 @@ OF_LATER = {"4.2": "4.2-IV1", "4.3": "UNKNOWN", "4.4": "UNKNOWN"}
 
 
 def levels_in(release: str) -> dict[str, str]:
-    return OF_4_0 | {
-        "metadata.version": OF_LATER[release],
-        "share.version": "2" if release == "4.4" else "1",
-        "streams.version": "1",
-    }
+    """Return the levels with which a log of a later release begins. Up to 4.2 the bus of these tests is at level 1."""
+    eligible = {} if release == "4.2" else {ELIGIBLE_VERSION: "1"}
+    return (
+        OF_4_0
+        | eligible
+        | {
+            "metadata.version": OF_LATER[release],
+            "share.version": "2" if release == "4.4" else "1",
+            "streams.version": "1",
+        }
+    )
 
 
 @contextmanager
@@ -93,8 +100,11 @@ def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is
         with pytest.raises(ToolError, match=r"metadata\.version cannot have level 27: broker 2 supports"):
             cluster.tool(FEATURES, "upgrade --feature metadata.version=27")
         replace(cluster, 2, KAFKA_VERSION)
-        cluster.tool(FEATURES, "upgrade --feature metadata.version=27")
-        raised = OF_4_0 | {"metadata.version": "4.1-IV1"}
+        with pytest.raises(ToolError, match=f"{ELIGIBLE_VERSION} needs level 2"):
+            cluster.tool(FEATURES, "upgrade --release-version 4.1")
+        raise_bus(cluster)
+        cluster.tool(FEATURES, "upgrade --release-version 4.1")
+        raised = OF_4_0 | {"metadata.version": "4.1-IV1", ELIGIBLE_VERSION: "1", "kraft.version": "1"}
         wait_until(lambda: levels(cluster) == raised, "the level to be raised")
         with pytest.raises(ToolError, match=r"metadata\.version"):
             cluster.tool(FEATURES, "downgrade --unsafe --feature metadata.version=25")
@@ -122,13 +132,18 @@ def test_a_running_cluster_is_raised_to_the_newest_release_once_the_bus_is(
             ToolError, match=r"metadata\.version cannot have level 33: a gateway supports levels 21 to 29"
         ):
             cluster.tool(FEATURES, "upgrade --feature metadata.version=33")
-        done = CliRunner().invoke(command, ["level", "raise", "--bus", str(cluster.bus_path)])
-        assert done.exit_code == 0, done.output
-        cluster.tool(FEATURES, "upgrade --feature metadata.version=33 --feature share.version=2")
+        raise_bus(cluster)
+        newer = ("metadata.version=33", "share.version=2", f"{ELIGIBLE_VERSION}=1")
+        cluster.tool(FEATURES, "upgrade" + "".join(f" --feature {one}" for one in newer))
         raised = levels_in("4.4")
         wait_until(lambda: levels(cluster) == raised, "the level to be raised")
         # Restarted brokers read a log with records of both levels.
         die_and_return(cluster, 1)
+
+
+def raise_bus(cluster: UpCluster) -> None:
+    done = CliRunner().invoke(command, ["level", "raise", "--bus", str(cluster.bus_path)])
+    assert done.exit_code == 0, done.output
 
 
 def die_and_return(cluster: UpCluster, broker: int) -> None:
