@@ -67,7 +67,7 @@ class Tenure:
         self.claim = self._bus.claim(self._settings.controller_name, ours, self.clock.read_ms(), after_epoch)
         busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms
         self._ticker = Ticker(self._bus, self.claim, self.clock, busy_ms, idle_ms)
-        self.deadlines.begin(self.claim, self._ticker.longest_sleep_ms)
+        self.deadlines.begin(self.claim, self._ticker.longest_sleep)
         self._ticker.start()
         logger.info("claimed the controller", controller_epoch=self.controller_epoch, seq=self.claim.seq)
         self._layout.claimed(self.claim)

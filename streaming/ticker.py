@@ -1,6 +1,7 @@
 """The ticker: ticks on the bus as long as this job is the one that decides."""
 
 import threading
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,6 +12,17 @@ from streaming.engine_clock import EngineClock
 
 # A stall shorter than this does not extend sessions.
 LATENESS_MS_MIN = 500
+
+
+class Sleep(NamedTuple):
+    """A sleep of the ticker, by the steady clock."""
+
+    began_ms: int
+    ended_ms: int
+
+    @property
+    def lasted_ms(self) -> int:
+        return self.ended_ms - self.began_ms
 
 
 class Ticker(threading.Thread):
@@ -30,8 +42,9 @@ class Ticker(threading.Thread):
         self._clock = clock
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
-        # When the thread last woke up, and its longest sleep since ``longest_sleep_ms`` was last asked.
-        self._woke_ms, self._slept_ms_max = steady_ms(), 0
+        # When the thread last woke up, and its longest sleep since ``longest_sleep`` was last asked.
+        self._woke_ms = steady_ms()
+        self._longest_sleep = Sleep(self._woke_ms, self._woke_ms)
         self._stopping = threading.Event()
         self._publishing = threading.Lock()
 
@@ -51,7 +64,7 @@ class Ticker(threading.Thread):
                 return
             late_ms += stall.end()
             now_ms = steady_ms()
-            self._slept_ms_max = max(self._slept_ms_max, now_ms - self._woke_ms)
+            self._longest_sleep = self._longest_until(now_ms)
             self._woke_ms = now_ms
             if now_ms - ticked_ms >= self._idle_ms or self._bus.log_ends_came(looked_at):
                 # Read before the tick, so that a report that comes between the two is not missed.
@@ -87,10 +100,14 @@ class Ticker(threading.Thread):
             if seq is not None:
                 self._clock.note_tick(seq, time_ms)
 
-    def longest_sleep_ms(self) -> int:
-        """Return how long the thread slept at most since it was last asked, also if it has not woken up yet."""
-        slept_ms, self._slept_ms_max = self._slept_ms_max, 0
-        return max(slept_ms, steady_ms() - self._woke_ms)
+    def longest_sleep(self) -> Sleep:
+        """Return the thread's longest sleep since this was last asked. One that has not ended yet ends now."""
+        now_ms = steady_ms()
+        longest, self._longest_sleep = self._longest_until(now_ms), Sleep(now_ms, now_ms)
+        return longest
+
+    def _longest_until(self, now_ms: int) -> Sleep:
+        return max(self._longest_sleep, Sleep(self._woke_ms, now_ms), key=lambda one: one.lasted_ms)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -22,7 +22,7 @@ from streaming.deadlines import (
     LateError,
 )
 from streaming.engine_clock import EngineClock
-from streaming.ticker import Ticker
+from streaming.ticker import Sleep, Ticker
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 
@@ -36,9 +36,11 @@ class Time:
     def __init__(self) -> None:
         self.steady_ms = 5_000
         self.slept_ms = HOUR_MS
+        # How long ago the sleep ended.
+        self.awake_ms = 0
 
-    def slept(self) -> int:
-        return self.slept_ms
+    def slept(self) -> Sleep:
+        return Sleep(self.steady_ms - self.awake_ms - self.slept_ms, self.steady_ms - self.awake_ms)
 
     @property
     def now_ms(self) -> int:
@@ -114,6 +116,17 @@ def test_only_an_engine_that_stood_still_meanwhile_is_too_late(bus: EmbeddedBus,
     # The request was late before the engine stood still.
     assert not is_too_late(deadlines, time.now_ms - STANDSTILL_MS - LATE_MS_MAX - 1)
     assert is_too_late(deadlines, time.now_ms - 2_000)
+
+
+def test_a_batch_that_takes_long_after_a_standstill_is_too_late(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    time.steady_ms += HOUR_MS
+    time.slept_ms, time.awake_ms = 5_000, 60_000
+    woke_ms = time.now_ms - time.awake_ms
+    # The request expired before the engine stood still, or after that.
+    assert not is_too_late(deadlines, woke_ms - time.slept_ms - LATE_MS_MAX - 1)
+    assert not is_too_late(deadlines, woke_ms + 1)
+    assert is_too_late(deadlines, woke_ms - 4_000)
 
 
 def test_an_engine_that_always_seems_to_stand_still_claims_rarely(bus: EmbeddedBus, time: Time) -> None:
@@ -210,6 +223,7 @@ def test_a_slow_engine_refuses_late_requests_without_another_claim_or_pass(bus: 
 
 def test_a_quick_batch_and_one_that_nothing_waits_for_tell_nothing(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
+    time.slept_ms = STANDSTILL_MS - 1
     seq = bus.publish([b"event"])
     bus.commit(1, seq, [], [])
     time.steady_ms += HOUR_MS
@@ -218,6 +232,9 @@ def test_a_quick_batch_and_one_that_nothing_waits_for_tell_nothing(bus: Embedded
     time.steady_ms += SLOW_BATCH_MS - 1
     assert not deadlines.should_tell(seq)
     time.steady_ms += SLOW_BATCH_MS
+    assert deadlines.should_tell(seq)
+    # The engine stood still during a quick batch.
+    time.slept_ms = STANDSTILL_MS
     assert deadlines.should_tell(seq)
     # A batch that is repeated is no news.
     time.steady_ms += SLOW_BATCH_MS
