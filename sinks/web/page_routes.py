@@ -28,9 +28,10 @@ MEDIA_TYPES = {
     "page.html": "text/html",
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(
-        ("page.js", "charts.js", "detail.js", "freshness.js", "lists.js", "search.js", "words.js"), "text/javascript"
-    ),
+    **{
+        f"{name}.js": "text/javascript"
+        for name in ("page", "charts", "detail", "freshness", "lists", "search", "stream", "words")
+    },
 }
 # The browser loads and runs nothing from elsewhere, even if a topic's name contains markup.
 _HEADERS = {

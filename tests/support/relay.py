@@ -16,7 +16,7 @@ class Relay:
         self._server = server
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        # While it is set, clients hear nothing from the server.
+        # While it is set, clients hear nothing from the server. What is lost then leaves a hole in each connection.
         self.loses_answers = threading.Event()
         # How often something was passed on to the server, and when that was last.
         self.asked = 0
@@ -50,6 +50,11 @@ class Relay:
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
             self._open.discard(one)
+
+    def loses_open_connections(self) -> None:
+        """Pass no answer on over a connection that is open now, and every answer over a later one."""
+        self.loses_answers.set()
+        self.loses_answers = threading.Event()
 
     @property
     def silent_s(self) -> float:

@@ -5,6 +5,7 @@ import { Freshness } from "./freshness.js";
 import { drawBroker, drawPartition, drawTopic } from "./detail.js";
 import { drawAway, drawBrokers, drawDecisions, drawRows, drawTiles, make } from "./lists.js";
 import { Search } from "./search.js";
+import { Stream } from "./stream.js";
 import { LANES, OBSERVED_LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
 
 const el = (id) => document.getElementById(id);
@@ -13,30 +14,8 @@ const freshness = new Freshness();
 
 // ---- what the engine sends ----
 
-// A browser gives up a stream that is refused, so the page opens another one after this time.
-const AGAIN_MS = 5_000;
-const NO_ANSWER = "The engine does not answer. The page tries again.";
 const takers = new Map();
 const on = (name, take) => takers.set(name, take);
-
-function connect() {
-  const source = new EventSource("/page/events");
-  for (const [name, take] of takers) source.addEventListener(name, (event) => take(JSON.parse(event.data)));
-  source.onopen = () => linked("");
-  source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED) refused();
-    else linked(NO_ANSWER);
-  };
-}
-
-async function refused() {
-  setTimeout(connect, AGAIN_MS);
-  linked("The engine serves too many pages at the moment. This one tries again.");
-  const answer = await fetch("/page/icon.svg").catch(() => null);
-  // The session has ended, so the page asks for the token after a reload.
-  if (answer?.status === 401) location.reload();
-  if (!answer) linked(NO_ANSWER);
-}
 
 // What is wrong with the connection.
 function linked(text) {
@@ -82,7 +61,7 @@ function dimLater() {
   for (const line of el("decisions").children) line.classList.toggle("later", state.past !== null && Number(line.dataset.seq) > state.past.seq);
 }
 on("timeline", (sent) => timeline.take(sent));
-connect();
+const stream = new Stream(takers, freshness, linked);
 
 function drawFreshness() {
   const former = state.old;
@@ -313,6 +292,7 @@ for (const button of document.querySelectorAll(".choice button")) {
 el("legend").replaceChildren(...Object.entries(LANES).map(([lane, text]) => make("li", { className: lane }, text)));
 
 setInterval(() => {
+  stream.look();
   if (!state.status) return;
   drawFreshness();
   drawStatus();

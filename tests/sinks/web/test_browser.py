@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sinks.web import push
+from sinks.web import health, push, view
 from state.broker import Broker, BrokerState
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
@@ -18,6 +18,7 @@ from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, m
 from tests.support.page_measures import CUT, contrasts
 from tests.support.waiting import wait_until
 
+HOUR_MS = 3_600_000
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
@@ -27,8 +28,16 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield made
 
 
+def old_after(monkeypatch: pytest.MonkeyPatch, age_ms: int) -> None:
+    """Take a state for old from this age on."""
+    for module in (view, push, health):
+        monkeypatch.setattr(module, "COMMIT_AGE_MS_MAX", age_ms)
+
+
 @pytest.fixture
-def served(window: Browser, tmp_path: Path) -> Iterator[Served]:
+def served(window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    # Unlike an engine, a test does not commit again while it looks at the page.
+    old_after(monkeypatch, HOUR_MS)
     made = Served(tmp_path / "bus.db", Told())
     made.batch(
         *(partition(number, isr=(1, 2)) for number in range(3)),
