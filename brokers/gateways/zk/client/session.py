@@ -137,12 +137,17 @@ class Session:
             self._created_once(znodes.WRITES, b"")
 
     def keep_place(self) -> None:
-        """From now on, put ``/controller`` back at once if it is removed. Raises ``ZookeeperError``.
+        """From now on, put ``/controller`` back at once if it is removed.
 
-        Brokers compete for a free place. Any change of the znode ends the leadership.
+        Brokers compete for a free place. Any change of the znode ends the leadership. Raises ``ControllerMovedError`` if
+        another process took the place before it was watched, and ``ZookeeperError``.
         """
         if self._connection.asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
             self._put_back()
+            return
+        held = self.read(znodes.CONTROLLER)
+        if held is not None and held[0] != self._controller_text:
+            raise ControllerMovedError(f"{znodes.controller_of(held[0]).brokerid} is the controller now")
 
     def _displaced(self, event: Any) -> None:
         # Events without a path are about the session. The connection's listener gets them too.

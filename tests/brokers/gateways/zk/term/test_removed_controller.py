@@ -6,6 +6,7 @@ import pytest
 
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client.session import Session
+from brokers.gateways.zk.client.zookeeper_errors import ControllerMovedError
 from tests.brokers.gateways.zk.gateways import gateways
 from tests.brokers.gateways.zk.zookeeper import Changed, Zookeeper
 from tests.support.waiting import wait_until
@@ -50,6 +51,16 @@ def test_a_controller_that_was_quicker_keeps_it(zookeeper: Zookeeper) -> None:
     zookeeper.set(znodes.CONTROLLER_EPOCH, b"2")
     zookeeper.fire(znodes.CONTROLLER)
     assert (controller(zookeeper), ends) == (3, ["somebody changed /controller: 3 is the controller now"])
+
+
+def test_a_controller_that_was_quicker_before_the_gateway_watched_it_keeps_it(zookeeper: Zookeeper) -> None:
+    ends: list[str] = []
+    session = controlling(ends)
+    zookeeper.set(znodes.CONTROLLER, znodes.controller_text(3, 1))
+    zookeeper.set(znodes.CONTROLLER_EPOCH, b"2")
+    with pytest.raises(ControllerMovedError, match="3 is the controller now"):
+        session.keep_place()
+    assert (controller(zookeeper), ends) == (3, [])
 
 
 def test_a_term_ends_even_if_nobody_can_read_who_has_it_now(zookeeper: Zookeeper) -> None:

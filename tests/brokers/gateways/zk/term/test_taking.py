@@ -1,6 +1,7 @@
 """A broker took ``/controller`` after its removal: a gateway takes it back if nothing has changed since."""
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -163,4 +164,21 @@ def test_a_gateway_whose_place_a_broker_took_leads_again(tmp_path: Path, monkeyp
         with running.tree.lock:
             broker_takes(running.tree)
             running.tree.fire(znodes.CONTROLLER)
+        wait_until(lambda: (100, 3) in running.tree.epochs and running.leads(100), "the gateway to lead again")
+
+
+def test_a_gateway_whose_place_a_broker_took_before_it_was_watched_leads_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_place, calls = Session.keep_place, count()
+    with gateways(tmp_path, monkeypatch, 1, {}, **QUICK) as running:
+
+        def held_up(session: Session) -> None:
+            if next(calls) == 0:
+                with running.tree.lock:
+                    broker_takes(running.tree)
+            keep_place(session)
+
+        monkeypatch.setattr(Session, "keep_place", held_up)
+        running.start(100)
         wait_until(lambda: (100, 3) in running.tree.epochs and running.leads(100), "the gateway to lead again")
