@@ -27,7 +27,7 @@ CALM, NOBODY_KNOWS = "No partition is at risk", "It is not known whether partiti
 
 @contextlib.contextmanager
 def frozen(bus_path: Path, process: psutil.Process) -> Iterator[None]:
-    freeze(bus_path, [process])
+    freeze(bus_path, lambda: [process])
     try:
         yield
     finally:
@@ -119,7 +119,7 @@ def test_an_engine_or_a_standby_whose_jvm_hangs_ends_when_it_is_asked_to(tmp_pat
         standby = standing_by(stack, tmp_path, *own)
         wait_until(lambda: "standing by" in standby.log.read_text(), "the standby", START_TIMEOUT_S)
         jvms = [jvm_of(one) for one in (standby, engine)]
-        freeze(path, jvms)
+        freeze(path, lambda: jvms)
         for one, jvm in zip((standby, engine), jvms, strict=True):
             one.process.send_signal(signal.SIGTERM)
             assert one.wait() == 0, one.log.read_text()
@@ -133,7 +133,7 @@ def test_an_engine_whose_jvm_hangs_ends_when_another_one_has_claimed(tmp_path: P
     with contextlib.ExitStack() as stack:
         bus, engine = started(stack, tmp_path)
         jvm = jvm_of(engine)
-        freeze(path, [jvm])
+        freeze(path, lambda: [jvm])
         bus.claim("other", {}, now_ms())
         assert engine.wait() == 4, engine.log.read_text()
         assert HUNG in engine.log.read_text()

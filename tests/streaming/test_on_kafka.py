@@ -55,7 +55,7 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     second = None
     try:
         decided(bus, bus.publish_own(next(parts)), engine=frozen)
-        frozen.signal_all(signal.SIGSTOP)
+        frozen.stand_still()
         # Sessions that outlast a busy machine, because a fenced broker's reports are refused.
         sets = (place, FEW_TICKS, "takeover.timeout.ms=1000", "broker.session.timeout.ms=120000")
         second = Engine(tmp_path, *sets, command=STANDBY)
@@ -149,7 +149,7 @@ def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
 
 def what_is_asked_of_a_frozen_job_is_not_done_late(bus: KafkaBus, engine: Engine) -> None:
     claimed = bus.claimed_epoch()
-    engine.signal_all(signal.SIGSTOP)
+    engine.stand_still()
     fields = {"topic": "late", "partitions": 1, "replication_factor": 1, "timeout_ms": 1_000}
     seq = bus.publish([encoded("create_topic", request_id="late", **fields)])
     time.sleep(ENGINE_FROZEN_S)

@@ -16,7 +16,7 @@ from bus.interface import Bus
 from bus.open_bus import open_bus
 from controller_logic.replay import DecidedLog, decide
 from state.policy import Policy
-from tests.support.freezing import freeze
+from tests.support.freezing import freeze, stand_still
 from tests.support.waiting import wait_until
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
@@ -82,7 +82,11 @@ class Engine:
 
     def freeze(self, bus_path: Path) -> None:
         """Stop the processes that ``signal_all`` signals while none of them writes to the bus at ``bus_path``."""
-        freeze(bus_path, self._all())
+        freeze(bus_path, self._all)
+
+    def stand_still(self) -> None:
+        """Stop the processes that ``signal_all`` signals. Use ``freeze`` if the bus is a file."""
+        stand_still(self._all)
 
     def _all(self) -> list[psutil.Process]:
         process = psutil.Process(self.process.pid)
