@@ -15,7 +15,10 @@ from tests.support.waiting import wait_until
 from tests.upgrade.releases import Release
 
 TOPIC, PARTITIONS = "orders", 3
-PAUSE_S, RECORDS = 0.01, 200
+PAUSE_S, RECORDS = 0.05, 40
+# Engines that cost less processor time. A standby of a killed engine sees that it is dead, and does not wait until it
+# was silent for so long, which happens to an engine on a busy machine.
+SETTINGS = ("shuffle.partitions=1", "watermark.interval.ms=500", "controller.standby.timeout.ms=120000")
 # Prints the answer to a request, and the level if a decision in the log says one.
 PROGRAM = """
 import sys, isrflow
@@ -76,13 +79,13 @@ class Site:
     def start_engine(self, release: Release, *options: str) -> Engine:
         """Start an engine without waiting for it."""
         log = self.directory / f"engine-{len(self._engines)}.log"
-        engine = Engine(self.directory, command=(release.isrflow, "run", *options), log=log, cwd=self.directory)
+        command = (release.isrflow, "run", *options)
+        engine = Engine(self.directory, *SETTINGS, command=command, log=log, cwd=self.directory)
         self._engines.append(engine)
         return engine
 
-    def stand_by(self, release: Release) -> Engine:
-        """Start a standby, and wait until it could take over."""
-        engine = self.start_engine(release, "--standby")
+    def stand_by(self, engine: Engine) -> Engine:
+        """Wait until a standby could take over, and return it."""
         wait_until(lambda: "standing by" in engine.log.read_text(), "a standby", START_TIMEOUT_S)
         return engine
 

@@ -4,6 +4,7 @@ The next one is this tree, and supports a level more than the last one.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,20 +15,28 @@ from tests.support.engine import START_TIMEOUT_S
 from tests.upgrade.releases import LAST_LEVEL, NEXT_LEVEL, Release, last_release, next_release
 from tests.upgrade.site import Site
 
-pytestmark = [pytest.mark.spark, pytest.mark.mock_brokers, pytest.mark.kraft]
+# Eight engines start one after another. That takes two minutes on a quiet machine, and long on a busy one.
+pytestmark = [pytest.mark.spark, pytest.mark.mock_brokers, pytest.mark.kraft, pytest.mark.timeout(1_800)]
 
 OTHER_RELEASE, SUPERSEDED = 2, 4
 TOLD = f"the bus is at level {NEXT_LEVEL}, and this isrflow supports {LAST_LEVEL} at most"
 
 
 @pytest.fixture
-def last(tmp_path: Path) -> Release:
-    return last_release(tmp_path)
+def installing(tmp_path: Path) -> Iterator[tuple[Future[Release], Future[Release]]]:
+    """Install both releases at once."""
+    with ThreadPoolExecutor() as threads:
+        yield threads.submit(last_release, tmp_path), threads.submit(next_release, tmp_path)
 
 
 @pytest.fixture
-def newer(tmp_path: Path) -> Release:
-    return next_release(tmp_path)
+def last(installing: tuple[Future[Release], Future[Release]]) -> Release:
+    return installing[0].result()
+
+
+@pytest.fixture
+def newer(installing: tuple[Future[Release], Future[Release]]) -> Release:
+    return installing[1].result()
 
 
 @pytest.fixture
@@ -44,32 +53,32 @@ def site(tmp_path: Path, last: Release, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_either_release_runs_what_the_other_ran_until_the_level_is_raised(
     site: Site, last: Release, newer: Release
 ) -> None:
-    engines_take_over_from_each_other(site, last, newer)
-    standbys_take_over_from_killed_engines(site, last, newer)
+    engine_takes_over(site, newer, last, newer)
+    engine_takes_over(site, last, last, newer)
+    for release in (newer, last):
+        standby_takes_over_from_a_killed_engine(site, release)
     the_level_waits_for_all_processes(site, last, newer)
     the_last_release_ends_at_the_new_level(site, last, newer)
     site.load.end(site.cluster.bootstrap())
 
 
-def engines_take_over_from_each_other(site: Site, last: Release, newer: Release) -> None:
-    """Go from the last release to the next and back. A broker and the gateway follow each engine."""
-    for release in (newer, last):
-        former = site.engine
-        site.take_over(site.start_engine(release))
-        assert former.wait() == SUPERSEDED
-        for client in (last, newer):
-            assert site.program(client, f"{release.name}-by-{client.name}") == "NONE"
-            code, told = site.command(client, "topics", "list")
-            assert code == 0, told
-        site.replace_brokers(release, 1)
-        site.start_gateway(release)
+def engine_takes_over(site: Site, release: Release, *clients: Release) -> None:
+    """Let an engine take over from one that runs. Clients of both releases, a broker and the gateway follow it."""
+    former = site.engine
+    site.take_over(site.start_engine(release))
+    assert former.wait() == SUPERSEDED
+    for client in clients:
+        assert site.program(client, f"{release.name}-by-{client.name}") == "NONE"
+        code, told = site.command(client, "topics", "list")
+        assert code == 0, told
+    site.replace_brokers(release, 1)
+    site.start_gateway(release)
 
 
-def standbys_take_over_from_killed_engines(site: Site, last: Release, newer: Release) -> None:
-    for release in (newer, last):
-        standby = site.stand_by(release)
-        site.engine.kill()
-        site.take_over(standby)
+def standby_takes_over_from_a_killed_engine(site: Site, release: Release) -> None:
+    standby = site.stand_by(site.start_engine(release, "--standby"))
+    site.engine.kill()
+    site.take_over(standby)
 
 
 def the_level_waits_for_all_processes(site: Site, last: Release, newer: Release) -> None:
@@ -77,11 +86,12 @@ def the_level_waits_for_all_processes(site: Site, last: Release, newer: Release)
     lacking = (f"{one} ({LAST_LEVEL})" for one in ("the engine", "gateway 100", "broker 1", "broker 2", "broker 3"))
     assert (code, ", ".join(lacking) in told) == (1, True), told
     site.take_over(site.start_engine(newer))
+    standby = site.start_engine(last, "--standby")
     site.replace_brokers(newer, 1, 2, 3)
     code, told = site.command(newer, "level", "raise")
     assert (code, f"not supported by gateway 100 ({LAST_LEVEL})" in told) == (1, True), told
     site.start_gateway(newer)
-    standby = site.stand_by(last)
+    site.stand_by(standby)
     code, told = site.command(newer, "level", "raise")
     assert (code, told) == (0, f"The bus is at level {NEXT_LEVEL}.\n")
     assert standby.wait(START_TIMEOUT_S) == OTHER_RELEASE
