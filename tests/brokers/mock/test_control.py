@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -20,13 +21,19 @@ from state.decisions import Answer, AnyDecision, Rejected, decode
 from state.events import BrokerConnectionLost, TopicPartition
 from state.reason import Reason
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 PLACE = TopicPartition("t", 0)
 
 
 def published(bus: EmbeddedBus) -> list[dict[str, object]]:
     return [json.loads(entry.raw) for entry in bus.read(0, bus.last_seq())]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while not condition():
+            await asyncio.sleep(0.005)
 
 
 def lost(epoch: int) -> BrokerConnectionLost:
@@ -45,9 +52,8 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
         for epoch in range(5):
             outbox.log_end_changed(PLACE)
             outbox.send(lost(epoch))
-            await asyncio.sleep(0.05)
+            await until(lambda epoch=epoch: outbox.reported_end_offset(PLACE, 5) == epoch)
         running.cancel()
-        assert outbox.reported_end_offset(PLACE, 5) == 4
         assert outbox.reported_end_offset(PLACE, 6) is None
         outbox.close()
 
@@ -71,7 +77,7 @@ def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
             grown.append(number)
             outbox.log_end_changed(PLACE)
             await asyncio.sleep(0.005)
-        await asyncio.sleep(0.15)
+        await until(lambda: outbox.reported_end_offset(PLACE, 0) == 59)
         outbox.log_end_changed(PLACE)
         await asyncio.sleep(0.15)
         running.cancel()
@@ -250,12 +256,9 @@ def test_the_feed_continues_where_the_image_ends(decided: EmbeddedBus) -> None:
         assert len(got) == from_image, "all that is in the image came with it"
         engine = RulesEngine()
         engine.start(decided.path)
-        deadline = asyncio.get_running_loop().time() + 20
         request = {"kind": "alter_config", "entity": "cluster", "config": {"min.insync.replicas": "2"}}
         decided.publish([msgspec.json.encode({**request, "request_id": "r", "time_ms": now_ms()})])
-        while not any(getattr(d, "request_id", None) == "r" for d in got):
-            assert asyncio.get_running_loop().time() < deadline
-            await asyncio.sleep(0.02)
+        await until(lambda: any(getattr(d, "request_id", None) == "r" for d in got))
         engine.stop()
         running.cancel()
 

