@@ -3,13 +3,13 @@
 The rules know that a request is too late only if something on the bus says that it was still undecided by then: a
 claim, or a tick that tells it.
 
-    the engine is slow, or stood still during a batch ──► after it, it publishes such a tick before it reads the next one
-    the engine stood still between two batches ──► no tick can tell it: the batch was read the moment it woke up
+    the engine was slow, or stood still during a batch ──► after it such a tick is published, before the next batch
+    the engine stood still between two batches ──► no tick can tell it: the next batch was read the moment it woke up
 
 In the second case a batch with a request that expired during the standstill is not committed, however long the batch
-took after it. The job claims once more and decides the batch again, and now the rules know. An engine that is slow never
-does that, because it has no time for another pass. A request that expires while its batch is decided is carried out, as
-on Kafka's controller.
+took after it. The job claims once more and decides the batch again, and now the rules know. An engine that is slow
+never does that, because it has no time for another pass. A request that expires while its batch is decided is carried
+out, as on Kafka's controller.
 """
 
 from collections.abc import Callable
