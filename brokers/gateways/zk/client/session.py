@@ -139,8 +139,8 @@ class Session:
     def keep_place(self) -> None:
         """From now on, put ``/controller`` back at once if it is removed.
 
-        Brokers compete for a free place. Any change of the znode ends the leadership. Raises ``ControllerMovedError`` if
-        another process took the place before it was watched, and ``ZookeeperError``.
+        Brokers compete for a free place. Any change of the znode ends the leadership. Raises ``ZookeeperError``, and
+        ``ControllerMovedError`` if another process took the place before it was watched.
         """
         if self._connection.asked(self._client.exists, znodes.CONTROLLER, watch=self._displaced) is None:
             self._put_back()
