@@ -159,6 +159,9 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = False
     # Whether this process only shows what is on the bus of a shadow.
     observing: bool = False
+    # The phase of its start, and since when by the steady clock; empty once it has started.
+    phase: str = ""
+    phase_steady_ms: int = 0
     # Whether a standby has loaded everything that it needs to decide.
     loaded: bool = False
     # When it last looked whether it is its turn, by the steady clock.

@@ -50,6 +50,10 @@ class Metrics(Collector):
         with self._lock:
             self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
 
+    def in_phase(self, phase: str) -> None:
+        """Record which phase of the start begins; none if the start is over."""
+        self._replace(phase=phase, phase_steady_ms=steady_ms())
+
     def stands_by(self) -> None:
         """Record that this job waits to take over."""
         self._replace(standby=True)

@@ -1,8 +1,10 @@
 """The place of a bus's checkpoint, and whether a job could keep one there."""
 
+import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from bus.open_bus import files_name
@@ -10,6 +12,7 @@ from conf.place_uri import is_uri
 from conf.private_dir import private_dir
 from conf.settings import Settings
 from streaming.hadoop_path import HadoopPath
+from streaming.job_errors import JobError
 
 # A path on this machine is reached without Spark. Everything with a scheme, file: too, is reached through Hadoop.
 Checkpoint = Path | HadoopPath
@@ -41,6 +44,19 @@ def files_place(settings: Settings) -> Path:
 def stacks_file(place: Path) -> Path:
     """Return the file in which Spark keeps the stacks of what ended a query."""
     return place.with_name(place.name + ".spark.log")
+
+
+@contextlib.contextmanager
+def usable(checkpoint: Checkpoint) -> Iterator[None]:
+    """Turn an ``OSError`` in the block into a ``JobError`` that names the checkpoint."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or checkpoint
+        raise JobError(
+            f"checkpoint {checkpoint} cannot be used: {where}: {error.strerror or error}; "
+            "name another place in checkpoint.dir"
+        ) from error
 
 
 def check_usable(checkpoint: Checkpoint) -> None:

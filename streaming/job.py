@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.clock import steady_ms
 from bus.interface import Bus, BusError, FencedError
+from conf.phases import Phases
 from conf.readiness import ReadyOnce
 from conf.security.exposure import Protection
 from conf.settings import Settings
@@ -20,9 +21,9 @@ from sinks.web.site import Site
 from streaming.batch_listener import BatchListener
 from streaming.batch_writer import BatchWriter
 from streaming.bus_watch import BusWatch
-from streaming.checkpoint import check_own, settle
+from streaming.checkpoint import check_own, has_batches, settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
+from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file, usable
 from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
 from streaming.decider import Decider
@@ -80,6 +81,7 @@ class Job:
         # The watch looks at the bus for the first time now, so that a silence during Spark's start counts.
         self._watch_active = ActiveWatch(bus) if standby else None
         self._ready = ReadyOnce()
+        self._phases = Phases(metrics.in_phase)
 
     def run(self) -> None:
         """Decide until a signal stops the job. Raises ``StoppedError`` if one came before it decided anything."""
@@ -133,23 +135,12 @@ class Job:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[CheckpointLock]:
         with contextlib.ExitStack() as held:
-            with self._checkpoint_errors():
+            with usable(self._checkpoint):
                 if not isinstance(self._checkpoint, HadoopPath):
                     check_usable(self._checkpoint)
                 holder = Holder.of(self._bus, self._settings.bus_name)
                 lock = held.enter_context(checkpoint_lock(self._files_place, holder))
             yield lock
-
-    @contextlib.contextmanager
-    def _checkpoint_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = error.filename or self._checkpoint
-            raise JobError(
-                f"checkpoint {self._checkpoint} cannot be used: {where}: {error.strerror or error}; "
-                "name another place in checkpoint.dir"
-            ) from error
 
     def _prepare(self, lock: CheckpointLock) -> None:
         """Try what may fail before the claim, so that a job that cannot run does not stop a running one."""
@@ -161,6 +152,7 @@ class Job:
             self._endpoint.open_when_free()
         elif not succeeds:
             self._endpoint.open()
+        self._phases.begin("starting Spark")
         choose_java()
         stacks = stacks_file(self._files_place)
         guard = HangGuard(self._must_end, self._signals.break_off)
@@ -175,6 +167,7 @@ class Job:
                 if not is_local(master):
                     ship_rooms(session, directory)
                     await_executors(session)
+                self._phases.begin("warming Spark up")
                 self._warm_up(session)
                 if self._watch_active and is_local(master):
                     rehearse(session, self._settings, directory / "rehearsal")
@@ -189,7 +182,7 @@ class Job:
 
     def _warm_up(self, session: SparkSession) -> None:
         if isinstance(self._checkpoint, HadoopPath):
-            with self._checkpoint_errors():
+            with usable(self._checkpoint):
                 check_usable(self._checkpoint)
                 check_own(self._checkpoint, self._bus)
         warm_up(session)
@@ -201,6 +194,7 @@ class Job:
                 if self._watch_active:
                     self._claim_in_turn(self._watch_active, session, lock, follower)
                 else:
+                    self._phases.begin("claiming the controller epoch")
                     self._tenure.begin()
                 if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
                     logger.warning(
@@ -230,6 +224,7 @@ class Job:
             self._look_whether_ready()
 
         self._metrics.loaded()
+        self._phases.end()
         if not claim_in_turn(
             active, silence_ms(self._settings), self._stopping, meanwhile, self._tenure.begin, lock.is_left_in
         ):
@@ -242,11 +237,15 @@ class Job:
             lock.decides_in(self._tenure.controller_epoch)
             take_query = None
             if follower.is_ready():
+                self._phases.begin("taking over the state that it followed")
                 take_query = functools.partial(follower.let_decide, self._tenure.claim)
             else:
+                self._phases.begin("checking its checkpoint")
                 follower.stop()
-                with self._checkpoint_errors():
+                with usable(self._checkpoint):
                     settle(self._checkpoint, self._bus, self._settings.shuffle_partitions, self._check_waiting)
+                    source = "its checkpoint" if has_batches(self._checkpoint) else "the bus"
+                self._phases.begin(f"restoring the state from {source}")
             try:
                 self._decide(session, lock, passes, take_query)
                 return
@@ -257,7 +256,10 @@ class Job:
 
     def _look_whether_ready(self) -> None:
         """Tell the service manager once this job decides, or could at once."""
-        self._ready.look(availability(self._metrics.snapshot, steady_ms()).ok)
+        is_ready = availability(self._metrics.snapshot, steady_ms()).ok
+        self._ready.look(is_ready)
+        if is_ready:
+            self._phases.end()
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():

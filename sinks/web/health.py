@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from conf.phases import told
 from sinks.metric_snapshot import MetricSnapshot
 
 # Ticks come every 5 s at least.
@@ -110,6 +111,8 @@ def availability(snapshot: MetricSnapshot, steady_ms: int) -> Health:
 
 def _health(snapshot: MetricSnapshot, steady_ms: int, why: list[str]) -> Health:
     committed_ms = snapshot.last_commit_steady_ms
+    if why and snapshot.phase:
+        why = [*why, told(snapshot.phase, (steady_ms - snapshot.phase_steady_ms) / 1000)]
     values: dict[str, Any] = {
         "last_commit_age_ms": None if committed_ms is None else max(0, steady_ms - committed_ms),
         "clock_off_ms": snapshot.clock_off_ms,

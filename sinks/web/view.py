@@ -32,6 +32,7 @@ def status_of(snapshot: MetricSnapshot) -> Section:
         "controller_id": snapshot.controller_id,
         "controller_epoch": snapshot.controller_epoch,
         "role": role_of(snapshot),
+        "phase": snapshot.phase,
         "ready": health.ok,
         "why": health.why,
         "decided_seq": snapshot.decided_seq,

@@ -65,6 +65,7 @@ from brokers.wire.security.connecting import Client
 from brokers.wire.server import Peer, Server
 from bus.clock import StallWatch
 from bus.interface import Bus
+from conf.phases import Phases
 from state.events import GatewayHeartbeat
 from state.stored.codec import LevelError
 
@@ -80,7 +81,10 @@ EXECUTOR_THREADS = 2
 class Gateway:
     """One gateway, from its start to its end. ``security`` is made from ``settings`` (``security_of``)."""
 
-    def __init__(self, identity: Identity, settings: Settings, bus: Bus, security: Security | None) -> None:
+    def __init__(
+        self, identity: Identity, settings: Settings, bus: Bus, security: Security | None, phases: Phases | None = None
+    ) -> None:
+        self._phases = phases or Phases()
         self._identity = identity
         self._settings = settings
         self._bus = bus
@@ -124,6 +128,7 @@ class Gateway:
         return GatewayMeasures(
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
+            phase=self._phases.told,
             leads=view.leads,
             leader=view.leader,
             quorum_epoch=view.quorum_epoch,
@@ -170,6 +175,7 @@ class Gateway:
 
     async def _serve(self) -> None:
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
+        self._phases.begin("opening the metadata log")
         storage = self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
         context = Context(
             self._identity,
@@ -186,6 +192,7 @@ class Gateway:
             MutationQuotas(time.monotonic),
             self._security,
         )
+        self._phases.begin("reading the state on the bus")
         committed_state = CommittedState(self._bus, self._executor, unreachable_max_ms)
         held = await committed_state.read()
         self._quorum_view.begin_from(held.cluster, storage.end_offset)
@@ -201,12 +208,14 @@ class Gateway:
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             group.create_task(committed_state.keep_settled(self._deletions))
+            self._phases.begin("reading the decisions on the bus")
             await feed.caught_up.wait()
             await announce_here(context)
             await server.start(host, port)
             self._engine.tell(*first_settings(held.cluster, storage.image), lane=Lane.GATEWAY)
             self._heartbeats.start()
             self._is_serving = True
+            self._phases.end()
             told = {"protocol": self._settings.security_protocol, "end_offset": storage.end_offset}
             logger.info("serving", host=host, port=port, **told, changes_by=self._access.changes_by)
             group.create_task(keep_announced(context))

@@ -19,6 +19,7 @@ from brokers.process.ending import stopped_by_signals, told
 from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
+from conf.phases import Phases
 from conf.security.exposure import Protection, protection_of
 from state.shadow import ShadowError
 from state.stored.codec import CodecError
@@ -57,12 +58,14 @@ def run(settings: Settings) -> None:
 
 async def _serve(settings: Settings, identity: Identity, security: Security | None, protection: Protection) -> None:
     gateway: Gateway | None = None
+    phases = Phases()
 
     def measures() -> GatewayMeasures:
-        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway)
+        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway, phase=phases.told)
 
     async with watched(measures, SERIES, settings, protection):
+        phases.begin("reaching the bus")
         bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
-        gateway = Gateway(identity, settings, bus, security)
+        gateway = Gateway(identity, settings, bus, security, phases)
         stopped_by_signals(gateway.stop)
         await gateway.run()

@@ -60,5 +60,7 @@ def readiness(measures: GatewayMeasures) -> GatewayHealth:
 
 
 def _health(measures: GatewayMeasures, why: list[str]) -> GatewayHealth:
+    if why and measures.phase:
+        why = [*why, measures.phase]
     place = (measures.gateway, measures.leader, measures.quorum_epoch, measures.decided_seq)
     return GatewayHealth(not why, tuple(why), role_of(measures), *place)

@@ -14,6 +14,8 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
 
     gateway: int
     is_serving: bool = False
+    # What it does at its start, and for how long; empty once it serves.
+    phase: str = ""
     leads: bool = False
     # The gateway that leads as far as it knows; -1 if none.
     leader: int = NO_LEADER

@@ -47,6 +47,7 @@ from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Server
 from bus.clock import StallWatch
 from bus.interface import Bus, BusError
+from conf.phases import Phases
 from state.decisions import Answer, AnyDecision
 from state.ids import NO_LEADER
 
@@ -60,7 +61,8 @@ _STOP_TIMEOUT_S = 10.0
 class Gateway:
     """One gateway, from its start to its end."""
 
-    def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
+    def __init__(self, identity: Identity, settings: Settings, bus: Bus, phases: Phases | None = None) -> None:
+        self._phases = phases or Phases()
         self._identity = identity
         self._settings = settings
         self._bus = bus
@@ -91,6 +93,7 @@ class Gateway:
         return GatewayMeasures(
             gateway=self._identity.gateway,
             is_serving=self._is_serving,
+            phase=self._phases.told,
             leads=self.leads,
             leader=self.leader,
             quorum_epoch=self._view.quorum_epoch,
@@ -112,6 +115,7 @@ class Gateway:
         """Serve until ``stop``. Raises ``BusError`` when the bus stays out of reach."""
         settings = self._settings
         try:
+            self._phases.begin("reading the state on the bus")
             found = await self._reader.image()
             self._view.begin_with(found)
             self._seq = found.seq
@@ -264,6 +268,7 @@ class Gateway:
 
     async def _serve(self) -> None:
         # Brokers look for a controller when they start. Until /controller names a gateway they must not find this one.
+        self._phases.begin("waiting to hear which gateway leads")
         await self._settled.wait()
         settings, (host, port) = self._settings, self._identity.place
         context = Context(
@@ -279,6 +284,7 @@ class Gateway:
         server = Server(answering(context), settings.limits, self._proxy.close, decoded_bytes_max=decoded_bytes_max)
         await server.start(host, port)
         self._is_serving = True
+        self._phases.end()
         logger.info("serving", host=host, port=port)
         try:
             await asyncio.Event().wait()

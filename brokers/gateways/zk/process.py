@@ -18,6 +18,7 @@ from brokers.process.ending import stopped_by_signals, told
 from bus.interface import BusError
 from conf.layers import SettingsError
 from conf.logs import configure
+from conf.phases import Phases
 from conf.security.exposure import Protection, protection_of
 from state.shadow import ShadowError
 from state.stored.codec import CodecError
@@ -56,14 +57,17 @@ def run(settings: Settings, *, adopting: bool = False) -> None:
 
 async def _serve(settings: Settings, identity: Identity, protection: Protection, *, adopting: bool) -> None:
     gateway: Gateway | None = None
+    phases = Phases()
 
     def measures() -> GatewayMeasures:
-        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway)
+        return gateway.measures() if gateway else GatewayMeasures(gateway=identity.gateway, phase=phases.told)
 
     async with watched(measures, SERIES, settings, protection):
+        phases.begin("reaching the bus")
         bus = await opened(settings.bus, settings.bus_unreachable_max_ms)
         if adopting:
+            phases.begin("taking over the brokers from their own controller")
             await asyncio.to_thread(adopt, identity, settings, bus)
-        gateway = Gateway(identity, settings, bus)
+        gateway = Gateway(identity, settings, bus, phases)
         stopped_by_signals(gateway.stop)
         await gateway.run()

@@ -97,7 +97,7 @@ function drawStatus() {
   const waits = WAITS[status.role];
   if (observed) el("facts").replaceChildren(
     "observing cluster ", bold(observed.cluster_id), "  ·  until offset ", bold(number(observed.offset)), " of its log, ", bold(moment(observed.time_ms)));
-  else if (waits) el("facts").replaceChildren(waits);
+  else if (waits) el("facts").replaceChildren(waits, status.phase ? ` It is ${status.phase}.` : "");
   else el("facts").replaceChildren(
     "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
     "  ·  last commit ", bold(freshness.ageMs === null ? "none yet" : `${age(freshness.ageMs)} ago`),

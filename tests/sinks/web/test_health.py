@@ -58,6 +58,13 @@ def test_an_engine_is_not_ready_and_says_why(snapshot: MetricSnapshot, why: str)
     assert liveness(snapshot, T_MS).ok
 
 
+def test_an_engine_that_starts_says_what_it_does_and_for_how_long() -> None:
+    starting = MetricSnapshot(phase="warming Spark up", phase_steady_ms=T_MS - 3_000)
+    assert readiness(starting, T_MS).why == ("it does not decide: starting", "it has been warming Spark up for 3 s")
+    assert availability(starting, T_MS).why[1:] == readiness(starting, T_MS).why[1:]
+    assert liveness(starting, T_MS).why == ()
+
+
 def test_an_engine_is_available_that_decides_or_could_at_once() -> None:
     assert availability(DECIDING, T_MS).ok
     assert availability(WAITING, T_MS).ok

@@ -49,6 +49,8 @@ def test_what_keeps_a_gateway_from_being_ready_is_said(changed: dict[str, Any], 
 def test_a_gateway_is_restarted_only_if_its_loop_stands_still() -> None:
     starting = GatewayMeasures(gateway=100, is_cut_off=True, is_blind=True)
     assert liveness(starting, STUCK_AFTER_MS).ok
+    opening = GatewayMeasures(gateway=100, phase="it has been opening the metadata log for 3 s")
+    assert readiness(opening).why == ("it neither leads nor follows: starting", opening.phase)
     assert liveness(starting, STUCK_AFTER_MS + 1).why == ("its event loop has stood still for 300 s",)
     assert health.__doc__ and "/healthz" in health.__doc__
 
