@@ -8,6 +8,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from brokers.gateways.kraft.raft_metrics import RAFT
 from brokers.gateways.shared import metrics as gateway_metrics
 from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.mock import metrics as mock_metrics
@@ -28,6 +29,7 @@ GATEWAY = GatewayMeasures(
     gateway=100,
     is_serving=True,
     leads=True,
+    leader=100,
     quorum_epoch=2,
     decided_seq=4_000,
     end_offset=5_120,
@@ -43,6 +45,7 @@ def documented() -> list[tuple[str, Sequence[AnySeries], CollectorRegistry]]:
         ("own", OWN, metrics),
         ("kafka", KAFKA, metrics),
         ("gateway", gateway_metrics.SERIES, OwnMetrics(gateway_metrics.SERIES, lambda: GATEWAY).registry),
+        ("raft", RAFT, OwnMetrics(RAFT, lambda: GATEWAY).registry),
         ("shadow", shadow_metrics.SERIES, OwnMetrics(shadow_metrics.SERIES, lambda: SHADOW).registry),
     ]
 

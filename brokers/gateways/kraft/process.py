@@ -8,10 +8,11 @@ import structlog
 from brokers.gateways.kraft.following.decision_applier import SupersededError
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.raft_metrics import SERIES
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, identity_of
-from brokers.gateways.shared.metrics import SERIES, GatewayMeasures
+from brokers.gateways.shared.metrics import GatewayMeasures
 from brokers.gateways.shared.starting import collect_rarely, opened
 from brokers.gateways.shared.watched import watched
 from brokers.gateways.shared.whole_events import UnknownDecisionError

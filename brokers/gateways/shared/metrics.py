@@ -31,6 +31,11 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     event_bytes: int = 0
     is_cut_off: bool = False
     is_blind: bool = False
+    # Gateways of its quorum.
+    voters: int = 0
+    # Lately: the time in which decisions got to disk, and records a second.
+    commit_latency_ms: float = 0.0
+    append_rate: float = 0.0
     # How many brokers it heard lately.
     heard: int = 0
     # How many settings in brokers' files the engine's values overrule.

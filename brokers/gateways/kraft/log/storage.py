@@ -30,6 +30,7 @@ would be wasteful, and a start may read some of them again without harm.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +45,7 @@ from brokers.gateways.kraft.log.entries import encode_entry
 from brokers.gateways.kraft.log.intervals import NOTED_EVERY_EVENTS, SNAPSHOT_INTERVAL_BYTES
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
 from brokers.gateways.kraft.log.prepared import Event, Prepared, Written
+from brokers.gateways.kraft.log.recent_commits import RecentCommits
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from brokers.gateways.kraft.metadata.image import MetadataImage
@@ -83,6 +85,7 @@ class Storage:
         self._writing = asyncio.Lock()
         self._noting: asyncio.Task[None] | None = None
         self._appended = asyncio.Event()
+        self._commits = RecentCommits(time.monotonic())
 
     def begin(self, bus: Bus) -> None:
         """Compare the log with the decisions. Afterwards ``decided_seq`` is where to continue.
@@ -108,6 +111,16 @@ class Storage:
     @property
     def end_offset(self) -> int:
         return self._log.end.offset
+
+    @property
+    def commit_latency_ms(self) -> float:
+        """How long a commit took on average lately, from its write until brokers could read it."""
+        return self._commits.latency_s(time.monotonic()) * 1000
+
+    @property
+    def append_rate(self) -> float:
+        """How many records were committed in a second on average lately."""
+        return self._commits.records_per_s(time.monotonic())
 
     def prepared(self, events: Sequence[Sequence[GivenDecision]], after: Prepared | None = None) -> Prepared:
         """Translate the decisions on at least one event. They follow ``after``, or without it, the committed decisions.
@@ -140,9 +153,12 @@ class Storage:
         """
         async with self._writing:
             self.failure.check()
+            began_s, before = time.monotonic(), self.end_offset
             written = await asyncio.get_running_loop().run_in_executor(self._writer, self.write, group)
             self.add(written)
             committed()
+            now_s = time.monotonic()
+            self._commits.add(now_s, now_s - began_s, self.end_offset - before)
 
     def write(self, group: Sequence[Prepared]) -> Written:
         """Write at least one prepared result, and wait for the disk. Readers do not see it yet."""
