@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import add
 from typing import Generic, NamedTuple, TypeVar
 
+from state.broker import Broker
 from state.cluster import Cluster
 from state.ids import NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition, ReplicaState, Topic, TopicState
@@ -112,17 +113,22 @@ def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
                 at_risk.append(AtRisk(topic.topic, partition.partition, stand, partition.replicas))
     at_risk.sort(key=lambda one: (RISKS.index(risks[one.stand][0]), one.stand.spare, one.topic, one.partition))
     counts = Counter(risk for stand, number in stands.items() for risk in risks[stand] * number)
-    racks = {number: broker.rack for number, broker in cluster.brokers.items() if broker.rack is not None}
-    by_broker, by_rack = losses_of(stands), _rack_losses_of(stands, racks)
+    racks = racks_of(cluster.brokers)
+    by_broker, by_rack = losses_of(stands), rack_losses_of(stands, racks)
     return Risk(
         {risk: counts[risk] for risk in RISKS},
-        _worst_first({broker: by_broker.get(broker, NO_LOSS) for broker in cluster.brokers}),
-        _worst_first({rack: by_rack.get(rack, NO_LOSS) for rack in racks.values()}),
+        worst_first({broker: by_broker.get(broker, NO_LOSS) for broker in cluster.brokers}),
+        worst_first({rack: by_rack.get(rack, NO_LOSS) for rack in racks.values()}),
         at_risk,
     )
 
 
-def _worst_first(losses: Mapping[Lost, Loss]) -> list[tuple[Lost, Loss]]:
+def racks_of(brokers: Mapping[int, Broker]) -> dict[int, str]:
+    """Return the rack of each broker that has one."""
+    return {number: broker.rack for number, broker in brokers.items() if broker.rack is not None}
+
+
+def worst_first(losses: Mapping[Lost, Loss]) -> list[tuple[Lost, Loss]]:
     """Sort losses, the worst first."""
     return sorted(sorted(losses.items()), key=lambda one: one[1], reverse=True)
 
@@ -149,7 +155,8 @@ def losses_of(stands: Mapping[Stand, int]) -> dict[int, Loss]:
     return tally.losses()
 
 
-def _rack_losses_of(stands: Mapping[Stand, int], racks: Mapping[int, str]) -> dict[str, Loss]:
+def rack_losses_of(stands: Mapping[Stand, int], racks: Mapping[int, str]) -> dict[str, Loss]:
+    """Count what the loss of each rack would change. ``racks`` has the rack of each broker."""
     tally = _Tally[str]()
     for stand, number in stands.items():
         if stand.leader != NO_LEADER:

@@ -22,6 +22,7 @@ from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
 from state.policy import Policy
+from state.risk import racks_of
 from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import CodecError, decode_cluster, decode_slices
 from state.stored.slices import Slice
@@ -160,7 +161,7 @@ class Live(threading.Thread):
 
     def _take_state(self, taken: Received) -> None:
         cluster = taken.clusters[0]
-        if cluster.policy != self._policy:
+        if cluster.policy != self._policy or racks_of(cluster.brokers) != racks_of(self._brokers):
             self._read_image(taken.committed_steady_ms)
             return
         pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
@@ -191,6 +192,7 @@ class Live(threading.Thread):
 
     def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
+        racks = racks_of(self._brokers)
         for place, slices in pages.items():
             facts = facts_of(slices)
             is_cut = {one.topic for one in slices if one.first_partition == 0 and not one.is_whole}
@@ -201,7 +203,7 @@ class Live(threading.Thread):
             self._facts.update(facts)
             self._topics_on[place] = tuple(facts)
             self._counts[place] = sum(one.partitions.count for one in slices)
-            self._summaries[place] = summarise(slices, self._facts, self._policy)
+            self._summaries[place] = summarise(slices, self._facts, self._policy, racks)
         return True
 
     def _show(self, seq: int, cluster: Cluster, committed_steady_ms: int | None, is_changed: bool) -> None:

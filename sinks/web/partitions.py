@@ -7,6 +7,7 @@ pages are read again.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from heapq import nsmallest
 from itertools import chain
 
@@ -15,7 +16,18 @@ import msgspec
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, Topic, TopicState
 from state.policy import Policy, for_topic, policy_of
-from state.risk import AT_MIN_ISR, NO_LOSS, OFFLINE, ONE_FROM_OFFLINE, UNDER_MIN_ISR, Loss, Stand, losses_of, stand_of
+from state.risk import (
+    AT_MIN_ISR,
+    NO_LOSS,
+    OFFLINE,
+    ONE_FROM_OFFLINE,
+    UNDER_MIN_ISR,
+    Loss,
+    Stand,
+    losses_of,
+    rack_losses_of,
+    stand_of,
+)
 from state.setting_text import plainly_written
 from state.stored.codec import partitions_in
 from state.stored.slices import Slice
@@ -79,7 +91,9 @@ class Summary(msgspec.Struct, frozen=True):
     problems: Mapping[str, int] = {}
     # What the loss of each broker would cost.
     lost: Mapping[int, Loss] = {}
-    # Partitions with a problem. That one was created without a spare replica is none.
+    # The same of each rack.
+    lost_racks: Mapping[str, Loss] = {}
+    # Partitions with a problem. One that was only created without a spare replica does not count.
     at_risk: int = 0
     # The worst partitions, worst first.
     rows: tuple[Row, ...] = ()
@@ -103,12 +117,22 @@ def _own_min_isr(config: Mapping[str, str]) -> int | None:
         return None
 
 
-def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
-    """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
+def summarise(
+    slices: Iterable[Slice],
+    facts: Mapping[str, TopicFacts],
+    policy: Policy,
+    racks: Mapping[int, str] = MappingProxyType({}),
+) -> Summary:
+    """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's.
+
+    ``racks`` has the rack of each broker that has one.
+    """
     every: list[Partition] = []
     # Most partitions are well and have a spare replica, and the page looks at 100,000. A loss only moves their leader.
     moved = Counter[int]()
     stands = Counter[Stand]()
+    # A rack may hold several replicas of a partition that is well.
+    spare_stands = Counter[Stand]()
     problems = Counter[tuple[str, ...]]()
     # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
@@ -121,6 +145,8 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
             is_well = not about.is_deleting and _is_well(partition)
             if is_well and len(partition.isr) > max(min_isr, 1):
                 moved[partition.leader] += 1
+                if racks:
+                    spare_stands[Stand(partition.leader, partition.isr, partition.isr, min_isr)] += 1
                 continue
             stand = stand_of(partition, min_isr)
             these = problems_of(partition, stand, about.is_deleting)
@@ -142,6 +168,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
         Counter(chain.from_iterable(partition.isr for partition in every)),
         Counter(problem for these, number in problems.items() for problem in these * number),
         lost,
+        rack_losses_of(stands + spare_stands, racks),
         len(found),
         tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
     )
@@ -197,6 +224,7 @@ def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
     leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
     problems = Counter[str]()
     lost: dict[int, Loss] = {}
+    lost_racks: dict[str, Loss] = {}
     rows: list[Row] = []
     at_risk = 0
     for one in summaries:
@@ -207,7 +235,9 @@ def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
         problems.update(one.problems)
         for broker, loss in one.lost.items():
             lost[broker] = lost.get(broker, NO_LOSS).plus(loss)
+        for rack, loss in one.lost_racks.items():
+            lost_racks[rack] = lost_racks.get(rack, NO_LOSS).plus(loss)
         at_risk += one.at_risk
         rows += one.rows
     kept = tuple(nsmallest(rows_max, rows, key=lambda row: row.order))
-    return Summary(leaders, preferred, replicas, in_sync, problems, lost, at_risk, kept)
+    return Summary(leaders, preferred, replicas, in_sync, problems, lost, lost_racks, at_risk, kept)

@@ -10,6 +10,7 @@ from sinks.web.picture import Picture, observed_in
 from sinks.web.view import ROWS_MAX, cluster_of, gone
 from state.cluster import Cluster
 from state.partition import Topic
+from state.risk import racks_of
 from state.stored.slices import slices_of
 
 # How many partitions of a topic are shown.
@@ -59,7 +60,7 @@ def shown_topic(seq: int, cluster: Cluster, topic: Topic) -> dict[str, Any]:
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     """Return a whole state in the form that the page gets for the newest one."""
     slices = list(chain.from_iterable(map(slices_of, topics)))
-    summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
+    summary = added([summarise(slices, facts_of(slices), cluster.policy, racks_of(cluster.brokers))], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
     picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)
     picture = replace(picture, observed=observed_in(cluster))

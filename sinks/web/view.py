@@ -14,11 +14,12 @@ from sinks.web.recent import Group
 from sinks.web.state_times import StateTimes
 from state.broker import Broker, BrokerState
 from state.ids import NO_TIME
-from state.risk import NO_LOSS
+from state.risk import NO_LOSS, racks_of, worst_first
 
 BROKERS_MAX = 200
 ROWS_MAX = 100
 GROUPS_MAX = 50
+RACKS_MAX = 20
 
 Section = dict[str, Any]
 _NOTHING_KNOWN = StateTimes()
@@ -70,10 +71,17 @@ def cluster_of(picture: Picture, state_times: StateTimes = _NOTHING_KNOWN) -> Se
         ],
         "brokers_left_out": len(picture.brokers) - len(brokers),
         "problems": {problem: summary.problems.get(problem, 0) for problem in PROBLEMS},
+        "racks": _racks(picture),
         "at_risk": summary.at_risk,
         "rows": worst,
         "gone": gone(picture, (replica for row in worst for replica in row.replicas)),
     }
+
+
+def _racks(picture: Picture) -> list[Section]:
+    """Return what the loss of each rack would cost, the worst first."""
+    lost = {rack: picture.summary.lost_racks.get(rack, NO_LOSS) for rack in racks_of(picture.brokers).values()}
+    return [{"rack": rack} | loss._asdict() for rack, loss in worst_first(lost)[:RACKS_MAX]]
 
 
 def gone(picture: Picture, replicas: Iterable[int]) -> dict[int, str]:

@@ -68,6 +68,13 @@ export function loss(lost) {
   return costs.filter(([count]) => count).map(([count, what]) => `${number(count)} ${what}`).join(", ");
 }
 
+// What the loss of each rack would cost now, the worst first.
+export function drawRacks(at, racks) {
+  at.hidden = !racks.length;
+  const cost = (one) => [loss(one), one.leaders_moved && plural(one.leaders_moved, "new leader")].filter(Boolean).join(", ") || "nothing";
+  at.replaceChildren("If a rack were lost: ", ...racks.flatMap((one, nth) => [nth ? " · " : "", make("b", {}, one.rack), `: ${cost(one)}`]));
+}
+
 function newBroker(broker) {
   const item = make("li", { className: "broker", "data-broker": broker },
     make("span", { className: "name" }, make("span", { className: "dot" }), make("button", { type: "button", "data-broker-id": broker }, `broker ${broker}`)),

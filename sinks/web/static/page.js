@@ -3,7 +3,7 @@
 import { Timeline } from "./charts.js";
 import { Freshness } from "./freshness.js";
 import { drawBroker, drawPartition, drawTopic } from "./detail.js";
-import { drawAway, drawBrokers, drawDecisions, drawRows, drawTiles, make } from "./lists.js";
+import { drawAway, drawBrokers, drawDecisions, drawRacks, drawRows, drawTiles, make } from "./lists.js";
 import { Search } from "./search.js";
 import { Stream } from "./stream.js";
 import { LANES, OBSERVED_LANES, ROLES, WAITS, age, moment, number, plural, time, whyOld } from "./words.js";
@@ -120,6 +120,7 @@ function drawCluster(cluster) {
   drawTiles(el("tiles"), cluster, isOld, state.past ? {} : counts(cluster));
   drawBrokers(el("brokers"), el("brokers-text"), cluster, isOld);
   drawAway(el("brokers"), shownMs());
+  drawRacks(el("racks"), cluster.racks);
   drawRows(el("rows"), el("calm"), el("risk-text"), cluster, state.past ? "past" : state.old ? "old" : "now", state.old?.since);
 }
 

@@ -1,5 +1,7 @@
 """Which partitions are at risk, and how many each broker leads, as the engine counts page by page."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
@@ -26,9 +28,9 @@ def problems(one: Partition, min_isr: int) -> tuple[str, ...]:
     return problems_of(one, stand_of(one, min_isr), is_deleting=False)
 
 
-def summary_of(*topics: Topic, policy: Policy | None = None) -> Summary:
+def summary_of(*topics: Topic, policy: Policy | None = None, racks: Mapping[int, str] | None = None) -> Summary:
     slices = [one for held in topics for one in slices_of(held)]
-    return summarise(slices, facts_of(slices), policy or Policy())
+    return summarise(slices, facts_of(slices), policy or Policy(), racks or {})
 
 
 @pytest.mark.parametrize(
@@ -83,18 +85,23 @@ def test_a_partition_that_was_created_without_a_spare_is_counted_and_is_not_at_r
     assert (summary.at_risk, summary.rows) == (0, ())
 
 
-def test_each_brokers_loss_is_the_one_that_isrflow_risk_shows() -> None:
+def test_each_brokers_and_racks_loss_is_the_one_that_isrflow_risk_shows() -> None:
     held = (
         topic(partition(0), partition(1, isr=(2, 3), leader=3), partition(2, isr=(1,)), name="a"),
         topic(partition(0, replicas=(2,), isr=(2,), leader=2), partition(1, replicas=(3, 1), isr=(3, 1), leader=3)),
         topic(partition(0, leader=-1, isr=(2,)), partition(1, removing_replicas=(3,), leader=2), name="b"),
         topic(partition(0, isr=(1,)), name="c", state=TopicState.deleting),
     )
-    brokers = {number: Broker(number, number, "i", BrokerState.active, None, (), (), 0) for number in (1, 2, 3)}
+    racks = {1: "x", 2: "x", 3: "y"}
+    brokers = {number: Broker(number, number, "i", BrokerState.active, rack, (), (), 0) for number, rack in racks.items()}
     cluster = Cluster(brokers=brokers, config={"min.insync.replicas": "2"})
     expected = risk_of(cluster, held)
-    one_by_one = added([summary_of(one, policy=cluster.policy) for one in held], 10)
+    one_by_one = added([summary_of(one, policy=cluster.policy, racks=racks) for one in held], 10)
     assert one_by_one.lost == dict(expected.brokers) == {1: Loss(1, 1, 1), 2: Loss(1, 1, 1), 3: Loss(0, 2, 2)}
+    # Brokers 1 and 2 hold two of three replicas of a partition that is well.
+    assert one_by_one.lost_racks == dict(expected.racks)
+    assert one_by_one.lost_racks["x"] == Loss(2, 4, 2)
+    assert summary_of(held[0]).lost_racks == {}
     assert {risk: one_by_one.problems.get(risk, 0) for risk in expected.counts} == expected.counts
 
 
