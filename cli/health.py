@@ -9,9 +9,10 @@ import click
 from bus.clock import now_ms
 from bus.interface import BusError
 from cli.brokers.away import Away, away_of
-from cli.committed import Committed, read_committed, why_silent
+from cli.committed import Committed, committed, read_committed, why_silent
 from cli.duration import second
 from cli.errors import Unreachable
+from cli.moment import at_option
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_fields, show_json, some
 from conf.counted import counted
@@ -74,10 +75,12 @@ class Health(NamedTuple):
     metavar="N",
     help="Unhealthy, too, while a partition has fewer in-sync replicas than min.insync.replicas + N.",
 )
+@at_option
 @format_option
 @with_settings
 def command(
     settings: Settings,
+    at: str | None,
     watch: bool,
     exit_when_healthy: bool,
     timeout_ms: int | None,
@@ -98,6 +101,12 @@ def command(
       isrflow health --exit-when-healthy --timeout-ms 60000
       isrflow health --format json
     """
+    if at is not None:
+        if watch or exit_when_healthy:
+            raise click.UsageError("--at shows the past, which does not change, so it excludes --watch")
+        past = _past(settings, at, min_spare)
+        _show(past, form)
+        click.get_current_context().exit(EXIT_CODES[past.status])
     ends_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
     before: Health | None = None
     state_times = StateTimes()
@@ -132,6 +141,17 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes, min_
         return Health(UNKNOWN, [error.message])
     except (BusError, CodecError, OSError) as error:
         return Health(UNKNOWN, [Unreachable(str(error)).message])
+
+
+def _past(settings: Settings, at: str, min_spare: int) -> Health:
+    """Judge the state as of what ``at`` names. Raises ``WrongUse`` if that is no moment."""
+    try:
+        found = committed(settings, at)
+    except Unreachable as error:
+        return Health(UNKNOWN, [error.message])
+    health = judged(found, min_spare)
+    when = {"seq": found.cluster.seq, "time_ms": found.cluster.clock_ms}
+    return health._replace(details=when | health.details)
 
 
 def judged(found: Committed, min_spare: int = 0) -> Health:
@@ -206,7 +226,10 @@ def _show(found: Health, form: str) -> None:
         return
     details = found.details
     fields: list[tuple[str, object]] = [("Health", found.status)]
-    fields += [] if "observed" in details else [("LastCommit", found.age)]
+    if "seq" in details:
+        fields += [("AsOf", f"seq {details['seq']}, {second(details['time_ms'])}")]
+    elif "observed" not in details:
+        fields += [("LastCommit", found.age)]
     told = {f"broker {one.broker} is {one.state}": one.text for one in found.away}
     fields += [("Reason", reason + told.get(reason, "")) for reason in found.reasons]
     if details:

@@ -37,6 +37,19 @@ def test_a_state_of_the_past_is_the_one_that_was_shown_then(isrflow: Isrflow, cl
         assert _without_time(at) == _without_time(former), arguments
 
 
+def test_the_health_of_the_past_is_judged(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    seq = cluster.decided_seq()
+    before = isrflow("health", "--at", str(seq), "--format", "json")
+    said(isrflow, "brokers", "fence", "1")
+    after = isrflow("health", "--format", "json")
+    again = json.loads(isrflow("health", "--at", str(seq), "--format", "json").stdout)
+    assert again == json.loads(before.stdout)
+    assert (again["seq"], 1 in again["not_active"]) == (seq, False)
+    assert 1 in json.loads(after.stdout)["not_active"]
+    assert f"seq {seq}" in isrflow("health", "--at", str(seq)).stdout
+    assert isrflow("health", "--at", str(seq), "--watch").exit_code == 2
+
+
 def _without_time(document: object) -> object:
     if isinstance(document, dict):
         moving = {"seq", "time_ms", "clock_skew_ms", "backlog"}
