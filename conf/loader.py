@@ -41,7 +41,6 @@ class _EngineLayers(Layers):
             raise SettingsError(f"{where}: {key}: {complaint}")
         return text
 
-
     def of_kafka(self, given: Mapping[str, str]) -> dict[str, str]:
         return {key: text for key, text in given.items() if key in FROM_KAFKA}
 

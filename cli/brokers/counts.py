@@ -43,8 +43,8 @@ _decode = msgspec.json.Decoder(_Told).decode
 def counts_of(bus: Bus, fenced_now: Collection[int]) -> tuple[Counts, Counts]:
     """Count the fencings and restarts of each broker, and how often an ISR shrank without it, by the bus's clock.
 
-    An ISR that shrinks while a broker is fenced says nothing about that broker. Return the counts of the last hour and of
-    the last day. Raises ``Unreachable`` if there are too many decisions.
+    An ISR that shrinks while a broker is fenced says nothing about that broker. Return the counts of the last hour and
+    of the last day. Raises ``Unreachable`` if there are too many decisions.
     """
     now = now_ms()
     tally = _Tally()

@@ -30,7 +30,8 @@ _COLUMNS = {
     "--counts",
     "counts",
     is_flag=True,
-    help="Count each broker's fencings, its restarts, and the ISRs that shrank without it while it served, in the last hour and day.",
+    help="Count each broker's fencings, its restarts, and the ISRs that shrank without it while it served, in the last "
+    "hour and day.",
 )
 @at_option
 @format_option

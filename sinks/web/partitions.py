@@ -7,9 +7,9 @@ pages are read again.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from heapq import nsmallest
 from itertools import chain
+from types import MappingProxyType
 
 import msgspec
 

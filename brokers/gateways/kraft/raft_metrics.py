@@ -36,7 +36,7 @@ RAFT = (
     *_both("current_vote", "Always -1: gateways do not vote, the engine names the leader.", lambda m: NO_LEADER),
     *_both("current_epoch", "The quorum epoch that it knows.", lambda m: m.quorum_epoch),
     *_both("high_watermark", "End of what brokers can read of its metadata log.", lambda m: m.end_offset),
-    *_both("log_end_offset", "End of its metadata log: what is on disk, which brokers can read.", lambda m: m.end_offset),
+    *_both("log_end_offset", "End of its metadata log on disk.", lambda m: m.end_offset),
     *_both("number_of_voters", "Gateways of the quorum.", lambda m: m.voters),
     *_both("commit_latency_avg", "Milliseconds in which decisions got to disk lately.", lambda m: m.commit_latency_ms),
     *_both("append_records_rate", "Records of its metadata log in a second lately.", lambda m: m.append_rate),

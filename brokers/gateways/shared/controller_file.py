@@ -1,7 +1,7 @@
 """A Kafka controller's ``server.properties``, as the settings of the gateway that takes its place.
 
-Kafka has settings of one listener under ``listener.name.<name>.``, and the listener's protocol in a map of all. A gateway
-has one listener, so they become its own.
+Kafka has settings of one listener under ``listener.name.<name>.``, and the listener's protocol in a map of all. A
+gateway has one listener, so they become its own.
 """
 
 from collections.abc import Collection, Mapping

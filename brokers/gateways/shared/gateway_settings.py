@@ -114,7 +114,9 @@ class Source(Generic[S]):
 
     def __init__(self, kind: type[S]) -> None:
         self._kind = kind
-        self.layers = _GatewayLayers({field.encode_name: field.type for field in msgspec.structs.fields(kind)}, REFERENCE)
+        self.layers = _GatewayLayers(
+            {field.encode_name: field.type for field in msgspec.structs.fields(kind)}, REFERENCE
+        )
 
     def load(
         self,

@@ -93,7 +93,7 @@ def test_each_brokers_and_racks_loss_is_the_one_that_isrflow_risk_shows() -> Non
         topic(partition(0, isr=(1,)), name="c", state=TopicState.deleting),
     )
     racks = {1: "x", 2: "x", 3: "y"}
-    brokers = {number: Broker(number, number, "i", BrokerState.active, rack, (), (), 0) for number, rack in racks.items()}
+    brokers = {n: Broker(n, n, "i", BrokerState.active, rack, (), (), 0) for n, rack in racks.items()}
     cluster = Cluster(brokers=brokers, config={"min.insync.replicas": "2"})
     expected = risk_of(cluster, held)
     one_by_one = added([summary_of(one, policy=cluster.policy, racks=racks) for one in held], 10)

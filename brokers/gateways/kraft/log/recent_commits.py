@@ -1,4 +1,4 @@
-"""How long commits took lately, and how much they added, as Kafka's metrics tell it: over the last half to whole minute."""
+"""How long commits took lately, and how much they added: over the last half to whole minute, as in Kafka's metrics."""
 
 from typing import NamedTuple
 
