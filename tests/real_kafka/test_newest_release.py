@@ -1,4 +1,4 @@
-"""What the newest release of Kafka adds works behind a gateway: cordoned log directories, share and streams groups."""
+"""What the newest release of Kafka adds works behind a gateway: cordoned directories, share and streams groups, dead letters."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,7 @@ from brokers.wire.schema import Values
 from conf.kafka_versions import KAFKA_VERSIONS
 from tests.real_kafka.broker_requests import ask
 from tests.real_kafka.test_metadata_versions import up
+from tests.support.clients import read_all
 from tests.support.real_cluster import POLICY
 from tests.support.rules_engine import RulesEngine
 from tests.support.up_cluster import UpCluster
@@ -32,6 +33,7 @@ def test_the_newest_release_does_what_is_new_in_it(
     with up(cluster_folder, tmp_path / "bus.db", "--kafka", NEWEST.number, brokers=2) as cluster:
         a_cordoned_broker_gets_no_replicas(cluster)
         a_share_group_reads_every_record(cluster)
+        rejected_records_go_to_the_dead_letter_queue(cluster)
         a_streams_group_gets_its_tasks(cluster)
 
 
@@ -62,6 +64,18 @@ def a_share_group_reads_every_record(cluster: UpCluster) -> None:
     ]
     acknowledged = sum(one["count"] for one in told if one["name"] == "offsets_acknowledged")
     assert acknowledged >= RECORDS, told
+
+
+def rejected_records_go_to_the_dead_letter_queue(cluster: UpCluster) -> None:
+    """Brokers write them there if the group names a topic that allows it (KIP-1191)."""
+    cluster.create(NewTopic("orders", 1, 2))
+    cluster.create(NewTopic("dlq.orders", 1, 2, config={"errors.deadletterqueue.group.enable": "true"}))
+    settings = "errors.deadletterqueue.topic.name=dlq.orders,share.auto.offset.reset=earliest"
+    cluster.tool(CONFIGS, f"--entity-type groups --entity-name rejecting --alter --add-config {settings}")
+    cluster.tool("VerifiableProducer", f"--topic orders --max-messages {RECORDS} --acks -1")
+    reading = f"--topic orders --group rejecting --reject --max-messages {RECORDS}"
+    cluster.tool("consumer.ConsoleShareConsumer", reading)
+    wait_until(lambda: len(read_all(cluster.bootstrap, "dlq.orders", 1)) == RECORDS, "the rejected records")
 
 
 def a_streams_group_gets_its_tasks(cluster: UpCluster) -> None:
