@@ -1,4 +1,4 @@
-"""What the newest release of Kafka adds works behind a gateway: cordoned directories, share and streams groups, dead letters."""
+"""What the newest release of Kafka adds works behind a gateway: cordoning, share and streams groups, dead letters."""
 
 import json
 from pathlib import Path
