@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import click
+from click.core import ParameterSource
 
 from bus.interface import AFTER_ALL_OF, Bus, Decided
 from cli.closed_output import check_reader
@@ -48,7 +49,7 @@ SEQ_MAX = 2**63 - 1
     metavar="REASON",
     help="Only with this reason, such as LEADER_FENCED. May be repeated.",
 )
-@click.option("--group", "groups", is_flag=True, help="With --format text: one line for all that an event led to.")
+@click.option("--group", "groups", is_flag=True, help="One line to read for all that an event led to.")
 @text_option("Lines of JSON as they were written, or lines to read.")
 @with_settings
 def command(
@@ -74,10 +75,11 @@ def command(
       isrflow decisions --tail 10 --format text
       isrflow decisions --since 1h --reason LEADER_FENCED --reason BROKER_SESSION_EXPIRED
       isrflow decisions --follow --kind leader_and_isr --topic orders
-      isrflow decisions --format text --group
+      isrflow decisions --group --since 1h
     """
-    if groups and form != "text":
-        raise WrongUse("--group needs --format text: lines of JSON are single decisions.")
+    is_given = click.get_current_context().get_parameter_source("form") is ParameterSource.COMMANDLINE
+    if groups and is_given and form != "text":
+        raise WrongUse("--group excludes --format json: lines of JSON are single decisions.")
     if from_seq is not None and since is not None:
         raise WrongUse("--from and --since both say where to start: give one of them.")
     wanted = Wanted(kinds, topic, reasons)

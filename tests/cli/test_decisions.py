@@ -144,14 +144,14 @@ def test_a_count_of_the_balance_is_told() -> None:
 
 def test_a_group_tells_in_one_line_what_an_event_led_to(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     [answer] = said(isrflow, "brokers", "fence", "1", "--as", "User:bob")
-    shown = isrflow("decisions", "--from", str(answer["seq"]), "--limit", "9", "--format", "text", "--group").stdout
+    shown = isrflow("decisions", "--from", str(answer["seq"]), "--limit", "9", "--group").stdout
     [line] = [one for one in shown.splitlines() if one.split()[0] == str(answer["seq"])]
     assert line.split("Z  ", 1)[1] == (
         "broker 1 fenced  (BROKER_ASKED_FENCE); broker_heartbeat done  (REQUEST_DONE): "
         "1 partition without a leader, 1 leader moved, 1 ISR shrank"
     )
-    refused = isrflow("decisions", "--group")
-    assert (refused.exit_code, "--group needs --format text" in refused.stderr) == (2, True)
+    refused = isrflow("decisions", "--group", "--format", "json")
+    assert (refused.exit_code, "--group excludes --format json" in refused.stderr) == (2, True)
 
 
 def test_an_event_whose_decisions_come_in_two_reads_is_one_group() -> None:
