@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sinks.web import health, push, view
 from state.broker import Broker, BrokerState
@@ -71,6 +72,12 @@ def test_the_page_shows_the_cluster_and_follows_it(window: Browser, served: Serv
     wait_until(lambda: "orders-1" not in window.text("#rows"), "two partitions to recover")
     served.batch(*(partition(number) for number in range(3)))
     shows(window, "#risk", "No partition is at risk")
+    racks = {1: "east", 2: "east", 3: "west"}
+    served.batch(
+        *(partition(number, isr=(1, 2)) for number in range(3)),
+        brokers={number: replace(BROKERS[number], rack=rack) for number, rack in racks.items()},
+    )
+    shows(window, "#racks", "If a rack were lost: east: 3 offline · west: nothing")
     assert window.complaints() == []
 
 
