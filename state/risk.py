@@ -13,6 +13,7 @@ ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount counts it
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
+from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from state.broker import Broker
@@ -150,16 +151,32 @@ def losses_of(stands: Mapping[Stand, int]) -> dict[int, Loss]:
     """Count what the loss of each broker would change. A broker whose loss changes nothing may be left out."""
     tally = _Tally[int]()
     for stand, number in stands.items():
-        if stand.leader != NO_LEADER:
+        # An observed controller may have a leader outside the ISR, of which no loss can be foretold.
+        if stand.leader in stand.isr:
             tally.add(stand, stand.isr, stand.elr, number)
     return tally.losses()
 
 
-def rack_losses_of(stands: Mapping[Stand, int], racks: Mapping[int, str]) -> dict[str, Loss]:
+class Spread(NamedTuple):
+    """How a partition whose ISR may lead is spread over racks. Many partitions have the same, on whatever brokers."""
+
+    # Of each member of the ISR; None for a broker without one.
+    racks: tuple[str | None, ...]
+    # The leader's place in the ISR.
+    leader: int
+    min_isr: int
+
+
+def rack_losses_of(
+    stands: Mapping[Stand, int], racks: Mapping[int, str], spreads: Mapping[Spread, int] = MappingProxyType({})
+) -> dict[str, Loss]:
     """Count what the loss of each rack would change. ``racks`` has the rack of each broker."""
     tally = _Tally[str]()
+    for spread, number in spreads.items():
+        isr = tuple(range(len(spread.racks)))
+        tally.add(Stand(spread.leader, isr, isr, spread.min_isr), spread.racks, (), number)
     for stand, number in stands.items():
-        if stand.leader != NO_LEADER:
+        if stand.leader in stand.isr:
             in_sync, elr = ([racks.get(member) for member in members] for members in (stand.isr, stand.elr))
             tally.add(stand, in_sync, elr, number)
     return tally.losses()

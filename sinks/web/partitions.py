@@ -23,6 +23,7 @@ from state.risk import (
     ONE_FROM_OFFLINE,
     UNDER_MIN_ISR,
     Loss,
+    Spread,
     Stand,
     losses_of,
     rack_losses_of,
@@ -132,7 +133,8 @@ def summarise(
     moved = Counter[int]()
     stands = Counter[Stand]()
     # A rack may hold several replicas of a partition that is well.
-    spare_stands = Counter[Stand]()
+    spreads = Counter[tuple[tuple[str | None, ...], int, int]]()
+    rack_of = racks.get
     problems = Counter[tuple[str, ...]]()
     # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
@@ -145,8 +147,9 @@ def summarise(
             is_well = not about.is_deleting and _is_well(partition)
             if is_well and len(partition.isr) > max(min_isr, 1):
                 moved[partition.leader] += 1
-                if racks:
-                    spare_stands[Stand(partition.leader, partition.isr, partition.isr, min_isr)] += 1
+                isr = partition.isr
+                if racks and partition.leader in isr:
+                    spreads[tuple(map(rack_of, isr)), isr.index(partition.leader), min_isr] += 1
                 continue
             stand = stand_of(partition, min_isr)
             these = problems_of(partition, stand, about.is_deleting)
@@ -168,7 +171,7 @@ def summarise(
         Counter(chain.from_iterable(partition.isr for partition in every)),
         Counter(problem for these, number in problems.items() for problem in these * number),
         lost,
-        rack_losses_of(stands + spare_stands, racks),
+        rack_losses_of(stands, racks, {Spread(*each): number for each, number in spreads.items()}),
         len(found),
         tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
     )

@@ -102,6 +102,10 @@ def test_each_brokers_and_racks_loss_is_the_one_that_isrflow_risk_shows() -> Non
     assert one_by_one.lost_racks == dict(expected.racks)
     assert one_by_one.lost_racks["x"] == Loss(2, 4, 2)
     assert summary_of(held[0]).lost_racks == {}
+    # An observed controller may do that.
+    outside = topic(partition(0, leader=9), partition(1, isr=(1,), leader=9))
+    assert summary_of(outside, racks=racks).lost_racks == {}
+    assert dict(risk_of(cluster, [outside]).racks)["x"] == Loss()
     assert {risk: one_by_one.problems.get(risk, 0) for risk in expected.counts} == expected.counts
 
 
