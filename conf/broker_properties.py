@@ -10,24 +10,25 @@ from conf.properties_file import pairs_in
 from isrflow.masking import masked_value
 from state.broker_setting_types import UNKNOWN, broker_setting_type
 
+_A_GATEWAY = "a gateway's: isrflow gateway kraft --conf reads what it can of the same file"
 # Settings of a controller that a part of isrflow has under another name, or does without.
 _ELSEWHERE = {
     "process.roles": "a gateway stands in for the controllers, and brokers have the role broker",
-    "node.id": "a gateway has its own: --set node.id",
+    "node.id": _A_GATEWAY,
     "broker.id": "only brokers have it",
     "zookeeper.connect": "the engine has no ZooKeeper; a gateway to brokers in ZooKeeper mode does",
-    "authorizer.class.name": "a gateway authorizes (docs/security.md)",
+    "authorizer.class.name": _A_GATEWAY,
     "advertised.listeners": "a gateway has its own listeners",
-    "listeners": "a gateway has its own listeners",
+    "listeners": _A_GATEWAY,
 }
 _PREFIXES = {
-    "controller.": "a gateway leads the brokers' quorum, and has its own settings",
-    "metadata.": "a gateway keeps the metadata log, and has its own settings",
+    "controller.": _A_GATEWAY,
+    "metadata.": _A_GATEWAY,
     "quorum.": "the engine's bus takes the quorum's place",
     "zookeeper.": "the engine has no ZooKeeper",
-    "ssl.": "a gateway's connections to brokers have their own (docs/security.md)",
-    "sasl.": "a gateway's connections to brokers have their own (docs/security.md)",
-    "listener.": "a gateway has its own listeners",
+    "ssl.": _A_GATEWAY,
+    "sasl.": _A_GATEWAY,
+    "listener.": _A_GATEWAY,
 }
 _OF_BROKERS = "only brokers read it: leave it in their files"
 

@@ -55,7 +55,7 @@ def test_what_is_left_out_is_named_with_the_reason_and_without_its_value(isrflow
     told = isrflow("config", "import", "server.properties").stdout.splitlines()
     assert told[6] == "# 5 settings taken, 8 left out:"
     assert "# num.io.threads: only brokers read it: leave it in their files" in told
-    assert "# node.id: a gateway has its own: --set node.id" in told
+    assert "# node.id: a gateway's: isrflow gateway kraft --conf reads what it can of the same file" in told
     assert "# default.replication.facter: Kafka has no such setting; did you mean 'default.replication.factor'?" in told
     assert "secret" not in "".join(told)
 
