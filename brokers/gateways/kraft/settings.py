@@ -21,6 +21,8 @@ from conf.super_users import AuthorizerClass, SuperUsers
 from state.features import KRAFT_LEVELS
 
 DAY_MS = 86_400_000
+# In each directory that kafka-storage has formatted.
+_KAFKAS_OWN = "meta.properties"
 # Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
 # in flight.
 REQUESTS_IN_FLIGHT = 4
@@ -124,6 +126,11 @@ def identity_of(settings: Settings) -> Identity:
     fields = checked_identity(settings, settings.listener_names)
     if not settings.metadata_log_dir:
         raise SettingsError("metadata.log.dir: expected the directory of the metadata log, got ''")
+    if (Path(settings.metadata_log_dir) / _KAFKAS_OWN).exists():
+        raise SettingsError(
+            f"metadata.log.dir: {settings.metadata_log_dir} holds the storage of one of Kafka's own nodes: name another "
+            "directory. Brokers that Kafka's own controllers have led know topics that a gateway's log does not have"
+        )
     return Identity(
         **fields,
         directory=Path(settings.metadata_log_dir),

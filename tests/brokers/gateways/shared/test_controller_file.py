@@ -44,6 +44,14 @@ def test_what_a_gateway_does_not_read_is_named_without_values(tmp_path: Path) ->
     ]
 
 
+def test_the_directory_of_kafkas_own_controller_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    file = tmp_path / "server.properties"
+    file.write_text(CONTROLLER.replace("/var/kafka", str(tmp_path)))
+    with pytest.raises(SettingsError, match=r"metadata\.log\.dir: .* holds the storage of one of Kafka's own nodes"):
+        identity_of(SOURCE.load(file, ["cluster.id=q1Sh-9_ISia_zwGINzRvyQ"]))
+
+
 def test_a_wrong_value_names_the_file_and_the_setting(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("node.id=first\n")
