@@ -86,6 +86,7 @@ def _broker_of(row: ObservedBroker, former: Broker | None) -> Broker:
         last_contact_ms=NO_TIME,
         offline_log_dirs=offline_dirs(former, row.log_dirs),
         is_kraft=True,
+        cordoned_log_dirs=row.cordoned_log_dirs,
     )
 
 

@@ -19,6 +19,7 @@ _OF_BROKERS = {
     Cause.broker_ready: Reason.BROKER_UNFENCED,
     Cause.broker_unregistered: Reason.BROKER_UNREGISTERED,
     Cause.directory_failed: Reason.LOG_DIR_FAILED,
+    Cause.directories_cordoned: Reason.LOG_DIRS_CORDONED,
 }
 _OF_PARTITIONS = {
     Cause.seed: Reason.OBSERVATION_BEGAN,

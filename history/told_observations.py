@@ -25,6 +25,7 @@ _WORDS: dict[Cause, tuple[str, str]] = {
     Cause.broker_ready: ("Broker {} was unfenced", "it is ready to serve"),
     Cause.broker_unregistered: ("Broker {} was unregistered", "an admin asked for it"),
     Cause.directory_failed: ("Broker {} lost replicas", "one of its log directories failed"),
+    Cause.directories_cordoned: ("Broker {} said which of its log directories are to get no new replicas", ""),
     Cause.replica_placed: ("Broker {} said in which of its log directories replicas are", ""),
     Cause.isr_shrunk: ("A leader removed followers from the ISR", "they fell behind"),
     Cause.isr_expanded: ("A leader added followers to the ISR", "they caught up"),

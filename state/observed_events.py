@@ -48,6 +48,8 @@ class Cause(StrEnum):
     broker_unregistered = "broker_unregistered"
     # A log directory of a broker failed.
     directory_failed = "directory_failed"
+    # A broker said which of its log directories are to get no new replicas.
+    directories_cordoned = "directories_cordoned"
     # A broker said in which of its log directories replicas are.
     replica_placed = "replica_placed"
     # A leader removed followers from the ISR.
@@ -123,6 +125,8 @@ class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
     rack: Text | None = None
     # The ids of its log directories.
     log_dirs: Texts = ()
+    # Those that are to get no new replicas.
+    cordoned_log_dirs: Texts = ()
     # Whether it must not lead or join an ISR.
     fenced: bool
     # Whether it is in controlled shutdown.

@@ -1,7 +1,7 @@
 """Why Kafka's controller wrote what it wrote, as far as records show it.
 
 Each operation of the controller writes its records in an order of its own (``QuorumController`` and what it calls, in
-Kafka 3.9 to 4.2), so most causes are certain.
+Kafka 3.9 to 4.4), so most causes are certain.
 """
 
 from typing import NamedTuple

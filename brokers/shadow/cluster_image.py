@@ -44,6 +44,8 @@ class Broker(NamedTuple):
     log_dirs: tuple[str, ...]
     is_fenced: bool
     is_shutting_down: bool
+    # Those that are to get no new replicas (KIP-1066).
+    cordoned_log_dirs: tuple[str, ...] = ()
 
 
 class MisfitError(Exception):
@@ -105,11 +107,12 @@ class ClusterImage:
             case "RegisterBrokerRecord":
                 self.brokers[values["BrokerId"]] = _broker(values)
             case "BrokerRegistrationChangeRecord":
-                broker = self.brokers[values["BrokerId"]]
+                broker, cordoned = self.brokers[values["BrokerId"]], values["CordonedLogDirs"]
                 self.brokers[broker.broker] = broker._replace(
                     is_fenced={_FENCED: True, _UNFENCED: False}.get(values["Fenced"], broker.is_fenced),
                     is_shutting_down=broker.is_shutting_down or values["InControlledShutdown"] == 1,
                     log_dirs=tuple(values["LogDirs"]) or broker.log_dirs,
+                    cordoned_log_dirs=broker.cordoned_log_dirs if cordoned is None else tuple(cordoned),
                 )
             case "FenceBrokerRecord" | "UnfenceBrokerRecord":
                 self.brokers[values["Id"]] = self.brokers[values["Id"]]._replace(is_fenced=name == "FenceBrokerRecord")
@@ -224,4 +227,5 @@ def _broker(values: Values) -> Broker:
         tuple(values["LogDirs"]),
         values["Fenced"],
         values["InControlledShutdown"],
+        tuple(values["CordonedLogDirs"] or ()),
     )

@@ -2,6 +2,7 @@
 
     NNN.log                    a segment; the name is its first offset
     NNN-EEE.checkpoint         a snapshot of all before offset NNN, whose last record is of epoch EEE
+    000-000.checkpoint         what a controller begins its log with, since Kafka 4.4; the log has that too
 
 Every controller and every broker has the whole log. Files do not say what is committed. So if they are from a node that
 lost office, the newest batches may be ones that the quorum never agreed on.

@@ -212,7 +212,13 @@ class Operations:
         if values["InControlledShutdown"]:
             why = Why(Cause.controlled_shutdown, broker=broker)
             return self._opens(here, record, why, lambda effect: takes_out(effect, broker))
-        return self._ended(here, record, self._cut(broker), Why(Cause.directory_failed, broker=broker))
+        if values["LogDirs"]:
+            return self._ended(here, record, self._cut(broker), Why(Cause.directory_failed, broker=broker))
+        if tuple(values["CordonedLogDirs"] or ()) == before.cordoned_log_dirs:
+            # Since Kafka 4.3 a broker says so once in each registration, even if none is cordoned.
+            self._replay.applied(here, record)
+            return self._finished()
+        return self._ended(here, record, len(self._waiting), Why(Cause.directories_cordoned, broker=broker))
 
     def _cut(self, broker: int) -> int:
         """Return the place from which on the waiting changes took a broker out."""

@@ -43,6 +43,7 @@ class Touched:
             incarnation=broker.incarnation,
             rack=broker.rack,
             log_dirs=broker.log_dirs,
+            cordoned_log_dirs=broker.cordoned_log_dirs,
             fenced=broker.is_fenced,
             shutting_down=broker.is_shutting_down,
         )

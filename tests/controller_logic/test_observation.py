@@ -158,6 +158,14 @@ def test_replicas_of_a_failed_directory_are_offline() -> None:
     assert world.one(LeaderAndIsr).passed_over == {1: "LOG_LOST"}
 
 
+def test_cordoned_directories_are_adopted() -> None:
+    world = led_by_1()
+    row = broker(2, log_dirs=["directory-c"], cordoned_log_dirs=["directory-c"])
+    world.observe("directories_cordoned", evidence={"broker": 2}, brokers=[row])
+    assert reasons(world) == [("broker", "LOG_DIRS_CORDONED")]
+    assert world.state.cluster.brokers[2].is_cordoned
+
+
 def test_an_unregistered_broker_is_gone_and_its_replicas_are_offline() -> None:
     world = led_by_1()
     row = partition(0, (1, 2, 3), (1, 2), 1, (4, 10))

@@ -116,6 +116,16 @@ CASES: list[tuple[str, list[Record], list[str]]] = [
         [change(0, Isr=[2, 3], Leader=2), registration(1, LogDirs=["LLLLLLLLLLLLLLLLLLLLLA"])],
         ["100-101 directory_failed certain by 1 t-0"],
     ),
+    (
+        "a log directory is cordoned",
+        [change(0, Isr=[2, 3]), registration(1, CordonedLogDirs=["LLLLLLLLLLLLLLLLLLLLLA"])],
+        ["100-100 isr_shrunk certain by 1 t-0", "101-101 directories_cordoned certain by 1"],
+    ),
+    (
+        "a broker is ready, and has no cordoned directories",
+        [registration(1, Fenced=-1), registration(1, CordonedLogDirs=[]), change(0, Isr=[2, 3])],
+        ["100-100 broker_ready certain by 1", "102-102 isr_shrunk certain by 1 t-0"],
+    ),
     ("a replica is placed", [change(0, Directories=[T, T, T])], ["100-100 replica_placed certain t-0"]),
     (
         "two leaders shrink ISRs",

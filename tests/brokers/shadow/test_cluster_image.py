@@ -21,7 +21,8 @@ def image(*records: Record) -> ClusterImage:
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.name)
 def test_the_image_is_what_kafkas_snapshots_say(bundle: Path) -> None:
     with opened(bundle) as place:
-        snapshots = [read_snapshot(file) for file in snapshots_in(place.directory)]
+        # Since Kafka 4.4 a log begins with a snapshot of nothing that has the bootstrap records. The log has them too.
+        snapshots = [read_snapshot(file) for file in snapshots_in(place.directory) if file.offset > 0]
         found = list(read_directory(place.directory))
     replayed, left = ClusterImage(), list(snapshots)
     for one in found:

@@ -43,6 +43,7 @@ def test_what_was_done_to_a_stock_cluster_is_told(bundle: Path) -> None:
         within = [one for one in found if begins_ms <= one.time_ms <= ends_ms]
         assert any(expected in short(one) for one in within), (step, [short(one) for one in within])
     assert [short(one) for one in found if one.certainty == "open"] == []
+    assert [short(one) for one in found if one.cause in ("directory_failed", "gap")] == [], "there was none"
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.name)
