@@ -58,8 +58,8 @@ def compare_partition(
     else:
         expected = first_leader(scene, after) if event.cause in _NEW else None
     for field in FIELDS if expected is not None else ():
-        found, wanted = _value(after, field), _value(expected, field)
-        if found != wanted:
+        found, wanted = getattr(after, field), getattr(expected, field)
+        if found != wanted and (found := _in_any_order(found)) != (wanted := _in_any_order(wanted)):
             difference = Difference(field, found, wanted, defect_of_divergence(event.cause, field, found, wanted))
             rule = event.cause.value
             commit_divergence(batch, topic, after, offset=event.offset, rule=rule, difference=difference)
@@ -82,7 +82,6 @@ def audit_rest(batch: Batch, event: Observed, scene: Scene, seen: _Numbers) -> N
             compare_partition(batch, event, scene, topic, partition, partition)
 
 
-def _value(partition: Partition | None, field: str) -> int | tuple[int, ...]:
-    """Return a field as it is compared: the order of an ISR means nothing."""
-    value: int | tuple[int, ...] = getattr(partition, field)
+def _in_any_order(value: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """Return the value of a field as it is compared: the order of an ISR means nothing."""
     return tuple(sorted(value)) if isinstance(value, tuple) else value

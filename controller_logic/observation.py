@@ -165,7 +165,8 @@ def _partition_of(batch: Batch, row: ObservedPartition, before: Partition | None
         elr=row.elr,
         last_known_elr=row.last_known_elr,
     )
-    return replace(partition, replica_states=_states_of(batch, partition))
+    states = _states_of(batch, partition)
+    return partition if states == partition.replica_states else replace(partition, replica_states=states)
 
 
 def _directory(directory: str) -> str:
@@ -174,11 +175,14 @@ def _directory(directory: str) -> str:
 
 def _states_of(batch: Batch, partition: Partition) -> ReplicaStates:
     """Return which replicas are online: those whose broker serves and can read their log directory."""
-    brokers, live = batch.state.brokers, batch.state.live
+    brokers, sets, replicas = batch.state.brokers, batch.state.broker_sets, partition.replicas
+    has_dirs = not (sets.choosing_dirs.isdisjoint(replicas) and sets.with_dir_left.isdisjoint(replicas))
+    if not has_dirs and sets.live.issuperset(replicas):
+        return (_ONLINE,) * len(replicas)
     return tuple(
         [
-            _ONLINE if replica in live and is_readable(partition, brokers[replica]) else _OFFLINE
-            for replica in partition.replicas
+            _ONLINE if replica in sets.live and is_readable(partition, brokers[replica]) else _OFFLINE
+            for replica in replicas
         ]
     )
 

@@ -11,6 +11,7 @@ from state.ids import as_uuid, uuid_in
 
 STRING_BYTES_MAX = 32_767
 _UVARINT_BYTES_MAX = 5
+_SHORT_ARRAY = 8
 
 
 class Fault(Exception):
@@ -166,6 +167,8 @@ def array_of_numbers(code: str, size: int, weight: int, flexible: bool, nullable
     """
     length = compact_length if flexible else classic_length
     one_by_one = array_of(_number(code), size, weight, flexible, nullable)
+    # Of the lengths that lists of replicas have.
+    packings = [struct.Struct(f">{count}{code}") for count in range(_SHORT_ARRAY)]
 
     def read(reader: Reader) -> list[Any] | None:
         start = reader.position
@@ -174,7 +177,10 @@ def array_of_numbers(code: str, size: int, weight: int, flexible: bool, nullable
             reader.position = start
             return one_by_one.read(reader)  # type: ignore[no-any-return]
         reader.count_elements(count, size, weight)
-        return list(struct.unpack(f">{count}{code}", reader.take(count * size)))
+        start = reader.position
+        reader.position += count * size
+        packing = packings[count] if count < _SHORT_ARRAY else struct.Struct(f">{count}{code}")
+        return list(packing.unpack_from(reader.data, start))
 
     def write(out: bytearray, values: Any) -> None:
         try:

@@ -18,6 +18,7 @@ from cli.errors import WrongUse
 from cli.options import bus_option, conf_option, name_client_config, set_option
 from cli.output import show_json, show_lines
 from cli.shadow.report_text import html_of, text_of
+from conf.garbage import without_collections
 from conf.loader import load
 from conf.settings import Settings
 from history.shadow_report import Note, ReportWriter, ShadowReport
@@ -63,7 +64,8 @@ def command(
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
     name_client_config(settings.kafka_client_config)
     try:
-        with opened(folder) as place:
+        # What is read has no cycles, and the collector would walk the whole cluster again and again.
+        with opened(folder) as place, without_collections():
             report = _read(place, cluster_id or place.cluster_id or UNKNOWN_CLUSTER, settings)
     except PlaceError as error:
         raise WrongUse(str(error)) from error

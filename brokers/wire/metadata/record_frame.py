@@ -51,7 +51,7 @@ def decode_record(data: bytes | memoryview) -> Record:
         raise MessageError(f"the frame of a metadata record: {fault.what}") from fault
     if frame_version != FRAME_VERSION:
         raise MessageError(f"a metadata record in a frame of version {frame_version}, not {FRAME_VERSION}")
-    if key not in _names():
+    name = _names().get(key)
+    if name is None:
         raise MessageError(f"metadata record {key} has no layout here")
-    name = _names()[key]
-    return Record(name, version, CATALOGUE.message(name).decode(version, reader.take(reader.left)))
+    return Record(name, version, CATALOGUE.message(name).read_last(version, reader))
