@@ -7,7 +7,7 @@ from typing import Any
 from cli.errors import WrongUse
 from cli.output import columns, ids
 from conf.counted import counted
-from history.killed import EFFECTS, OFFLINE, Hit
+from history.killed import EFFECTS, OFFLINE, UNCLEAN, Hit, Killed
 from state.broker import Broker
 from state.ids import NO_LEADER, broker_named
 
@@ -34,32 +34,47 @@ def lost_brokers(brokers: Mapping[int, Broker], names: Sequence[str]) -> tuple[i
     return tuple(sorted(lost))
 
 
-def document_of(hits: Sequence[Hit], lost: tuple[int, ...], seq: int, overrides: Mapping[str, str]) -> dict[str, Any]:
+def document_of(killed: Killed, lost: tuple[int, ...], seq: int, overrides: Mapping[str, str]) -> dict[str, Any]:
     """Return the effects as JSON shows them."""
+    hits = killed.hits
     counts = Counter(hit.effect for hit in hits)
     return {
         "seq": seq,
         "lost": lost,
         "set": overrides,
         "counts": {effect: counts[effect] for effect in EFFECTS},
+        "records_on_one_disk": killed.records_on_one_disk,
+        "records_at_risk": killed.records_at_risk,
         "new_leaders": {str(leader): count for leader, count in _new_leaders(hits)},
         "partitions": [hit._asdict() for hit in hits],
     }
 
 
-def text_of(hits: Sequence[Hit], lost: tuple[int, ...], seq: int, overrides: Mapping[str, str]) -> list[str]:
+def text_of(killed: Killed, lost: tuple[int, ...], seq: int, overrides: Mapping[str, str]) -> list[str]:
     """Return the effects as lines for people, with the worst partitions."""
+    hits = killed.hits
     settings = "".join(f", {key}={value}" for key, value in overrides.items())
     who = f"broker{'' if len(lost) == 1 else 's'} {ids(lost)}"
     lines = [f"What if {who} were lost{settings}, as of seq {seq}:"]
     if not hits:
-        return [*lines, "  every partition keeps its leader and accepts writes."]
+        return [*lines, "  every partition keeps its leader and accepts writes.", *_records(killed)]
     counts = Counter(hit.effect for hit in hits)
     lines += [f"  {effect}: {counted(counts[effect], 'partition')}" for effect in EFFECTS if counts[effect]]
     lines += [f"  broker {leader} leads {count} more" for leader, count in _new_leaders(hits)]
+    lines += _records(killed)
     lines += ["", *columns(_HEAD, map(_row, hits[:SHOWN_MAX]))]
     if left := len(hits) - SHOWN_MAX:
         lines += ["", f"{counted(left, 'more partition')}; --format json shows all."] if left > 0 else []
+    return lines
+
+
+def _records(killed: Killed) -> list[str]:
+    if killed.records_on_one_disk is None:
+        return ["  acknowledged records left on one disk: not known, because log ends are not reported"]
+    lines = [f"  acknowledged records left on one disk: {killed.records_on_one_disk:,}"]
+    if any(hit.effect == UNCLEAN for hit in killed.hits):
+        at_risk = "not known" if killed.records_at_risk is None else f"{killed.records_at_risk:,}"
+        lines.append(f"  records that unclean elections may lose: {at_risk}")
     return lines
 
 

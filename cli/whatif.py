@@ -24,6 +24,7 @@ from history.comparison import Comparison, json_of
 from history.comparison_text import text_of
 from history.killed import killed as killed_partitions
 from history.moment import first_seq_since
+from history.observed_operations import seqs_of_operations
 from history.reach import check_reached
 from history.state_at import state_at
 from history.what_if import Changes, as_it_was, as_it_would_be
@@ -40,6 +41,14 @@ _PASSES = 3
 )
 @click.option("--to", "end", metavar="SEQ|TIME", help="End here. Default: with the last event that is decided.")
 @click.option("--without-event", "without", multiple=True, type=int, metavar="SEQ", help="Leave out an event.")
+@click.option(
+    "--without-operation",
+    "operations",
+    multiple=True,
+    type=int,
+    metavar="OFFSET",
+    help="On the shadow of a cluster: leave out the operation with this offset of the observed log.",
+)
 @click.option(
     "--add-event",
     "files",
@@ -64,6 +73,7 @@ def command(
     start: str | None,
     end: str | None,
     without: tuple[int, ...],
+    operations: tuple[int, ...],
     files: tuple[BinaryIO, ...],
     kill: tuple[str, ...],
     form: str,
@@ -86,19 +96,21 @@ def command(
     overrides = policy_text(from_sets(sets))
     settings = load(conf, sets, bus=bus, environment=os.environ, cross_check=False)
     name_client_config(settings.kafka_client_config)
-    if kill and (start is not None or without or files):
-        raise WrongUse("--kill needs a state only: name none of --from, --without-event and --add-event with it.")
+    if kill and (start is not None or without or operations or files):
+        raise WrongUse("--kill needs a state only: only --to and --set may be named with it.")
     with existing_bus(settings) as found:
         if kill:
             _show_killed(found, kill, end, overrides, form)
             return
         after, through = _span(found, start, end)
-        changes = Changes(overrides, frozenset(without), _added(files, after, through))
+        left_out = {*without, *_observed_seqs(found, operations, after, through)}
+        changes = Changes(overrides, left_out, _added(files, after, through))
         if changes.is_nothing:
             raise WrongUse(_no_change(sets))
-        _check_left_out(found, changes, after, through)
+        _check_left_out(found, without, after, through)
         comparison = _compared(found, after, through, changes)
     what = {"from": after + 1, "to": through, "set": overrides, "without_events": sorted(without)}
+    what["without_operations"] = sorted(operations)
     what["added_events"] = sum(map(len, changes.added.values()))
     if form == "json":
         show_json(json_of(comparison, what))
@@ -110,17 +122,17 @@ def _show_killed(bus: Bus, kill: Sequence[str], end: str | None, overrides: Mapp
     """Show what the loss of brokers would do, by the state at the end."""
     states = state_at(bus, bus.decided_seq() if end is None else seq_named(bus, "--to", end))
     lost = killed.lost_brokers(states.states[0].cluster.brokers, kill)
-    hits = killed_partitions(states.states, lost, overrides)
+    found = killed_partitions(states.states, lost, overrides)
     if form == "json":
-        show_json(killed.document_of(hits, lost, states.seq, overrides))
+        show_json(killed.document_of(found, lost, states.seq, overrides))
     else:
-        show_lines(killed.text_of(hits, lost, states.seq, overrides))
+        show_lines(killed.text_of(found, lost, states.seq, overrides))
 
 
 def _no_change(sets: tuple[str, ...]) -> str:
     if sets:
         return f"no rule reads {', '.join(sorted(from_sets(sets)))}, so nothing would be decided otherwise."
-    return "name at least one change: --set, --without-event, --add-event or --kill."
+    return "name at least one change: --set, --without-event, --without-operation, --add-event or --kill."
 
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
@@ -149,11 +161,21 @@ def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
     return after, through
 
 
-def _check_left_out(bus: Bus, changes: Changes, after: int, through: int) -> None:
-    for seq in changes.without:
+def _check_left_out(bus: Bus, without: Sequence[int], after: int, through: int) -> None:
+    for seq in without:
         is_there = after < seq <= through and bus.recorded(seq - 1, seq, 1, 1)
         if not is_there:
             raise WrongUse(f"--without-event {seq}: there is no such event from {after + 1} through {through}.")
+
+
+def _observed_seqs(bus: Bus, offsets: Sequence[int], after: int, through: int) -> Iterator[int]:
+    """Yield the seqs of the events that tell of the operations at some offsets of the observed log."""
+    found = seqs_of_operations(bus, offsets, after, through)
+    for offset in offsets:
+        if not found[offset]:
+            span = f"from seq {after + 1} through seq {through}"
+            raise WrongUse(f"--without-operation {offset}: no operation with it was observed {span}.")
+        yield from found[offset]
 
 
 class _Place(msgspec.Struct):
@@ -191,6 +213,7 @@ def _place_of(raw: bytes, where: str, after: int, through: int) -> int:
 def _title(what: Mapping[str, Any]) -> str:
     parts = [f"{key}={value}" for key, value in what["set"].items()]
     parts += [f"without event {seq}" for seq in what["without_events"]]
+    parts += [f"without the operation at offset {offset}" for offset in what["without_operations"]]
     if added := what["added_events"]:
         parts.append(f"with {counted(added, 'more event')}")
     return f"What if {', '.join(parts)}, from seq {what['from']} through seq {what['to']}:"

@@ -11,7 +11,7 @@ ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount counts it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import add
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
@@ -216,6 +216,21 @@ class _Tally(Generic[Lost]):
     def losses(self) -> dict[Lost, Loss]:
         places = self._offline.keys() | self._refusing.keys() | self._moved.keys()
         return {place: Loss(self._offline[place], self._refusing[place], self._moved[place]) for place in places}
+
+
+def records_on_one_disk(partition: Partition, lost: Collection[int]) -> int | None:
+    """Return how many acknowledged records only the last in-sync replica has while ``lost`` are away.
+
+    None if that is not known, because no replica has reported the end of its log.
+    """
+    if len(partition.isr) != 1:
+        return 0
+    if not partition.log_end_offsets:
+        return None
+    ends = dict(zip(partition.replicas, partition.log_end_offsets, strict=True))
+    held = min(partition.high_watermark, ends[partition.isr[0]])
+    away = {*lost, *partition.isr}
+    return max(0, held - max([0, *(end for replica, end in ends.items() if replica not in away)]))
 
 
 def records_at_risk(partition: Partition, leader: int) -> int | None:

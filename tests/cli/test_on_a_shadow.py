@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bus.embedded import EmbeddedBus
+from history.observed_operations import seqs_of_operations
 from tests.cli.conftest import Isrflow
 from tests.support.decided_bus import DecidedBus
 from tests.support.observing import CLUSTER, TOPIC_ID, Shadow, broker, partition
@@ -79,3 +80,29 @@ def test_decisions_say_where_the_rules_differ(isrflow: Isrflow) -> None:
     assert "t-0 leader_epoch 2, by the rules 1  (RULES_DIFFER)" in lines
     done = isrflow("partitions", "explain", "t-0")
     assert "The rules would have decided otherwise: leader epoch 1, where the controller left 2." in done.stdout
+
+
+def test_an_operation_is_left_out_by_its_offset(isrflow: Isrflow) -> None:
+    done = isrflow("whatif", "--without-operation", "2")
+    assert done.exit_code == 0, done.output
+    head, *lines = done.stdout.splitlines()
+    assert head == "What if without the operation at offset 2, from seq 1 through seq 2:"
+    at = lines.index("Elections that differ:")
+    assert lines[at + 2 : at + 4] == ["    - leader 2, ISR 2 (LEADER_FENCED)", "    + nothing changed"]
+    document = json.loads(isrflow("whatif", "--without-operation", "2", "--format", "json").stdout)
+    assert document["without_operations"] == [2]
+    done = isrflow("whatif", "--without-operation", "3")
+    told = "Error: --without-operation 3: no operation with it was observed from seq 1 through seq 2.\n"
+    assert (done.exit_code, done.stderr) == (2, told)
+
+
+def test_all_parts_of_an_operation_are_found_by_any_of_its_offsets(tmp_path: Path) -> None:
+    world = Shadow()
+    for part in range(3):
+        world.observe("seed", offset=7, last_offset=90, part=part, parts=3)
+    world.observe("other", offset=91)
+    bus = DecidedBus(tmp_path / "parts.db")
+    bus.take(world.log)
+    found = seqs_of_operations(bus.bus, (50, 91, 92), 0, 4)
+    bus.close()
+    assert found == {50: [1, 2, 3], 91: [4], 92: []}

@@ -66,6 +66,7 @@ def test_the_loss_of_a_broker_is_shown(isrflow: Isrflow, kind: str, request: pyt
         "  refusing_writes: 1 partition",
         "  leader_moved: 1 partition",
         "  broker 2 leads 1 more",
+        "  acknowledged records left on one disk: not known, because log ends are not reported",
         "",
         "Topic   Partition  Effect           Leader  NewLeader  Isr    NewIsr  MinIsr",
         "alone   0          offline          1       none       1      1       1",
@@ -83,6 +84,7 @@ def test_the_loss_of_a_rack_is_shown_as_json(isrflow: Isrflow, kind: str, reques
     assert document["lost"] == [1, 2]
     assert document["counts"] == {"offline": 2, "unclean": 0, "refusing_writes": 0, "leader_moved": 1}
     assert document["new_leaders"] == {"3": 1}
+    assert (document["records_on_one_disk"], document["records_at_risk"]) == (None, 0)
     names = [(one["topic"], one["partition"], one["effect"]) for one in document["partitions"]]
     assert names == [
         ("alone", 0, "offline"),
@@ -96,6 +98,7 @@ def test_the_loss_is_that_of_another_moment_or_under_other_settings(isrflow: Isr
     done = isrflow("whatif", "--kill", "3", "--to", "7")
     assert done.stdout == (
         "What if broker 3 were lost, as of seq 7:\n  every partition keeps its leader and accepts writes.\n"
+        "  acknowledged records left on one disk: 0\n"
     )
     done = isrflow("whatif", "--kill", "3", "--to", "2")
     assert "--kill 3: expected a registered broker or rack, one of 1, rack:a." in done.stderr
@@ -115,3 +118,23 @@ def test_the_loss_is_that_of_another_moment_or_under_other_settings(isrflow: Isr
 def test_what_cannot_be_lost_is_wrong_use(isrflow: Isrflow, arguments: list[str], said: str) -> None:
     done = isrflow("whatif", *arguments)
     assert (done.exit_code, said in done.stderr) == (2, True), done.output
+
+
+def test_the_records_that_are_left_on_one_disk_are_counted(
+    isrflow: Isrflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(1, 2, 3)
+    world.create("pair", (1, 2))
+    world.create("alone", (1,))
+    world.create("risky", (1, 3), **{"unclean.leader.election.enable": "true"})
+    world.offsets("pair", b1=100, b2=100)
+    world.offsets("alone", b1=40)
+    world.offsets("risky", b1=50, b3=50)
+    world.alter_isr("risky", (1,))
+    world.offsets("risky", b1=80, b3=50)
+    world.tick()
+    bus_of(world, tmp_path, monkeypatch)
+    lines = isrflow("whatif", "--kill", "1").stdout.splitlines()
+    # Broker 2 is the only one left with 100, broker 1 with 40, and broker 3 with 50.
+    assert "  acknowledged records left on one disk: 190" in lines
+    assert "  records that unclean elections may lose: 30" in lines
