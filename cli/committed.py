@@ -8,6 +8,7 @@ import click
 from bus.clock import now_ms
 from bus.image import read_clusters, read_image
 from bus.interface import Bus
+from bus.waiting import waiting_ms
 from cli.errors import Refused, Unreachable
 from cli.moment import seq_named
 from cli.options import existing_bus
@@ -28,6 +29,8 @@ class Committed(NamedTuple):
 
     cluster: Cluster
     topics: dict[str, Topic]
+    # How long the oldest event that is not decided has waited. Only for a shadow.
+    waiting_ms: int = 0
 
     def min_isr(self, topic: Topic) -> int:
         """Return how many in-sync replicas a write with acks=all to ``topic`` needs."""
@@ -46,17 +49,18 @@ class Committed(NamedTuple):
 
     @property
     def age_s(self) -> float:
-        """How long ago, by the bus's clock, the newest decided tick entered the bus."""
-        return age_s(self.cluster)
+        """How long ago, by the bus's clock, the newest decided tick entered the bus; of a shadow, see ``age_s``."""
+        return age_s(self.cluster, self.waiting_ms)
 
 
-def age_s(cluster: Cluster) -> float:
+def age_s(cluster: Cluster, waiting_ms: int) -> float:
     """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead.
 
-    The state of a shadow is never old: its clock stands still while nothing happens in the observed cluster.
+    The clock of a shadow stands still while nothing happens in the observed cluster. Its state is old while an
+    operation waits to be decided.
     """
     if cluster.shadow is not None:
-        return 0.0
+        return waiting_ms / 1000
     return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
 
@@ -73,7 +77,8 @@ def read_committed(bus: Bus, name: str) -> Committed:
         why = blocked(bus)
         raise Unreachable(f"the bus {name} has no state yet: {why}") if why else without_state(name)
     held = read_image(image)
-    return Committed(held.cluster, {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)})
+    topics = {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)}
+    return Committed(held.cluster, topics, waiting_ms(bus) if held.cluster.shadow is not None else 0)
 
 
 def committed(settings: Settings, at: str | None = None) -> Committed:
@@ -120,7 +125,7 @@ def why_silent(bus: Bus) -> str:
 
 def warn_if_old(cluster: Cluster, bus: Bus) -> None:
     """Warn on standard error if a state is old, because a running engine ticks, and if a clock is skewed."""
-    old_s, skew_ms = age_s(cluster), cluster.clock_skew_ms or 0
+    old_s, skew_ms = age_s(cluster, waiting_ms(bus)), cluster.clock_skew_ms or 0
     if old_s > OLD_AFTER_S:
         click.echo(f"This state is {old_s:.0f} s old: {why_silent(bus)}", err=True)
     if abs(skew_ms) / 1000 > OLD_AFTER_S:

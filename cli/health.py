@@ -92,8 +92,8 @@ def command(
 
     It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
     the bus cannot be read, or if no engine has committed anything lately. Of a shadow it is the health of the observed
-    cluster at the newest operation, however old that is. Wrong use ends with 2, too, but then nothing is on standard
-    output.
+    cluster at the newest operation, however old that is, and unknown while an operation waits to be decided. Wrong use
+    ends with 2, too, but then nothing is on standard output.
 
     \b
     Examples:
@@ -193,7 +193,8 @@ def aged(found: Health, age_s: float, max_age_ms: int, why: Callable[[], str]) -
     """
     if age_s * 1000 <= max_age_ms:
         return found._replace(age_s=age_s)
-    reason = f"the last commit is older than {max_age_ms} ms: {why()}"
+    what = "an operation has waited for longer" if "observed" in found.details else "the last commit is older"
+    reason = f"{what} than {max_age_ms} ms: {why()}"
     return found._replace(status=UNKNOWN, reasons=[reason, *found.reasons], age_s=age_s)
 
 

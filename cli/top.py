@@ -55,8 +55,8 @@ class Screen:
         away = away_of(self._bus, found, self._state_times)
         self._found: Health = judged(found)._replace(away=away)
         self.brokers = rows_of(found)
-        self._cluster = found.cluster
-        is_old = age_s(found.cluster) * 1000 > MAX_AGE_MS
+        self._cluster, self._waiting_ms = found.cluster, found.waiting_ms
+        is_old = found.age_s * 1000 > MAX_AGE_MS
         self._why = why_silent(self._bus) if is_old else NO_ENGINE
         while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
             self._after = (batch[-1].seq, batch[-1].idx)
@@ -64,9 +64,13 @@ class Screen:
             self.latest += [one for one in read if not isinstance(one, _UNSEEN)]
 
     @property
+    def _age_s(self) -> float:
+        return age_s(self._cluster, self._waiting_ms)
+
+    @property
     def health(self) -> Health:
         """The health as far as it is known now, even if the last look was long ago."""
-        return aged(self._found, age_s(self._cluster), MAX_AGE_MS, lambda: self._why)
+        return aged(self._found, self._age_s, MAX_AGE_MS, lambda: self._why)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -111,7 +115,7 @@ class Screen:
 
     def _line(self, decision: AnyDecision) -> str:
         # Both times are those of ticks.
-        ago_s = age_s(self._cluster) + (self._cluster.clock_ms - decision.time_ms) / 1000
+        ago_s = self._age_s + (self._cluster.clock_ms - decision.time_ms) / 1000
         return f"{decision.seq:>6}  {duration(round(ago_s * 1000)):>7} ago  {reasoned(decision)}"
 
 

@@ -2,9 +2,11 @@
 
 from importlib.metadata import version
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 
 from bus.interface import Bus
+from bus.waiting import waiting_ms
 from sinks.metric_snapshot import MetricSnapshot
 from sinks.web.inbox import Inbox
 from sinks.web.live import Live
@@ -27,6 +29,7 @@ class _Observer(Live):
         # First, because the decisions say since when a broker is away, which would have to be searched for otherwise.
         self._recall(self._bus.decided_seq())
         self._look_at_the_bus()
+        self.picture = replace(self.picture, waiting_ms=waiting_ms(self._bus))
 
 
 class ObservedSite:

@@ -38,16 +38,18 @@ class Picture(msgspec.Struct, frozen=True):
     summary: Summary = Summary()
     # None if the cluster is led on this bus.
     observed: Observed | None = None
+    # Without an engine in this process: how long the oldest operation that is not decided has waited.
+    waiting_ms: int = 0
 
     def age_ms(self) -> int | None:
         """Return its age: measured, or by the bus's clock if another process committed it. None without a state.
 
-        The state of a shadow is never old, because nothing may happen in the observed cluster for long.
+        Nothing may happen in an observed cluster for long. Its state is old while an operation waits to be decided.
         """
         if not self.seq:
             return None
-        if self.observed is not None:
-            return 0
         if self.committed_steady_ms is not None:
             return steady_ms() - self.committed_steady_ms
+        if self.observed is not None:
+            return self.waiting_ms
         return max(0, now_ms() - self.bus_clock_ms)

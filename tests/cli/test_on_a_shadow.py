@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from bus.embedded import EmbeddedBus
+from bus.interface import Entry
 from history.observed_operations import seqs_of_operations
+from sinks.web.observed_site import ObservedSite
+from streaming.past_process import PastProcess
 from tests.cli.conftest import Isrflow
+from tests.sinks.web.test_page import Stream
 from tests.support.decided_bus import DecidedBus
 from tests.support.observing import CLUSTER, TOPIC_ID, Shadow, broker, partition
 
@@ -55,6 +59,25 @@ def test_the_health_is_that_of_the_observed_cluster(isrflow: Isrflow) -> None:
 
 def test_an_old_state_is_no_reason_for_a_warning(isrflow: Isrflow) -> None:
     assert isrflow("topics", "list").stderr == ""
+
+
+def test_a_state_is_old_while_an_operation_waits_to_be_decided(isrflow: Isrflow, shadow: Path) -> None:
+    bus = EmbeddedBus(shadow)
+    raw = bus.recorded(0, 1, 1, 1)[0].raw
+    bus.load([Entry(3, raw, 1_000, False)])
+    site = ObservedSite(bus, PastProcess(str(shadow)))
+    try:
+        stream = Stream(site.serve(0))
+        beat = stream.next("beat")
+        assert beat["age_ms"] > beat["old_after_ms"]
+        stream.close()
+    finally:
+        site.close()
+        bus.close()
+    done = isrflow("health")
+    assert done.exit_code == 2
+    assert "an operation has waited for longer than 10000 ms: is the engine running?" in done.stdout
+    assert "s old: is the engine running?" in isrflow("topics", "list").stderr
 
 
 @pytest.mark.parametrize(

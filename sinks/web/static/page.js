@@ -81,10 +81,13 @@ function drawFreshness() {
   drawStatus();
 }
 
+// Whether an engine that should decide does not.
+const isUndecided = ({ role, ready }) => state.old !== null && (role === "observing" || (role === "deciding" && !ready));
+
 function drawStatus() {
   const status = state.status;
   if (!status) return;
-  const stopped = state.old?.isSilent ? "not heard" : state.old && status.role === "deciding" && !status.ready ? "not deciding" : "";
+  const stopped = state.old?.isSilent ? "not heard" : isUndecided(status) ? "not deciding" : "";
   const observed = state.cluster?.observed;
   const role = observed && status.role === "deciding" ? "observing" : status.role;
   const look = stopped ? "bad" : status.ready || role === "observing" ? "good" : status.role === "deciding" ? "bad" : "warn";
