@@ -36,7 +36,7 @@ def decoded(batch: RecordBatch) -> Batch:
         records = tuple(_control_record(key, value) for key, value in batch.records)
     else:
         records = tuple(_record(value) for _, value in batch.records)
-    return Batch(batch.base_offset, batch.leader_epoch, batch.timestamp_ms, batch.control, records)
+    return Batch(batch.base_offset, batch.leader_epoch, batch.timestamp_ms, batch.control, records, batch.size)
 
 
 def _record(value: bytes) -> Record:

@@ -82,7 +82,11 @@ class Operations:
             case Batch():
                 yield from self._tell_gap()
                 for settled in self._transactions.settled(one):
-                    yield from self._take_batch(settled)
+                    if isinstance(settled, Gap):
+                        yield from self.take(settled)
+                        yield from self._tell_gap()
+                    else:
+                        yield from self._take_batch(settled)
                 self._is_new = False
             case Snapshot():
                 yield from self._drop_transaction()

@@ -22,6 +22,8 @@ class Batch(NamedTuple):
     is_control: bool
     # The offset of ``records[i]`` is ``base_offset + i``.
     records: tuple[Record, ...]
+    # In bytes, as it stands in the log.
+    size: int = 0
 
     @property
     def next_offset(self) -> int:

@@ -1,8 +1,10 @@
 """The records of a transaction count at its end, and those of an aborted one never."""
 
-from brokers.shadow.source import Batch
+import pytest
+
+from brokers.shadow.source import Batch, Gap
 from brokers.shadow.transactions import Transactions
-from tests.brokers.shadow.worlds import batch, rec
+from tests.brokers.shadow.worlds import batch, operations, rec, short
 
 BEGIN, END, ABORT, NO_OP = rec("BeginTransaction"), rec("EndTransaction"), rec("AbortTransaction"), rec("NoOp")
 WORDS = {BEGIN.name: "begin", END.name: "end", ABORT.name: "abort", NO_OP.name: "-"}
@@ -52,3 +54,36 @@ def test_an_open_transaction_is_known() -> None:
     assert transactions.begins_at is None
     assert list(transactions.settled(batch(7, NO_OP, BEGIN))) == [batch(7, NO_OP)]
     assert transactions.begins_at == 8
+
+
+@pytest.mark.parametrize("limits", [(3, 1 << 20), (1 << 20, 300)])
+def test_a_transaction_that_is_too_large_is_a_gap_if_it_ends(limits: tuple[int, int]) -> None:
+    control = batch(5, NO_OP)._replace(is_control=True)
+    begins = batch(0, NO_OP, BEGIN, NO_OP)._replace(size=150)
+    given = [begins, *(batch(at, NO_OP)._replace(size=120) for at in (3, 4)), control, batch(6, NO_OP)]
+    for last, expected in (
+        (
+            END,
+            [
+                Gap(
+                    1,
+                    8,
+                    f"they are a transaction of more than {limits[0]} records or {limits[1]} bytes, which is not read",
+                )
+            ],
+        ),
+        (ABORT, []),
+    ):
+        transactions = Transactions(*limits)
+        found = [one for each in [*given, batch(7, last, NO_OP)] for one in transactions.settled(each)]
+        assert found == [batch(0, NO_OP)._replace(size=50), control, *expected, batch(8, NO_OP)]
+        assert transactions.begins_at is None
+        fits = batch(9, BEGIN, NO_OP, END)
+        assert list(transactions.settled(fits)) == [fits], "the next one is counted from its own beginning"
+
+
+def test_what_follows_the_gap_of_a_transaction_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Transactions.__init__, "__defaults__", (2, 1 << 20))
+    topic = rec("Topic", Name="t", TopicId="TTTTTTTTTTTTTTTTTTTTTQ")
+    found = operations(batch(0, BEGIN, NO_OP, NO_OP), batch(3, END, topic))
+    assert [short(one) for one in found] == ["0-3 gap certain", "4-4 topic_created certain"]
