@@ -129,6 +129,8 @@ class Took(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     # From the end of the lost broker's session, if that was the cause.
     session_end_s: float | None = None
+    # The most memory that the process took.
+    peak_mib: int | None = None
 
 
 def median_of(took: Sequence[Took]) -> Took:

@@ -14,7 +14,7 @@ from bench.machine import Machine, machine
 OUT = Path("build/bench")
 _COLUMNS = (
     *("partitions", "brokers", "step", "driver", "s", "CPU s", "cores"),
-    *("changes", "changes/s", "from session's end", "p99 s"),
+    *("changes", "changes/s", "from session's end", "p99 s", "peak MiB"),
 )
 
 
@@ -44,6 +44,11 @@ class Figure(msgspec.Struct, frozen=True):
     @property
     def changes(self) -> int:
         return round(statistics.median(one.changes for one in self.rounds))
+
+    @property
+    def peak_mib(self) -> int | None:
+        """The most memory that the process took, if it was measured."""
+        return max((one.peak_mib for one in self.rounds if one.peak_mib is not None), default=None)
 
     @property
     def session_end_s(self) -> float | None:
@@ -81,7 +86,8 @@ def table(report: Report) -> Iterator[str]:
             f"| {figure.partitions:,} | {figure.brokers or ''} | {figure.step} | {figure.driver} "
             f"| {figure.wall_s:.2f} | {figure.cpu_s:.2f} | {figure.cpu_s / max(figure.wall_s, 1e-9):.2f} "
             f"| {figure.changes:,} | {figure.changes / max(figure.wall_s, 1e-9):,.0f} "
-            f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {figure.p99_s:.2f} |"
+            f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {figure.p99_s:.2f} "
+            f"| {'' if figure.peak_mib is None else f'{figure.peak_mib:,}'} |"
         )
 
 

@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from bench import acks, breakdown, failover, idle, latency, quick, standby, sustained, whole
+from bench import acks, breakdown, failover, idle, latency, quick, shadow, standby, sustained, whole
 
 RUNS = {
     "all": whole.main,
@@ -14,6 +14,7 @@ RUNS = {
     "acks": acks.main,
     "idle": idle.main,
     "failover": failover.main,
+    "shadow": shadow.main,
     "standby": standby.main,
     "sustained": sustained.main,
 }

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from bench import breakdown, protocol_driver, sustained, zookeeper_driver
+from bench import breakdown, protocol_driver, shadow, sustained, zookeeper_driver
 from bench.bus_driver import BusDriver
 from bench.controllers import EngineBehindGateway, StockController
 from bench.gateway_in_process import GATEWAY_LAYERS
@@ -183,3 +183,11 @@ def test_a_report_is_written_with_its_table(tmp_path: Path) -> None:
     path = write(report, tmp_path)
     assert msgspec.json.decode(path.read_bytes(), type=Report) == report
     assert path.with_suffix(".md").exists()
+
+
+def test_the_log_of_an_observed_cluster_is_read_and_audited() -> None:
+    figures = {figure.step: figure for figure in shadow.measure(PARTITIONS, brokers=5)}
+    on_a_broker = figures["shadow read"].changes - 2 * PARTITIONS
+    assert on_a_broker == figures["of it: adopt and audit"].changes - 2 * PARTITIONS > PARTITIONS // 2
+    assert figures["tell every operation"].changes == PARTITIONS + 1 + 1 + 4, "shrinks, a fence, a return, expansions"
+    assert all((figure.peak_mib or 0) > 0 for step, figure in figures.items() if not step.startswith("of it"))
