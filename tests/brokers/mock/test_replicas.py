@@ -36,14 +36,7 @@ SETTINGS = {"replica.lag.time.max.ms": 1, "alter.isr.timeout.ms": 80, "alter.isr
 class Clock:
     """The steady clock of a broker's replicas. It stands still until a scene lets time pass."""
 
-    def __init__(self) -> None:
-        self.now_ms = 1_000
-
-    def read_ms(self) -> int:
-        return self.now_ms
-
-    def let_pass(self, time_ms: int) -> None:
-        self.now_ms += time_ms
+    now_ms = 1_000
 
 
 class Host(NamedTuple):
@@ -71,7 +64,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Run a scene with the replicas of broker 1, in its own event loop."""
     clock = Clock()
     for module in ("isr", "table"):
-        monkeypatch.setattr(f"brokers.mock.replicas.{module}.steady_ms", clock.read_ms)
+        monkeypatch.setattr(f"brokers.mock.replicas.{module}.steady_ms", lambda: clock.now_ms)
 
     async def played(scene: Callable[[Host], Any]) -> None:
         bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
@@ -221,20 +214,20 @@ def test_one_isr_change_is_in_flight_and_is_retried(play: Play) -> None:
         replicas = host.replicas
         replicas.apply(decided_leader(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
-        host.clock.let_pass(10)
+        host.clock.now_ms += 10
         for _ in range(3):
             replicas.look_after_isr()
         (first,), (end,) = await host.published("alter_isr"), await host.published("log_end_offset")
         assert (first["isr"], first["leader_epoch"], first["partition_epoch"]) == ([1], 4, 4)
         assert first["topic_id"] == end["topic_id"] == replicas.partitions[PLACE].topic_id
-        host.clock.let_pass(100)
+        host.clock.now_ms += 100
         replicas.look_after_isr()
         _, second = await host.published("alter_isr")
         assert second["request_id"] != first["request_id"]
         replicas.apply(answered(second, "NOT_CONTROLLER"))
         replicas.look_after_isr()
         assert len(await host.published("alter_isr")) == 2, "a refused one is retried after a pause"
-        host.clock.let_pass(100)
+        host.clock.now_ms += 100
         replicas.look_after_isr()
         assert len(await host.published("alter_isr")) == 3
 
@@ -246,7 +239,7 @@ def test_a_decided_change_lets_the_next_one_be_sent(play: Play) -> None:
         replicas = host.replicas
         replicas.apply(decided_leader(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
-        host.clock.let_pass(10)
+        host.clock.now_ms += 10
         replicas.look_after_isr()
         replicas.apply(decided_leader(1, 4, 5, isr=(1, 2)))
         replicas.look_after_isr()
