@@ -15,7 +15,7 @@ from tests.support.engine import START_TIMEOUT_S
 from tests.upgrade.releases import LAST_LEVEL, NEXT_LEVEL, Release, last_release, next_release
 from tests.upgrade.site import Site
 
-# Eight engines start one after another. That takes two minutes on a quiet machine, and long on a busy one.
+# Eight engines start one after another, and on a busy machine each may take minutes.
 pytestmark = [pytest.mark.spark, pytest.mark.mock_brokers, pytest.mark.kraft, pytest.mark.timeout(1_800)]
 
 OTHER_RELEASE, SUPERSEDED = 2, 4
