@@ -161,20 +161,25 @@ def summarise(
             order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition
             found.append((order, these, partition, min_isr))
     worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[0])
-    lost = losses_of(stands)
-    for leader, number in moved.items():
-        lost[leader] = lost.get(leader, NO_LOSS).plus(Loss(leaders_moved=number))
     return Summary(
         Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
         Counter(partition.replicas[0] for partition in every),
         Counter(chain.from_iterable(partition.replicas for partition in every)),
         Counter(chain.from_iterable(partition.isr for partition in every)),
         Counter(problem for these, number in problems.items() for problem in these * number),
-        lost,
+        _losses(stands, moved),
         rack_losses_of(stands, racks, {Spread(*each): number for each, number in spreads.items()}),
         len(found),
         tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
     )
+
+
+def _losses(stands: Mapping[Stand, int], moved: Mapping[int, int]) -> dict[int, Loss]:
+    """Return what the loss of each broker would cost. ``moved`` has the leaders that would only move, by broker."""
+    lost = losses_of(stands)
+    for leader, number in moved.items():
+        lost[leader] = lost.get(leader, NO_LOSS).plus(Loss(leaders_moved=number))
+    return lost
 
 
 def _is_well(partition: Partition) -> bool:

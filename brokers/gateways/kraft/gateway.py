@@ -180,21 +180,7 @@ class Gateway:
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
         self._phases.begin("opening the metadata log")
         storage = self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
-        context = Context(
-            self._identity,
-            self._settings,
-            self._engine,
-            self._quorum_view,
-            storage,
-            ResourceLocks(self._settings.answer_timeout_ms),
-            self._executor,
-            self._read_watch,
-            self._probes,
-            self._heard_brokers,
-            self._access,
-            MutationQuotas(time.monotonic),
-            self._security,
-        )
+        context = self._context(storage)
         self._phases.begin("reading the state on the bus")
         committed_state = CommittedState(self._bus, self._executor, unreachable_max_ms)
         held = await committed_state.read()
@@ -229,6 +215,24 @@ class Gateway:
                 await self._live(group)
             finally:
                 await server.stop()
+
+    def _context(self, storage: Storage) -> Context:
+        """Return what requests are answered with."""
+        return Context(
+            self._identity,
+            self._settings,
+            self._engine,
+            self._quorum_view,
+            storage,
+            ResourceLocks(self._settings.answer_timeout_ms),
+            self._executor,
+            self._read_watch,
+            self._probes,
+            self._heard_brokers,
+            self._access,
+            MutationQuotas(time.monotonic),
+            self._security,
+        )
 
     async def _live(self, group: asyncio.TaskGroup) -> None:
         """Send heartbeats. Some ask for an answer: a run that never led learns only from it that it was replaced."""

@@ -129,7 +129,7 @@ def identity_of(settings: Settings) -> Identity:
     if (Path(settings.metadata_log_dir) / _KAFKAS_OWN).exists():
         raise SettingsError(
             f"metadata.log.dir: {settings.metadata_log_dir} holds the storage of one of Kafka's own nodes: name "
-            "another directory. Brokers that Kafka's own controllers have led know topics that a gateway's log does not have"
+            "another directory. Brokers that Kafka's controllers led know topics that a gateway's log does not have"
         )
     return Identity(
         **fields,
