@@ -111,7 +111,9 @@ def test_brokers_are_replaced_by_those_of_the_next_release_and_then_the_level_is
         quorum_is_told(cluster)
 
 
-@pytest.mark.parametrize("kafka", [*(pytest.param(one, marks=pytest.mark.long) for one in BETWEEN), NEWEST])
+# The cluster of test_newest_release.py is of the newest one.
+@pytest.mark.long
+@pytest.mark.parametrize("kafka", BETWEEN)
 def test_brokers_of_each_newer_release_are_led(
     kafka: str, cluster_folder: Path, tmp_path: Path, next_engine: RulesEngine
 ) -> None:

@@ -11,7 +11,7 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from conf.kafka_versions import KAFKA_VERSIONS
 from tests.real_kafka.broker_requests import ask
-from tests.real_kafka.test_metadata_versions import up
+from tests.real_kafka.test_metadata_versions import die_and_return, levels, levels_in, up
 from tests.support.clients import read_all
 from tests.support.real_cluster import POLICY
 from tests.support.rules_engine import RulesEngine
@@ -31,10 +31,12 @@ def test_the_newest_release_does_what_is_new_in_it(
 ) -> None:
     next_engine.start(tmp_path / "bus.db", **POLICY)
     with up(cluster_folder, tmp_path / "bus.db", "--kafka", NEWEST.number, brokers=2) as cluster:
+        assert levels(cluster) == levels_in(NEWEST.release)
         a_cordoned_broker_gets_no_replicas(cluster)
         a_share_group_reads_every_record(cluster)
         rejected_records_go_to_the_dead_letter_queue(cluster)
         a_streams_group_gets_its_tasks(cluster)
+        die_and_return(cluster, 1)
 
 
 def a_cordoned_broker_gets_no_replicas(cluster: UpCluster) -> None:
