@@ -108,6 +108,13 @@ class ObservedLog:
         return _record("PartitionChange", TopicId=self._topics[topic], PartitionId=number, Isr=isr, **led)
 
 
+def written(folder: Path, partitions: int, brokers: int) -> tuple[int, int]:
+    """Write a log into a new folder, and return how many operations and changes of partitions it has."""
+    log = ObservedLog(partitions, brokers)
+    log.write(folder)
+    return log.operations, log.changes
+
+
 def _record(name: str, **values: Any) -> KeyAndValue:
     return None, encode_record(f"{name}Record", _NEWEST[name], values)
 
