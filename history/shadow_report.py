@@ -193,7 +193,7 @@ class ReportWriter:
             )
 
     def take_decision(self, body: bytes) -> None:
-        """Take a decision; only divergences and violations count."""
+        """Take the text of a decision; only divergences and violations count."""
         if not body.startswith(_KINDS):
             return
         decision, report = decode(body), self.report

@@ -3,6 +3,8 @@
 A shadow decides so, because its events are few, and a post-mortem should need no Java.
 """
 
+from collections.abc import Callable
+
 from bus.decided_runs import DecidedRuns
 from bus.interface import Bus, Page
 from conf.garbage import without_collections
@@ -37,14 +39,19 @@ class _Store(dict[int, bytes]):
 class InProcessEngine:
     """Decides what is on a bus for the holder of a controller epoch. A recorded log that was loaded needs no claim: 0.
 
+    ``tell`` gets the text of each decision that is not in columns: leaders and ISRs are.
+
     Raises ``LayoutError``, and ``BusError`` as the bus does.
     """
 
-    def __init__(self, bus: Bus, settings: Settings, controller_epoch: int = 0) -> None:
+    def __init__(
+        self, bus: Bus, settings: Settings, controller_epoch: int = 0, tell: Callable[[bytes], object] = len
+    ) -> None:
         self._bus = bus
         self._policy = settings.policy
         self._pages = settings.pages
         self._controller_epoch = controller_epoch
+        self._tell = tell
         image = bus.image()
         if any(page.shard != _SHARD for page in image.pages):
             raise LayoutError("the state on the bus is in several shards, and only 'isrflow run' decides on those")
@@ -71,6 +78,9 @@ class InProcessEngine:
             pages += [Page(_SHARD, page, body) for page, body in changed]
             decisions = DecidedRuns(numbered_runs(outcome.parts))
             self._bus.commit(self._controller_epoch, through, decisions, pages)
+        for run in decisions.runs:
+            if run.columns is None:
+                self._tell(run.text)
         self._store.update(changed)
         self.cluster = outcome.state.cluster
         self._decided = through

@@ -12,7 +12,7 @@ from brokers.shadow.files import read_directory
 from brokers.shadow.operations import Operations
 from brokers.shadow.place import Place, PlaceError, opened
 from bus.embedded import EmbeddedBus
-from bus.interface import Bus, Entry
+from bus.interface import Entry
 from bus.open_bus import open_bus
 from cli.errors import WrongUse
 from cli.options import bus_option, conf_option, name_client_config, set_option
@@ -27,7 +27,6 @@ from streaming.in_process import InProcessEngine
 
 # What is put on the bus at once.
 LOADED_BYTES = 16 * 1024 * 1024
-_DECISIONS_READ = 10_000
 
 
 @click.command("read")
@@ -85,12 +84,10 @@ def _read(place: Place, cluster_id: str, settings: Settings) -> ShadowReport:
         if bus.last_seq() > 0:
             raise WrongUse(f"bus {settings.bus_name} is not new: name another file with --bus")
         cut, writer = Operations(), ReportWriter(cluster_id)
-        engine = InProcessEngine(bus, settings)
+        engine = InProcessEngine(bus, settings, tell=writer.take_decision)
         for chunk in _chunks(_entries(_events(place, cut, cluster_id), writer)):
             bus.load(chunk)
             engine.decide()
-        for body in _decisions(bus):
-            writer.take_decision(body)
         writer.report.notes = [Note(note.offset, note.what) for note in cut.notes]
         return writer.finished()
     finally:
@@ -124,11 +121,3 @@ def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-def _decisions(bus: Bus) -> Iterator[bytes]:
-    after = (0, 0)
-    while some := bus.decisions(after, _DECISIONS_READ):
-        for one in some:
-            yield one.body
-        after = some[-1].seq, some[-1].idx
