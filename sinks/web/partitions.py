@@ -134,7 +134,6 @@ def summarise(
     stands = Counter[Stand]()
     # A rack may hold several replicas of a partition that is well.
     spreads = Counter[tuple[tuple[str | None, ...], int, int]]()
-    rack_of = racks.get
     problems = Counter[tuple[str, ...]]()
     # Each begins with its order. Most are dropped, so only the kept ones become rows.
     found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
@@ -149,7 +148,7 @@ def summarise(
                 moved[partition.leader] += 1
                 isr = partition.isr
                 if racks and partition.leader in isr:
-                    spreads[tuple(map(rack_of, isr)), isr.index(partition.leader), min_isr] += 1
+                    spreads[tuple(map(racks.get, isr)), isr.index(partition.leader), min_isr] += 1
                 continue
             stand = stand_of(partition, min_isr)
             these = problems_of(partition, stand, about.is_deleting)
@@ -162,15 +161,22 @@ def summarise(
             found.append((order, these, partition, min_isr))
     worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[0])
     return Summary(
-        Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
-        Counter(partition.replicas[0] for partition in every),
-        Counter(chain.from_iterable(partition.replicas for partition in every)),
-        Counter(chain.from_iterable(partition.isr for partition in every)),
+        *_counted(every),
         Counter(problem for these, number in problems.items() for problem in these * number),
         _losses(stands, moved),
         rack_losses_of(stands, racks, {Spread(*each): number for each, number in spreads.items()}),
         len(found),
         tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
+    )
+
+
+def _counted(every: list[Partition]) -> tuple[Counter[int], Counter[int], Counter[int], Counter[int]]:
+    """Count what each broker leads, should lead, holds, and holds in sync."""
+    return (
+        Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
+        Counter(partition.replicas[0] for partition in every),
+        Counter(chain.from_iterable(partition.replicas for partition in every)),
+        Counter(chain.from_iterable(partition.isr for partition in every)),
     )
 
 
