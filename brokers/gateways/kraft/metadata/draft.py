@@ -66,10 +66,12 @@ class MetadataDraft:
 
     def image(self) -> MetadataImage:
         """Return the resulting image. Nothing may be replayed into this draft afterwards."""
-        topics = self.topics.mutate()
-        for topic_id, opened in self._opened.items():
-            topics[topic_id] = TopicState(topics[topic_id].name, topic_id, opened.closed())
-        self.topics = topics.finish()
+        self.topics = self.topics.update(
+            {
+                topic_id: TopicState(self.topics[topic_id].name, topic_id, opened.closed())
+                for topic_id, opened in self._opened.items()
+            }
+        )
         return MetadataImage(
             self.features,
             self.brokers,

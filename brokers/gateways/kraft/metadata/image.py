@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-from immutables import Map
 
 from brokers.gateways.kraft.metadata.partition_table import Ids as Ids
 from brokers.gateways.kraft.metadata.partition_table import Partitions
 from brokers.gateways.kraft.metadata.partition_table import PartitionState as PartitionState
+from brokers.gateways.kraft.metadata.sliced_map import SlicedMap
 from state.acl import Acl
 from state.entity import Entity
 from state.features import CIDR_SINCE, CORDONING_SINCE, METADATA_VERSION, USUAL_METADATA_VERSION
@@ -56,21 +56,21 @@ class MetadataImage(NamedTuple):
     the same at any size.
     """
 
-    features: Map[str, int] = Map()
-    brokers: Map[int, Registration] = Map()
+    features: SlicedMap[str, int] = SlicedMap()
+    brokers: SlicedMap[int, Registration] = SlicedMap()
     # By topic id.
-    topics: Map[str, TopicState] = Map()
+    topics: SlicedMap[str, TopicState] = SlicedMap()
     # By topic name; topics[topic_ids[name]].name = name
-    topic_ids: Map[str, str] = Map()
+    topic_ids: SlicedMap[str, str] = SlicedMap()
     # By (resource type, resource name); no entry is empty.
-    configs: Map[tuple[int, str], Mapping[str, str]] = Map()
+    configs: SlicedMap[tuple[int, str], Mapping[str, str]] = SlicedMap()
     next_producer_id: int = NO_PRODUCER_ID
     # Of the last record; NO_QUORUM before the quorum's first leader.
     quorum_epoch: int = NO_QUORUM
     # By id.
-    acls: Map[str, Acl] = Map()
+    acls: SlicedMap[str, Acl] = SlicedMap()
     # The entities that have records of their own, by ``entity_id_of``.
-    entities: Map[str, Entity] = Map()
+    entities: SlicedMap[str, Entity] = SlicedMap()
 
 
 Values = Mapping[str, Any]

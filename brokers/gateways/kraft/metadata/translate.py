@@ -25,7 +25,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from immutables import Map
 from msgspec import UNSET
 
 from brokers.engine.alike_decisions import AlikeDecisions, GivenDecision
@@ -39,6 +38,7 @@ from brokers.gateways.kraft.metadata.partitions import (
     changed_directories,
 )
 from brokers.gateways.kraft.metadata.registrations import broker_records
+from brokers.gateways.kraft.metadata.sliced_map import SlicedMap
 from brokers.gateways.kraft.metadata.snapshot import control_records_of, producer_ids, records_of
 from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
 from brokers.gateways.kraft.metadata.voters import voter_records
@@ -111,7 +111,7 @@ def translate(image: MetadataImage, decisions: Sequence[GivenDecision]) -> Trans
         return Translated(draft.image(), None)
     if image.quorum_epoch == NO_QUORUM:
         chosen = draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
-        draft.features = Map(first_levels(chosen)).update(draft.features)
+        draft.features = SlicedMap(first_levels(chosen)).update(draft.features)
         records = list(records_of(draft.image()))
         voters = control_records_of(draft.image())
     if leader_change is None and not records and not voters:

@@ -3,20 +3,19 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from immutables import Map
-
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
+from brokers.gateways.kraft.metadata.sliced_map import SlicedMap
 
 
 def brokers_version(finalized: int | None, *supported: int) -> int:
     """Return the metadata version that counts at a level of the log, with brokers that support these."""
-    features: Map[str, int] = Map() if finalized is None else Map({"metadata.version": finalized})
+    features: SlicedMap[str, int] = SlicedMap() if finalized is None else SlicedMap({"metadata.version": finalized})
     brokers = {
         number: Registration(number, 1, "i", (), (("metadata.version", 7, high),), None, (), False, False)
         for number, high in enumerate(supported)
     }
-    storage = SimpleNamespace(image=MetadataImage(features=features, brokers=Map(brokers)))
+    storage = SimpleNamespace(image=MetadataImage(features=features, brokers=SlicedMap(brokers)))
     others: dict[str, Any] = dict.fromkeys(Context.__struct_fields__)
     return Context(**(others | {"storage": cast(Any, storage)})).brokers_metadata_version
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from immutables import Map
 
 from brokers.gateways.kraft.messages import Request, layouts
 from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
 from brokers.gateways.kraft.metadata.partition_table import Partitions
+from brokers.gateways.kraft.metadata.sliced_map import SlicedMap
 from brokers.gateways.kraft.security.authorizer import Action
 from brokers.gateways.kraft.security.operations import FREE, ON_CLUSTER, ON_SETTINGS, ON_TOPICS
 from brokers.gateways.kraft.security.permissions import Permitted, permitted
@@ -18,7 +18,9 @@ from brokers.wire.errors import ErrorCode
 TOPIC, GROUP, CLUSTER = (ErrorCode[f"{name}_AUTHORIZATION_FAILED"] for name in ("TOPIC", "GROUP", "CLUSTER"))
 NOTHING = "AAAAAAAAAAAAAAAAAAAAAA"
 HELD_ID = "AAAAAAAAAAAAAAAAAAAABQ"
-IMAGE = MetadataImage(topics=Map({HELD_ID: TopicState("held", HELD_ID, Partitions())}), topic_ids=Map(held=HELD_ID))
+IMAGE = MetadataImage(
+    topics=SlicedMap({HELD_ID: TopicState("held", HELD_ID, Partitions())}), topic_ids=SlicedMap({"held": HELD_ID})
+)
 
 # As in ControllerApis of Kafka 4.4.
 OF_CLUSTER = {
