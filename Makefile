@@ -57,7 +57,7 @@ lock: setup
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it with 'pip install uv'." >&2; exit 1; }
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
 	    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet -o deploy/requirements.lock
-	uv pip compile pyproject.toml --extra engine --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra engine --extra zookeeper --universal --python-version 3.11 --generate-hashes \
 	    --constraint deploy/requirements.lock --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
 	    -o deploy/container/engine.lock
 	@$(BIN)/python deploy/lock_jars.py

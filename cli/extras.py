@@ -5,11 +5,10 @@ import click
 from cli.errors import Unreachable
 
 _KAFKA = ("confluent_kafka", "kafka")
+_ZOOKEEPER = ("kazoo",)
 _ENGINE = (
     "cryptography",
     "google",
-    "immutables",
-    "kazoo",
     "pandas",
     "prometheus_client",
     "psutil",
@@ -26,6 +25,8 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     name = (error.name or "").partition(".")[0]
     if name in _KAFKA:
         return "isrflow[kafka]"
+    if name in _ZOOKEEPER:
+        return "isrflow[zookeeper]"
     return "isrflow[engine]" if name in _ENGINE else None
 
 

@@ -59,7 +59,7 @@ def run_demo(wheel: Path, directory: Path) -> None:
     """Run the demo from the wheel in an environment that has nothing but what the wheel asks for."""
     _run(sys.executable, "-m", "venv", str(directory / "venv"))
     pip = (str(directory / "venv" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet")
-    _run(*pip, "install", f"isrflow[engine,java,kafka] @ {wheel.as_uri()}")
+    _run(*pip, "install", f"isrflow[engine,java,kafka,zookeeper] @ {wheel.as_uri()}")
     _run(str(directory / "venv" / "bin" / "isrflow"), "demo", "--plain", cwd=directory)
 
 

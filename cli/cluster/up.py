@@ -1,5 +1,6 @@
 """Start a cluster."""
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,8 @@ def _up(
         fetch_missing(KAFKA_VERSIONS[version or KAFKA_VERSION].jars)
         kafka, led = _create_cluster(folder, plain, conf, bus, described | {"version": version})
     if led:
+        if led.zookeeper:
+            _check_client()
         led.up(click.echo)
     else:
         kafka.up()
@@ -147,10 +150,17 @@ def _check_version(version: str | None, plain: bool, described: dict[str, Any]) 
         raise WrongUse(f"--zookeeper needs --kafka {ZOOKEEPER_KAFKA_VERSION}")
     if zookeeper and (plain or described["voters"] or described["secure"] or described["metadata_version"]):
         raise WrongUse("--zookeeper excludes --plain, --voters, --secure and --metadata-version")
+    if zookeeper:
+        _check_client()
     if described["metadata_version"] and (plain or described["voters"]):
         raise WrongUse("--metadata-version is for a new metadata log, so it excludes --plain and --voters")
     if described["metadata_version"]:
         check_metadata_version(number, described["metadata_version"])
+
+
+def _check_client() -> None:
+    """Raise ``ModuleNotFoundError`` if gateways would lack the client of ZooKeeper. They say so only in their logs."""
+    importlib.import_module("kazoo")
 
 
 def fetch_missing(set_name: str) -> None:

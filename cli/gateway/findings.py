@@ -7,7 +7,6 @@ from pathlib import Path
 from brokers.gateways.kraft import process as kraft
 from brokers.gateways.kraft import settings as kraft_settings
 from brokers.gateways.shared.gateway_settings import GatewayIdentity
-from brokers.gateways.zk import process as zookeeper
 from brokers.gateways.zk import settings as zookeeper_settings
 from cli.findings import Finding, bus, versions, writable
 from cli.gateway.file import settings_in
@@ -28,6 +27,9 @@ def of_gateway(file: Path, url: str | None, sets: Sequence[str]) -> Iterator[Fin
         places["audit log"] = identity.audit_directory or identity.directory
         told = f"with {settings.security_protocol}"
     else:
+        # Loads the client of ZooKeeper, which is an extra.
+        from brokers.gateways.zk import process as zookeeper
+
         identity = zookeeper.checked(settings).identity
         told = f"for the brokers of ZooKeeper {identity.zookeeper}"
     host, port = identity.place

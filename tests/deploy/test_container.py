@@ -57,7 +57,7 @@ def test_the_image_has_what_an_engine_needs_and_exactly_the_locked_versions() ->
     assert {name: every.get(name) for name in engine} == engine
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["kafka"], *extras["engine"]]
+    wanted = [*project["dependencies"], *extras["kafka"], *extras["engine"], *extras["zookeeper"]]
     names = {re.split(r"[\[<>=]", one)[0] for one in wanted} - {"isrflow"}
     assert names - {name.partition("==")[0] for name in engine} == set(), "run make lock"
     assert not any(name.startswith("pytest==") for name in engine)
