@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sinks.row_bytes import body_of, row_of
+from sinks.row_bytes import COMPRESSED_BYTES_MIN, body_of, row_of
 from state.chunks import chunks
 from state.part import Part
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
@@ -13,19 +13,19 @@ _PART_BYTES = 64
 
 
 def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
-    """Write an outcome as one row, or as several if one would be too long.
+    """Write an outcome as one row, or a long one as several. Rows of pages are not compressed, because pages are.
 
     Before compression a row is longer than ``ROW_BYTES_MAX`` only if a single part or page is.
     """
-    parts = list(chunks(_sized(outcome.parts), ROW_BYTES_MAX))
-    pages = list(chunks(((page, len(page[1])) for page in outcome.pages), ROW_BYTES_MAX))
-    if len(parts) <= 1 and len(pages) <= 1:
-        yield row_of(encode_outcome(outcome))
+    whole = encode_outcome(outcome)
+    if len(whole) < COMPRESSED_BYTES_MIN:
+        yield row_of(whole)
         return
-    for piece in parts:
+    for piece in chunks(_sized(outcome.parts), ROW_BYTES_MAX):
         yield row_of(encode_outcome(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms)))
-    for stored in pages:
-        yield row_of(encode_outcome(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms)))
+    for stored in chunks(((page, len(page[1])) for page in outcome.pages), ROW_BYTES_MAX):
+        body = encode_outcome(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms))
+        yield row_of(body, compressed=False)
 
 
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:

@@ -15,9 +15,9 @@ _CODEC = "zstd"
 _HEAD = struct.Struct(">Q")
 
 
-def row_of(body: bytes) -> bytes:
-    """Return the bytes of a row."""
-    if len(body) < COMPRESSED_BYTES_MIN:
+def row_of(body: bytes, *, compressed: bool = True) -> bytes:
+    """Return the bytes of a row. A short one is not compressed."""
+    if not compressed or len(body) < COMPRESSED_BYTES_MIN:
         return _HEAD.pack(0) + body
     return _HEAD.pack(len(body)) + bytes(pa.compress(body, codec=_CODEC, asbytes=True))
 
