@@ -5,6 +5,7 @@ at each change would take a million steps in every shard. So a change of one bro
 enters or leaves.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -41,12 +42,17 @@ class BrokerSets(NamedTuple):
 
 
 def sets_of(brokers: Iterable[Broker]) -> BrokerSets:
-    found: list[list[int]] = [[] for _ in BrokerSets._fields]
+    # Most brokers are alike, so few are looked at.
+    alike: defaultdict[tuple[object, ...], list[Broker]] = defaultdict(list)
     for broker in brokers:
-        for members, is_in in zip(found, _memberships(broker), strict=True):
-            if is_in:
-                members.append(broker.broker)
-    return BrokerSets(*map(frozenset, found))
+        alike[broker.state, broker.is_kraft, len(broker.log_dirs), len(broker.offline_log_dirs)].append(broker)
+    memberships = [(_memberships(some[0]), [broker.broker for broker in some]) for some in alike.values()]
+    return BrokerSets(
+        *[
+            frozenset().union(*[ids for is_in, ids in memberships if is_in[place]])
+            for place in range(len(BrokerSets._fields))
+        ]
+    )
 
 
 def _with(held: Ids, broker: int, *, is_in: bool) -> Ids:
