@@ -136,6 +136,8 @@ class InProcess:
                 self._handle.shard = key
                 some = cast(Iterator[Row], iter([_Row(body) for to, body in rows if to == key]))
                 made += list(self._operator.handleInputRows((key,), some, None))
+        # As in Spark, nothing is remembered until the next batch.
+        self._operator.close()
         written = self._log.write(row.outcome for row in made)
         for follow in self.followers:
             follow()

@@ -19,17 +19,31 @@ class LogEndReport(NamedTuple):
     is_current: bool
 
 
+class Remembered:
+    """What ``commit_alike`` remembers of one ``policy``: effects, and what rules may depend on about brokers.
+
+    None of it is about a shard or a batch, so all of them may share it.
+    """
+
+    __slots__ = ("effects", "status_numbers")
+
+    def __init__(self) -> None:
+        self.effects: dict[object, Any] = {}
+        self.status_numbers: dict[tuple[object, ...], int] = {}
+
+
 class Batch:
     """A batch of events while it is applied to a shard's state."""
 
-    __slots__ = ("effects", "log_ends", "recorder", "state", "status_numbers", "statuses")
+    __slots__ = ("log_ends", "recorder", "remembered", "state", "statuses")
 
-    def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
+    def __init__(
+        self, state: State, policy: Policy, overrides: Mapping[str, str], remembered: Remembered | None = None
+    ) -> None:
         self.state = WorkingState(state, policy, overrides)
         self.recorder = DecisionRecorder(self.state)
-        # What ``commit_alike`` remembers: effects, and what rules may depend on about brokers.
-        self.effects: dict[object, Any] = {}
-        self.status_numbers: dict[tuple[object, ...], int] = {}
+        self.remembered = remembered or Remembered()
+        # What ``commit_alike`` knows of the brokers as they are.
         self.statuses: Any = None
         # What ``log_end_report`` gathers.
         self.log_ends: list[LogEndReport] = []

@@ -13,6 +13,8 @@ brokers. What happened to one partition is told in places too, and is repeated f
                         └──────────► the same effect  ◄──────────┘
                                      at the same places; epochs rise by as much
 
+An effect is about no shard and no batch, so the shards of a task share what is remembered (``batch.Remembered``).
+
 So there is still one set of rules, and this file knows none of them. ``_likeness`` lists what a rule may depend on, and
 ``_Effect`` what it may change. The rule itself decides each partition that is not plain (it is being reassigned, or has
 lost logs), and each one whose effect cannot be told in places. Rejected: the rules a second time as array operations,
@@ -35,7 +37,7 @@ from state.decisions import LeaderAndIsr, StopReplica
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 
-# The most effects that a batch remembers.
+# The most effects that are remembered.
 REMEMBERED_MAX = 10_000
 
 T = TypeVar("T")
@@ -113,7 +115,7 @@ class _Statuses(dict[int, int]):
 
     def __init__(self, batch: Batch, about: Collection[int]) -> None:
         self._state = batch.state
-        self._numbers = batch.status_numbers
+        self._numbers = batch.remembered.status_numbers
         self._about = about
         self.broker_readings = batch.state.broker_readings
 
@@ -151,7 +153,7 @@ class Alike(Generic[T]):
         key = None
         if not (before.adding_replicas or before.removing_replicas or before.removed or before.lost_logs):
             key = self._likeness(topic, before, named, asked)
-        effect: _Effect | None = self.batch.effects.get(key)
+        effect: _Effect | None = self.batch.remembered.effects.get(key)
         if effect is None:
             return self._ask(topic, before, given, key)
         if not effect.is_none:
@@ -197,7 +199,7 @@ class Alike(Generic[T]):
             return None
 
     def _ask(self, topic: WorkingTopic, before: Partition, given: tuple[Any, ...], key: Hashable | None) -> T:
-        recorder, effects = self.batch.recorder, self.batch.effects
+        recorder, effects = self.batch.recorder, self.batch.remembered.effects
         count = len(recorder.said)
         answer = self.rule(self.batch, topic, before, *given)
         effect = None

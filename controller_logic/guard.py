@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from controller_logic.batch import Remembered
 from controller_logic.raw_text import shown
 from controller_logic.step import step
 from state.alike import Said, decisions_of
@@ -31,7 +32,14 @@ class Guarded(NamedTuple):
         return decisions_of(self.said)
 
 
-def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, overrides: Mapping[str, str]) -> Guarded:
+def guarded_step(
+    state: State,
+    events: Sequence[Logged],
+    policy: Policy,
+    *,
+    overrides: Mapping[str, str],
+    remembered: Remembered | None = None,
+) -> Guarded:
     """Do what ``step`` does. If it raises on an event, report that event and leave the state as it was.
 
     ``step`` should never raise, nor say two things about one partition. If it did, the batch would come again after
@@ -39,7 +47,7 @@ def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, over
     out. One such event makes a batch cost about three times as much.
     """
     try:
-        return _checked(step(state, events, policy, overrides=overrides))
+        return _checked(step(state, events, policy, overrides=overrides, remembered=remembered))
     except MemoryError:
         # No event is at fault, and another machine could decide them all.
         raise

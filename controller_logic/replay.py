@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
+from controller_logic.batch import Remembered
 from controller_logic.guard import guarded_step
 from controller_logic.routing import batch_for
 from state.canonical import number
@@ -76,13 +77,14 @@ class Replay:
         self.states = states
         self._policy = policy
         self._overrides = overrides or {}
+        self._remembered = Remembered()
 
     def take(self, batch: list[Logged]) -> list[DecisionText]:
         """Decide the next events, and return the decisions in order."""
         parts = []
         for shard, state in enumerate(self.states):
             events = batch_for(shard, len(self.states), batch)
-            outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
+            outcome = guarded_step(state, events, self._policy, overrides=self._overrides, remembered=self._remembered)
             self.states[shard] = outcome.state
             parts += outcome.parts
         return number(parts)

@@ -33,7 +33,7 @@ from controller_logic import (
     watermark,
     written_isr,
 )
-from controller_logic.batch import Batch
+from controller_logic.batch import Batch, Remembered
 from state import events as e
 from state.cluster import Outcome, State
 from state.policy import Policy
@@ -118,6 +118,7 @@ def step(
     policy: Policy,
     *,
     overrides: Mapping[str, str] = _NO_OVERRIDES,
+    remembered: Remembered | None = None,
 ) -> Outcome:
     """Apply ``events``, in rising ``seq``, to one shard's state.
 
@@ -127,9 +128,10 @@ def step(
     No event should make it raise. If one does, that is a defect, and ``guard`` leaves this event out.
 
     Settings come in layers, and a later layer wins: ``policy``, the claim's (``controller_started``), the cluster's
-    dynamic ones, ``overrides``, a topic's own.
+    dynamic ones, ``overrides``, a topic's own. Calls with the same ``policy`` are cheaper if they share what is
+    ``remembered``.
     """
-    batch = Batch(state, policy, overrides)
+    batch = Batch(state, policy, overrides, remembered)
     working = batch.state
     for logged in events:
         if logged.seq > working.seq:

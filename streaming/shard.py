@@ -27,6 +27,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
 from conf.garbage import without_collections
+from controller_logic.batch import Remembered
 from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
@@ -68,6 +69,8 @@ class ShardOperator(StatefulProcessor):
 
     def __init__(self, shards: int, pages: int, policy: Policy, overrides: dict[str, str]) -> None:
         self._shared = SharedEvents()
+        # What a shard has its rules remember for those after it.
+        self._remembered = Remembered()
         # What ends with the task. Spark pickles the operator before ``init``.
         self._task: ExitStack | None = None
         self._shards = shards
@@ -108,7 +111,9 @@ class ShardOperator(StatefulProcessor):
                 self._take_in(number, body)
             return
         events = self._gathered(packed)
-        outcome = guarded_step(self._state(shard), events, self._policy, overrides=self._overrides)
+        outcome = guarded_step(
+            self._state(shard), events, self._policy, overrides=self._overrides, remembered=self._remembered
+        )
         pages = self._stored(outcome.state, outcome.changes)
         ends_ms = min((ends for one in events if (ends := expires_ms(one)) is not None), default=None)
         for row in rows_of(ShardOutcome(shard, outcome.state.cluster.seq, outcome.parts, pages, ends_ms)):
@@ -136,7 +141,7 @@ class ShardOperator(StatefulProcessor):
 
     def close(self) -> None:
         """End the task."""
-        self._shared = SharedEvents()
+        self._shared, self._remembered = SharedEvents(), Remembered()
         if self._task is not None:
             self._task.close()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controller_logic import availability
 from controller_logic import replay as replay_module
 from controller_logic.guard import guarded_step
 from controller_logic.replay import decide
@@ -14,6 +15,7 @@ from state.event_text import decode
 from state.events import Logged, Malformed, Progress
 from state.ids import shard_of
 from state.policy import Policy
+from tests.support.world import World
 
 LOG = [
     json.dumps(event).encode()
@@ -67,6 +69,25 @@ def test_one_shard_takes_batches_of_the_given_sizes_in_turn(monkeypatch: pytest.
     monkeypatch.setattr(replay_module, "guarded_step", stepping)
     assert len(decide([*ENTRIES, (50, LOG[2])], Policy(), batch_sizes=(2, 1)).states) == 1
     assert sizes == [2, 1, 2]
+
+
+def test_a_rule_is_asked_once_for_partitions_that_are_alike_in_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    rule = availability.replicas_failed
+
+    def counted(batch: Any, topic: Any, *given: Any) -> None:
+        asked.append(topic.topic)
+        rule(batch, topic, *given)
+
+    world = World(1, 2, 3)
+    for name in "abcdef":
+        world.create(name, (1, 2, 3))
+    world.fence(1)
+    monkeypatch.setattr(availability, "replicas_failed", counted)
+    decided = decide(list(enumerate(world.log, start=1)), Policy(), shards=4)
+    assert len({shard_of(name, 4) for name in "abcdef"}) > 1
+    assert [line for line in decided.decisions if b'"LEADER_FENCED"' in line[2]][5:]
+    assert len(asked) == 1
 
 
 def test_the_clock_starts_unset() -> None:
