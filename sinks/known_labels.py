@@ -15,7 +15,16 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
             R.CONTROLLED_SHUTDOWN,
         ),
         *(R.REPLICA_ONLINE, R.ISR_SHRUNK, R.ISR_EXPANDED, R.ISR_ALTERED, R.REASSIGNMENT, R.TOPIC_DELETED),
-        *(R.LOG_DIR_ASSIGNED, R.LOG_LEFT_BEHIND, R.OBSERVATION_BEGAN, R.RECORDS_MISSED, R.OBSERVED, R.CONFIG_CHANGED),
+        *(
+            R.LOG_DIR_ASSIGNED,
+            R.LOG_LEFT_BEHIND,
+            R.BROKER_RESTARTED,
+            R.BROKER_UNREGISTERED,
+            R.OBSERVATION_BEGAN,
+            R.RECORDS_MISSED,
+            R.OBSERVED,
+            R.CONFIG_CHANGED,
+        ),
     ),
     "stop_replica": (R.CONTROLLED_SHUTDOWN, R.REASSIGNMENT, R.TOPIC_DELETED),
     "topic": (

@@ -101,12 +101,13 @@ def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
     stands = Counter[Stand]()
     risks: dict[Stand, tuple[str, ...]] = {}
     at_risk: list[AtRisk] = []
+    leaving = leaving_of(cluster.brokers)
     for topic in topics:
         if topic.shown_state is not TopicState.created:
             continue
         min_isr = for_topic(cluster.policy, topic.config).min_insync_replicas
         for partition in topic.partitions:
-            stand = stand_of(partition, min_isr)
+            stand = stand_of(partition, min_isr, leaving)
             stands[stand] += 1
             if stand not in risks:
                 risks[stand] = stand.risks
@@ -134,9 +135,16 @@ def worst_first(losses: Mapping[Lost, Loss]) -> list[tuple[Lost, Loss]]:
     return sorted(sorted(losses.items()), key=lambda one: one[1], reverse=True)
 
 
-def stand_of(partition: Partition, min_isr: int) -> Stand:
-    """Return how a partition stands. ``min_isr`` is min.insync.replicas."""
+def leaving_of(brokers: Mapping[int, Broker]) -> frozenset[int]:
+    """Return the brokers that shut down. They lead nothing more, though their replicas are still online."""
+    return frozenset(number for number, broker in brokers.items() if broker.is_live and not broker.is_active)
+
+
+def stand_of(partition: Partition, min_isr: int, leaving: frozenset[int] = frozenset()) -> Stand:
+    """Return how a partition stands. ``min_isr`` is min.insync.replicas, and ``leaving`` the brokers that shut down."""
     eligible, elr = partition.in_sync, partition.elr
+    if elr and leaving:
+        elr = tuple([member for member in elr if member not in leaving])
     # Few partitions have an offline replica, and there may be 100,000.
     if (eligible or elr) and ReplicaState.OfflineReplica in partition.replica_states:
         states = dict(zip(partition.replicas, partition.replica_states, strict=True))

@@ -179,7 +179,7 @@ def test_a_layer_that_is_gone_is_named() -> None:
 def test_a_report_is_written_with_its_table(tmp_path: Path) -> None:
     one = Took(wall_s=2.0, cpu_s=1.0, changes=100, session_end_s=2.5)
     report = Report("2026-01-01 10:00", "make bench", machine(), 1.0, [Figure("peer", 100, "lose", [one, one], 10)])
-    assert "| 100 | 10 | lose | peer | 2.00 | 1.00 | 0.50 | 100 | 50 | 2.50 | 2.00 |" in list(table(report))
+    assert "| 100 | 10 | lose | peer | 2.00 | 1.00 | 0.50 | 100 | 50 | 2.50 | 2.00 |  |" in list(table(report))
     path = write(report, tmp_path)
     assert msgspec.json.decode(path.read_bytes(), type=Report) == report
     assert path.with_suffix(".md").exists()

@@ -70,12 +70,24 @@ def test_a_leader_without_in_sync_followers_has_an_eligible_one_to_follow_it() -
 @settings(deadline=None, max_examples=200)
 @given(draws(max_size=30), st.sampled_from((POLICY, ELIGIBLE)))
 @example([*[("register", 0, 0, 0)] * 8, ("create", 0, 2, 0), ("alter_isr", 0, 6, 0)], POLICY)
+@example(
+    [
+        *[("register", 0, 0, 0)] * 9,
+        ("create", 0, 3, 0),
+        ("second_move", 0, 8, 9),
+        ("register", 0, 0, 0),
+        ("register", 0, 0, 0),
+        ("beat", 2, 0, 0),
+        ("shutdown", 0, 0, 0),
+    ],
+    ELIGIBLE,
+)
 def test_each_loss_is_what_the_rules_decide_when_it_happens(drawn: list[Draw], policy: Policy) -> None:
     *_, (_, _, last) = walk(drawn, policy)
     before = last.state
     found = risk_of(before.cluster, before.topics.values())
     for broker, loss in found.brokers:
-        after = _without(before, broker)
+        after = _without(before, broker, policy)
         led = _led(after) - _unclean(before, after)
         assert loss.offline == len(_led(before) - led), broker
         if not any(one.is_reassigning for topic in before.topics.values() for one in topic.partitions):
@@ -83,10 +95,10 @@ def test_each_loss_is_what_the_rules_decide_when_it_happens(drawn: list[Draw], p
             assert loss.refusing_writes == len(_accepting(before) & led - _accepting(after)), broker
 
 
-def _without(state: State, broker: int) -> State:
+def _without(state: State, broker: int, policy: Policy) -> State:
     """Return what the rules make of the state when ``broker`` is unregistered."""
     event = {"kind": "broker_unregister", "time_ms": state.cluster.clock_ms, "broker": broker}
-    return step(state, list(logged([(state.cluster.seq + 1, msgspec.json.encode(event))])), POLICY).state
+    return step(state, list(logged([(state.cluster.seq + 1, msgspec.json.encode(event))])), policy).state
 
 
 def _created(state: State) -> list[Topic]:

@@ -34,7 +34,10 @@ def test_another_gateway_leads_while_the_disk_of_the_leading_one_hangs(
                 return quorum.state.voter == 101
 
             wait_until(has_changed, "the other to lead")
-            assert client.fetch(end, 1, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
+            wait_until(
+                lambda: client.fetch(end, 1, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE,
+                "the first to tell that it cannot answer",
+            )
             beat = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
             assert beat["ErrorCode"] == ErrorCode.NOT_CONTROLLER
             assert quorum.gateways[100].gateway.measures().is_blind
