@@ -238,9 +238,7 @@ class Connection:
             kind = FencedError if is_fenced(cause) else BusError
             raise kind(f"bus {self.address}: {cause.str()}{self._why_refused()}") from error
         except TimeoutError as error:
-            raise BusError(
-                f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s{self._why_refused()}"
-            ) from error
+            raise BusError(f"bus {self.address}: no answer in {self.timeout_s:.0f} s{self._why_refused()}") from error
 
     def _why_refused(self) -> str:
         if self.admin is not None:
