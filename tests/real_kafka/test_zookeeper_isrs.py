@@ -24,7 +24,7 @@ from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_cluster import ZookeeperCluster, started
 
-pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.zookeeper, pytest.mark.long, pytest.mark.timeout(900)]
 SAFE = {"min.insync.replicas": "2"}
 
 
