@@ -45,7 +45,7 @@ def _span(report: ShadowReport) -> tuple[str, ...]:
     return (
         f"From {second(report.first_ms)} to {second(report.last_ms)} ({lasted}), "
         f"offsets {report.first_offset} to {report.last_offset}.",
-        f"At the end there are {counted(report.topics, 'topic')} with {counted(report.partitions, 'partition')}.",
+        f"At the end it has {counted(report.topics, 'topic')} with {counted(report.partitions, 'partition')}.",
         f"{counted(sum(report.causes.values()), 'operation')}: {_counts(report.causes)}.",
     )
 
