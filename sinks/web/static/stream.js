@@ -39,8 +39,8 @@ export class Stream {
 
   // Opens another stream if this one has been silent for too long.
   look() {
-    const { beat, silentMs } = this.freshness;
-    const heardMs = Math.min(beat ? silentMs : Infinity, performance.now() - this.openedMs);
+    const { beat } = this.freshness;
+    const heardMs = Math.min(beat ? this.freshness.silentMs : Infinity, performance.now() - this.openedMs);
     if (heardMs > BEATS_MISSED * (beat?.every_ms ?? FIRST_EVERY_MS)) this.open();
   }
 }
