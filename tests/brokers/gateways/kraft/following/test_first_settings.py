@@ -1,10 +1,10 @@
 """A gateway asks for eligible leader replicas before it begins a log that has them by default, and never otherwise."""
 
 import pytest
-from immutables import Map
 
 from brokers.gateways.kraft.following.first_settings import first_settings
 from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.sliced_map import SlicedMap
 from state.cluster import Cluster
 from state.features import ELIGIBLE_LEVEL, ELIGIBLE_VERSION, METADATA_VERSION
 from state.metadata_quorum import Quorum
@@ -13,7 +13,7 @@ NEW = Cluster(level=ELIGIBLE_LEVEL)
 
 
 def asked(cluster: Cluster, metadata_version: int) -> list[dict[str, object]]:
-    image = MetadataImage(features=Map({METADATA_VERSION: metadata_version}))
+    image = MetadataImage(features=SlicedMap({METADATA_VERSION: metadata_version}))
     return [dict(one.config) for one in first_settings(cluster, image)]
 
 
