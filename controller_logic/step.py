@@ -112,6 +112,11 @@ def _name_admin(batch: Batch) -> None:
         batch.recorder.name_admin(event.principal)
 
 
+def _moves_clock(batch: Batch, event: e.LogEndOffsets) -> bool:
+    """Return whether a report moves the clock, as each event of a log without a claim may."""
+    return not batch.state.has_engine_clock and event.time_ms > batch.state.now_ms
+
+
 def step(
     state: State,
     events: Sequence[e.Logged],
@@ -135,7 +140,7 @@ def step(
     working = batch.state
     for logged in events:
         if logged.seq > working.seq:
-            if batch.log_ends and not isinstance(logged.event, e.LogEndOffsets):
+            if batch.log_ends and (not isinstance(logged.event, e.LogEndOffsets) or _moves_clock(batch, logged.event)):
                 log_end_report.settle_log_ends(batch)
             batch.begin(logged)
             if clock.is_admitted(batch) and shadow.is_let_in(batch):

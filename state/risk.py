@@ -215,9 +215,12 @@ class _Tally(Generic[Lost]):
             # An election leaves only members that may lead in the ISR.
             members = stand.eligible if place == home else isr
             left = sum(1 for member in members if places[isr.index(member)] != place)
-            if place == home and not left and all(one == place for one in of_elr):
-                self._offline[place] += number
-                continue
+            if place == home and not left:
+                if all(one == place for one in of_elr):
+                    self._offline[place] += number
+                    continue
+                # An eligible replica leads alone.
+                left = 1
             self._moved[place] += number * (place == home)
             self._refusing[place] += number * (left < min_isr <= len(isr))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -144,5 +144,7 @@ def _compared_about(partitions: list[Partition], rows: list[IsrRow]) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(draws(max_size=80))
+@example([*[("register", 0, 0, 0)] * 39, ("offsets", 0, 9, 0), ("create", 0, 0, 0), ("offsets", 0, 0, 4)])
+@example([*[("register", 0, 0, 0)] * 42, ("create", 0, 0, 0), ("offsets", 0, 0, 1), ("offsets", 0, 0, 4)])
 def test_requests_are_decided_alike_in_any_shards_and_batches(drawn: list[Draw]) -> None:
     decided_alike_in_any_shards_and_batches(drawn)

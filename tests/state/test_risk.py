@@ -70,6 +70,7 @@ def test_a_leader_without_in_sync_followers_has_an_eligible_one_to_follow_it() -
 @settings(deadline=None, max_examples=200)
 @given(draws(max_size=30), st.sampled_from((POLICY, ELIGIBLE)))
 @example([*[("register", 0, 0, 0)] * 8, ("create", 0, 2, 0), ("alter_isr", 0, 6, 0)], POLICY)
+@example([*[("register", 0, 0, 0)] * 16, ("create", 0, 1, 0), ("alter_isr", 0, 2, 0)], ELIGIBLE)
 @example(
     [
         *[("register", 0, 0, 0)] * 9,
