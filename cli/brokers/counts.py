@@ -85,8 +85,9 @@ class _Tally:
         elif one.kind == "leader_and_isr" and one.reason == Reason.ISR_SHRUNK:
             for replica in one.replicas:
                 found[replica, "isr_shrinks"] += replica not in one.isr and not self.fenced.get(replica, False)
-        self.day += found
-        self.hour += found if lately else Counts()
+        self.day.update(found)
+        if lately:
+            self.hour.update(found)
 
     def forget_shrinks(self, broker: int) -> None:
         """Take back what was counted of a broker that was fenced."""
