@@ -27,6 +27,7 @@ from bench.options import add_cluster, loads
 from brokers.launch.kafka.cluster import random_cluster_id
 from bus.image import read_image
 from conf.settings import Settings
+from state.level import NEWEST_LEVEL
 from state.policy import Policy
 
 LAYERS = {
@@ -52,6 +53,7 @@ def create(engine: InProcess) -> list[bytes]:
     engine.epochs = {broker: first + broker for broker in engine.load.everyone}
     return [
         *(_registration(engine, broker) for broker in engine.load.everyone),
+        engine.event("raise_level", level=NEWEST_LEVEL),
         engine.tick(),
         *engine.beats(engine.load.everyone),
         *(engine.event("create_topic", **fields) for fields in creations(engine.load)),

@@ -31,8 +31,9 @@ def encode_snapshot(state: StateAt) -> bytes:
     pages = []
     for shard in state.states:
         assert isinstance(shard.topics, MappedTopics), "a rebuilt state is in memory"
-        pages.append(_Page(shard.cluster.shard, CLUSTER_PAGE, encode_cluster(shard.cluster)))
-        pages.append(_Page(shard.cluster.shard, 0, encode_topics(topic for _, topic in sorted(shard.topics.items()))))
+        cluster, topics = shard.cluster, [topic for _, topic in sorted(shard.topics.items())]
+        pages.append(_Page(cluster.shard, CLUSTER_PAGE, encode_cluster(cluster)))
+        pages.append(_Page(cluster.shard, 0, encode_topics(topics, cluster.level)))
     return msgspec.json.encode(_Snapshot(_VERSION, state.seq, pages)) + b"\n"
 
 

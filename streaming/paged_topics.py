@@ -142,8 +142,11 @@ class PagedTopics:
         after._changes = {**self._changes, **changes}
         return after
 
-    def changed_pages(self, changes: Changes) -> list[tuple[int, bytes]]:
-        """Encode the pages whose slices ``changes`` touched. A page without topics is encoded as an empty list."""
+    def changed_pages(self, changes: Changes, level: int) -> list[tuple[int, bytes]]:
+        """Encode the pages whose slices ``changes`` touched, for a bus at ``level``.
+
+        A page without topics is encoded as an empty list.
+        """
         touched: dict[int, Page] = {}
         pages = self._stored.pages
         for name in changes:
@@ -156,7 +159,8 @@ class PagedTopics:
                 else:
                     held[name] = now
         return [
-            (page, encode_slices([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
+            (page, encode_slices([one for _, one in sorted(held.items())], level))
+            for page, held in sorted(touched.items())
         ]
 
 

@@ -123,7 +123,7 @@ class ShardOperator(StatefulProcessor):
         """Store what changed, and return it as pages."""
         topics, cluster = state.topics, encode_cluster(state.cluster)
         assert isinstance(topics, PagedTopics)
-        pages = topics.changed_pages(changes)
+        pages = topics.changed_pages(changes, state.cluster.level)
         for page, body in pages:
             self._pages.store(page, body)
         self._cluster.update((cluster,))

@@ -1,10 +1,12 @@
-"""The bytes in which state is kept: its level, whether the rest is compressed, then MessagePack.
+"""The bytes in which state is kept: its level, how the rest is compressed, then MessagePack.
 
 The level of the cluster part is the bus's (``state.level``). A page has the first level at which it is written so.
 
-Partitions and brokers resemble each other, so a large page shrinks to a sixth.
+Partitions and brokers resemble each other, so a large page shrinks to a third or less. From level 2 on, pages are
+compressed by Zstandard, which takes less than half of zlib's time.
 """
 
+import sys
 import zlib
 from collections.abc import Iterable
 from itertools import chain
@@ -20,14 +22,25 @@ from state.partition import Partition, Topic
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 _T = TypeVar("_T")
-_PLAIN, _COMPRESSED = 0, 1
+_PLAIN, _ZLIB, _ZSTD = 0, 1, 2
+# The first level at which pages are compressed by Zstandard.
+_ZSTD_BUS_LEVEL = 2
 # A smaller page gains little.
 COMPRESSED_BYTES_MIN = 4 * 1024
 # The most bytes of a page before compression. Damaged bytes are refused before they take more memory.
 PAGE_BYTES_MAX = 256 * 1024 * 1024
 # A higher level takes longer and saves little.
-ZLIB_LEVEL = 1
+COMPRESSION_LEVEL = 1
+_ZSTD_OPTIONS: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: COMPRESSION_LEVEL,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 _BROKERS = Cluster.__struct_fields__.index("brokers")
 _BROKER_FIELDS_AT_LEVEL_1 = Broker.__struct_fields__.index("level") + 1
 _encoder = msgspec.msgpack.Encoder()
@@ -60,8 +73,9 @@ def decode_cluster(body: bytes) -> Cluster:
     return _decoded(_cluster, body)
 
 
-def encode_slices(slices: list[Slice]) -> bytes:
-    return _encoded(slices, FIRST_LEVEL)
+def encode_slices(slices: list[Slice], level: int = FIRST_LEVEL) -> bytes:
+    """Write one page for a bus at ``level``."""
+    return _encoded(slices, FIRST_LEVEL if level < _ZSTD_BUS_LEVEL else _ZSTD_BUS_LEVEL)
 
 
 def decode_slices(body: bytes) -> list[Slice]:
@@ -69,9 +83,9 @@ def decode_slices(body: bytes) -> list[Slice]:
     return _decoded(_slices, body)
 
 
-def encode_topics(topics: Iterable[Topic]) -> bytes:
-    """Write whole topics as one page."""
-    return encode_slices(list(chain.from_iterable(map(slices_of, topics))))
+def encode_topics(topics: Iterable[Topic], level: int = FIRST_LEVEL) -> bytes:
+    """Write whole topics as one page for a bus at ``level``."""
+    return encode_slices(list(chain.from_iterable(map(slices_of, topics))), level)
 
 
 def partitions_in(one: Slice) -> tuple[Partition, ...]:
@@ -106,7 +120,10 @@ def _whole(slices: list[Slice]) -> Topic:
 
 
 def holds_the_same(one: bytes, other: bytes) -> bool:
-    """Return whether two stored pages, or cluster parts, hold the same. Another zlib compresses them to other bytes."""
+    """Return whether two stored pages, or cluster parts, hold the same.
+
+    Another level, or another release of a library, compresses to other bytes.
+    """
     try:
         return one == other or _content(one) == _content(other)
     except CodecError:
@@ -117,7 +134,9 @@ def _encoded(value: object, level: int) -> bytes:
     body = _encoder.encode(value)
     if len(body) < COMPRESSED_BYTES_MIN:
         return bytes([level, _PLAIN]) + body
-    return bytes([level, _COMPRESSED]) + compressed(body)
+    if level < _ZSTD_BUS_LEVEL:
+        return bytes([level, _ZLIB]) + zlib.compress(body, COMPRESSION_LEVEL)
+    return bytes([level, _ZSTD]) + zstd.compress(body, options=_ZSTD_OPTIONS)
 
 
 def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
@@ -128,30 +147,22 @@ def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
 
 
 def _content(body: bytes) -> bytes | memoryview:
-    if len(body) < 2 or not body[0] or body[1] > _COMPRESSED:
+    if len(body) < 2 or not body[0] or body[1] > _ZSTD:
         raise CodecError(f"state cannot be read: it begins with {body[:2].hex() or 'nothing'}")
     if body[0] > NEWEST_LEVEL:
         raise LevelError(told(body[0]))
+    content = memoryview(body)[2:]
     if body[1] == _PLAIN:
-        return memoryview(body)[2:]
-    try:
-        return decompressed(body[2:])
-    except ValueError as error:
-        raise CodecError(f"state cannot be read: {error}") from error
+        return content
+    return _decompressed(content, zlib.decompressobj() if body[1] == _ZLIB else zstd.ZstdDecompressor())
 
 
-def compressed(page: bytes) -> bytes:
-    """Return a page compressed, with a checksum."""
-    return zlib.compress(page, ZLIB_LEVEL)
-
-
-def decompressed(body: bytes) -> bytes:
-    """Return what ``compressed`` was given. Raises ``ValueError`` if the bytes are damaged."""
-    unpacking = zlib.decompressobj()
+def _decompressed(body: memoryview, unpacking: "zlib._Decompress | zstd.ZstdDecompressor") -> bytes:
+    """Return a page. Both ways of compressing it have a checksum."""
     try:
         page = unpacking.decompress(body, PAGE_BYTES_MAX)
-    except zlib.error as error:
-        raise ValueError(f"a compressed page is damaged: {error}") from error
+    except (zlib.error, zstd.ZstdError) as error:
+        raise CodecError(f"state cannot be read: a compressed page is damaged: {error}") from error
     if not unpacking.eof or unpacking.unused_data:
-        raise ValueError(f"a compressed page is damaged: it does not end after {len(body)} bytes")
+        raise CodecError(f"state cannot be read: a compressed page does not end after {len(body)} bytes")
     return page

@@ -33,12 +33,12 @@ def test_a_repeated_batch_must_have_the_same_state(bus: Bus) -> None:
     assert bus.image().pages == [Page(0, 3, b"state")]
 
 
-def test_a_repeated_batch_may_be_compressed_by_another_zlib(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_batch_may_be_compressed_by_another_release(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     epoch, large = claimed(bus), bytes(random.Random(1).choices(range(64), k=6 * 1024 * 1024))
     slices = slices_of(Topic("t", large.decode("latin1"), TopicState.created, {}, ()))
     first = encode_slices(slices)
     bus.commit(epoch, 1, [], [Page(0, 3, first)])
-    monkeypatch.setattr(codec, "ZLIB_LEVEL", 9)
+    monkeypatch.setattr(codec, "COMPRESSION_LEVEL", 9)
     again = encode_slices(slices)
     assert (again == first, len(first) > pieces.PIECE_BYTES_MAX) == (False, True)
     bus.commit(epoch, 1, [], [Page(0, 3, again)])

@@ -56,7 +56,7 @@ class PagedShard:
         logged = [Logged(seq, first, decode(raw), raw) for seq, raw in enumerate(raws, first)]
         outcome = step(State(self.cluster, PagedTopics(self.pages, 1, PAGES)), logged, Policy())
         assert isinstance(outcome.state.topics, PagedTopics)
-        self.pages.update(outcome.state.topics.changed_pages(outcome.changes))
+        self.pages.update(outcome.state.topics.changed_pages(outcome.changes, outcome.state.cluster.level))
         self.cluster = outcome.state.cluster
         return [decision.error for decision in outcome.decisions if isinstance(decision, Answer)]
 
