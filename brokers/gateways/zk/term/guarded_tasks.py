@@ -23,6 +23,8 @@ class GuardedTasks:
         task = asyncio.create_task(self.guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never awaits its work.
+        task.add_done_callback(lambda _: work.close())
         return task
 
     async def guarded(self, work: Awaitable[None]) -> None:
