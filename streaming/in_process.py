@@ -73,7 +73,7 @@ class InProcessEngine:
             outcome = guarded_step(state, events, self._policy, overrides={})
             topics = outcome.state.topics
             assert isinstance(topics, PagedTopics)
-            changed = topics.changed_pages(outcome.changes)
+            changed = topics.changed_pages(outcome.changes, outcome.state.cluster.level)
             pages = [Page(_SHARD, CLUSTER_PAGE, encode_cluster(outcome.state.cluster))]
             pages += [Page(_SHARD, page, body) for page, body in changed]
             decisions = DecidedRuns(numbered_runs(outcome.parts))

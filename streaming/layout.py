@@ -68,7 +68,7 @@ def _pages(state: State, pages: int) -> list[Page]:
     cluster = state.cluster
     assert isinstance(state.topics, MappedTopics)
     paged = PagedTopics(_NoPages(), cluster.shards, pages).changed(state.topics)
-    bodies = [(CLUSTER_PAGE, encode_cluster(cluster)), *paged.changed_pages(state.topics)]
+    bodies = [(CLUSTER_PAGE, encode_cluster(cluster)), *paged.changed_pages(state.topics, cluster.level)]
     return [Page(cluster.shard, page, body) for page, body in bodies]
 
 
