@@ -9,6 +9,7 @@ from cli.moment import at_option
 from cli.options import with_settings
 from cli.output import columns, format_option, ids, show_json, show_lines
 from conf.counted import counted
+from conf.garbage import without_collections
 from conf.settings import Settings
 from state.ids import NO_LEADER
 from state.risk import AtRisk, Risk, risk_of
@@ -42,8 +43,10 @@ def command(settings: Settings, at: str | None, limit: int, form: str) -> None:
       isrflow risk --limit 100
       isrflow risk --format json
     """
-    found = committed(settings, at)
-    risk = risk_of(found.cluster, found.topics.values())
+    # The state has no cycles, and the collector would walk it again and again.
+    with without_collections():
+        found = committed(settings, at)
+        risk = risk_of(found.cluster, found.topics.values())
     if form == "json":
         show_json(document_of(found, risk, limit))
     else:

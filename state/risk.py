@@ -96,25 +96,48 @@ class Risk(NamedTuple):
     partitions: list[AtRisk]
 
 
+class _Alike:
+    """Partitions that stand alike."""
+
+    __slots__ = ("count", "risks", "stand")
+
+    def __init__(self, stand: Stand) -> None:
+        self.stand = stand
+        self.risks = stand.risks
+        self.count = 0
+
+
+# The leader, the ISR, how many replicas there are, and min.insync.replicas; or the stand itself.
+_Key = tuple[int, tuple[int, ...], int, int] | Stand
+
+
 def risk_of(cluster: Cluster, topics: Iterable[Topic]) -> Risk:
     """Find what one failure would cost. Topics that are being deleted do not count."""
-    stands = Counter[Stand]()
-    risks: dict[Stand, tuple[str, ...]] = {}
+    found: dict[_Key, _Alike] = {}
     at_risk: list[AtRisk] = []
-    leaving = leaving_of(cluster.brokers)
+    policy, leaving, offline = cluster.policy, leaving_of(cluster.brokers), ReplicaState.OfflineReplica
     for topic in topics:
         if topic.shown_state is not TopicState.created:
             continue
-        min_isr = for_topic(cluster.policy, topic.config).min_insync_replicas
+        min_isr = for_topic(policy, topic.config).min_insync_replicas
         for partition in topic.partitions:
-            stand = stand_of(partition, min_isr, leaving)
-            stands[stand] += 1
-            if stand not in risks:
-                risks[stand] = stand.risks
-            if risks[stand]:
-                at_risk.append(AtRisk(topic.topic, partition.partition, stand, partition.replicas))
-    at_risk.sort(key=lambda one: (RISKS.index(risks[one.stand][0]), one.stand.spare, one.topic, one.partition))
-    counts = Counter(risk for stand, number in stands.items() for risk in risks[stand] * number)
+            isr, states = partition.isr, partition.replica_states
+            # Few partitions have more that their stand depends on, and there may be 100,000.
+            is_plain = not (partition.elr or partition.lost_logs or offline in states)
+            stand = None if is_plain else stand_of(partition, min_isr, leaving)
+            key = stand or (partition.leader, isr, len(states), min_isr)
+            alike = found.get(key)
+            if alike is None:
+                alike = found[key] = _Alike(stand or stand_of(partition, min_isr, leaving))
+            alike.count += 1
+            if alike.risks:
+                at_risk.append(AtRisk(topic.topic, partition.partition, alike.stand, partition.replicas))
+    stands, counts = Counter[Stand](), Counter[str]()
+    for alike in found.values():
+        stands[alike.stand] += alike.count
+        counts.update(dict.fromkeys(alike.risks, alike.count))
+    ranks = {alike.stand: (RISKS.index(alike.risks[0]), alike.stand.spare) for alike in found.values() if alike.risks}
+    at_risk.sort(key=lambda one: (ranks[one.stand], one.topic, one.partition))
     racks = racks_of(cluster.brokers)
     by_broker, by_rack = losses_of(stands), rack_losses_of(stands, racks)
     return Risk(
