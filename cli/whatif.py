@@ -31,6 +31,10 @@ from history.what_if import Changes, as_it_was, as_it_would_be
 from state.event_text import decode
 from state.events import Malformed
 
+_ENDS = (
+    "What later operations left was taken over as observed, so on each partition the effect ends with the next "
+    "operation on it."
+)
 # Each event is read three times: to decide it as it was, to look for balance checks, and to decide it with changes.
 _PASSES = 3
 
@@ -111,11 +115,13 @@ def command(
         comparison = _compared(found, after, through, changes)
     what = {"from": after + 1, "to": through, "set": overrides, "without_events": sorted(without)}
     what["without_operations"] = sorted(operations)
+    if operations:
+        what["later_operations"] = "as observed"
     what["added_events"] = sum(map(len, changes.added.values()))
     if form == "json":
         show_json(json_of(comparison, what))
         return
-    show_lines(text_of(comparison, _title(what)))
+    show_lines([*text_of(comparison, _title(what)), *(["", _ENDS] if operations else [])])
 
 
 def _show_killed(bus: Bus, kill: Sequence[str], end: str | None, overrides: Mapping[str, str], form: str) -> None:
